@@ -3,6 +3,7 @@
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
 # make lint       ruff, mypy, and the order of the subpackages (import-linter)
 # make notebooks  build the notebooks from their texts, with outputs     make tables   the README's tables
+# make site       the web site, in site/dist: kernels on the browser's GPU, the documentation, the chapters
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -42,7 +43,7 @@ tables: $(VENV)/test.done
 
 # The README's pictures: the explorer as a browser shows it, and the recorded ladder.
 pictures: $(VENV)/test.done
-	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.png
+	$(BIN)/python tests/browser/screenshot.py --readme notebooks/pictures/explorer.webp
 	$(BIN)/python tools/tables.py --pictures notebooks/pictures
 
 # A static site in site/dist. PYODIDE=folder of npm's package pyodide: the first page loads it from its own host.

@@ -29,6 +29,7 @@ _HOME = {
     "dgemm": "blas.products",
     "cgemm": "blas.products",
     "zgemm": "blas.products",
+    "hgemm": "blas.products",
     "transpose": "blas.reshape",
     "pad": "blas.reshape",
     "unpad": "blas.reshape",
@@ -59,7 +60,7 @@ _HOME = {
 __all__ = ["__version__", "catalog", "clear_caches", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
-    from .blas.products import cgemm, dgemm, gemm, matmul, sgemm, zgemm
+    from .blas.products import cgemm, dgemm, gemm, hgemm, matmul, sgemm, zgemm
     from .blas.reshape import pad, transpose, unpad
     from .measurement.peaks import peaks
     from .measurement.records import Result

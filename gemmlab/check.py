@@ -88,7 +88,7 @@ def random_inputs(
     if kind not in ("uniform", "normal"):
         raise ValueError(f"kind must be 'uniform' or 'normal', not {kind!r}")
     dtype = np.dtype(dtype)
-    real = np.empty(0, dtype).real.dtype
+    real = np.result_type(np.empty(0, dtype).real.dtype, np.float32)
 
     def draw(rng, shape):
         if kind == "uniform":
@@ -99,7 +99,7 @@ def random_inputs(
         return (
             (draw(rng, shape) + 1j * draw(rng, shape)).astype(dtype)
             if dtype.kind == "c"
-            else draw(rng, shape)
+            else draw(rng, shape).astype(dtype, copy=False)
         )
 
     return _draw(in_parts, m, n, k, seed)
@@ -114,9 +114,11 @@ def exact(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
     """Check C (m x n) against A B bit for bit, where A and B come from `exact_inputs`.
 
     NumPy computes the reference in the type of the operands, which with these inputs is exact as
-    well.
+    well. Products of float16 are exact in float32, and rounded once if C is float16.
     """
-    return compare(c, a @ b, 0.0)
+    if a.dtype == np.float16:
+        a, b = a.astype(np.float32), b.astype(np.float32)
+    return compare(c, (a @ b).astype(c.dtype), 0.0)
 
 
 def exact_large(
@@ -144,7 +146,7 @@ def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
 
 
 def bound(
-    a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0
+    a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0, result=None
 ) -> np.ndarray:
     """How far each element of a product in the operands' type may be from the true one: m x n,
     float64.
@@ -156,30 +158,38 @@ def bound(
     real products, and the errors of both parts add up like the legs of a right triangle: hence 2 k
     for k, and a factor of sqrt(2).
 
+    Products of float16 are added up in float32. A result in float16 is rounded once more, by at
+    most 2^-11 of it, or 2^-25.
+
     Args:
         a, b: m x k and k x n, of the same type.
         arbitrary: use the bound that makes no assumption about the data.
         product: an additional relative error that each product of two floats may have (on tensor
             cores).
+        result: the type of the result, if it is not that of the sums.
     """
-    limits, gaussian = np.finfo(a.dtype), a.dtype.kind == "c"
+    limits, gaussian = np.finfo(np.result_type(a.dtype, np.float32)), a.dtype.kind == "c"
     k = a.shape[1] * (2 if gaussian else 1)
     factor = (k if arbitrary else 2 * np.sqrt(k)) * (np.sqrt(2) if gaussian else 1)
     sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
-    return (factor * float(limits.eps) + product) * sizes + k * float(limits.tiny)
+    of_sums = (factor * float(limits.eps) + product) * sizes + k * float(limits.tiny)
+    if result != np.float16:
+        return of_sums
+    true = np.abs(a.astype(np.float64) @ b.astype(np.float64))
+    return of_sums + 2.0**-11 * (true + of_sums) + 2.0**-25
 
 
 def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:
     """Check each element of C (m x n) against the product of A (m x k) and B (k x n) in a wider
     type, within `bound`.
 
-    The wider type of float32 is float64, of float64 NumPy's longdouble (no wider on some machines),
-    and likewise for complex types.
+    The wider type of float16 and float32 is float64, of float64 NumPy's longdouble (no wider on
+    some machines), and likewise for complex types.
     """
-    wider = np.result_type(
-        a.dtype, np.float64 if a.dtype in (np.float32, np.complex64) else np.longdouble
-    )
-    return compare(c, a.astype(wider) @ b.astype(wider), bound(a, b, arbitrary))
+    is_short = a.dtype in (np.float16, np.float32, np.complex64)
+    wider = np.result_type(a.dtype, np.float64 if is_short else np.longdouble)
+    allowed = bound(a, b, arbitrary, result=c.dtype)
+    return compare(c, a.astype(wider) @ b.astype(wider), allowed)
 
 
 def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:

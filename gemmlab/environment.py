@@ -21,8 +21,8 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-#: Bytes that a folder for kernels must have room for.
-ROOM = 2**20
+#: Bytes that a folder for kernels must have room for: PoCL ends the process on a full disk.
+ROOM = 16 * 2**20
 
 #: Has PyOpenCL do without its database of launch code.
 NO_DATABASE = {"PYOPENCL_NO_CACHE": "1"}

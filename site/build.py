@@ -190,11 +190,14 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
 def pages(out: Path) -> str:
     """Write README, docs, chapters and the API as pages; returns Sphinx's warnings."""
     with tempfile.TemporaryDirectory() as cache:
+        built = Path(cache) / "pages"  # MyST-NB also writes to the folder above
         command = [sys.executable, "-m", "sphinx", "-q", "-j", "auto", "-c", str(HERE), "-d", cache]
-        done = subprocess.run([*command, str(ROOT), str(out)], stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    shutil.rmtree(out / "_sources", ignore_errors=True)
+        done = subprocess.run([*command, str(ROOT), str(built)], stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        unneeded = shutil.ignore_patterns("_sources", ".buildinfo", "objects.inv")
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.copytree(built, out, ignore=unneeded)
     return done.stderr
 
 

@@ -1,7 +1,8 @@
 """Sphinx's settings for the pages of the site: README, docs, chapters and the API.
 
 The sources are where they are on a forge, so the links in them work in both. `site/build.py` runs
-Sphinx; links to whole folders, which a static site cannot show, become plain words.
+Sphinx. Links to kernels lead to a page that has all of them, and links to whole folders, which a
+static site cannot show, become plain words.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ notebooks/puzzles
 :hidden:
 :caption: Look up
 docs/glossary
+site/kernels
 site/api
 docs/speed
 docs/model
@@ -115,40 +117,62 @@ html_theme_options = {
 }
 
 
-def without_folders(text: str, folder: Path) -> str:
-    """Markdown in which links to folders are plain words."""
+def anchor(kernel: str) -> str:
+    """Where the page of kernels has a file, given without its ending: "production/packed"."""
+    return "kernel-" + re.sub(r"[/_]", "-", kernel)
+
+
+def kernels() -> str:
+    """A section for each kernel."""
+    folder = ROOT / "kernels"
+    names = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cl")]
+    sections = (
+        f"({anchor(name)})=\n## {name.replace('_', ' ')}\n\n"
+        f"```c\n{(folder / f'{name}.cl').read_text(encoding='utf-8')}```\n"
+        for name in sorted(names, key=lambda name: ("/" in name, name))
+    )
+    return "\n" + "\n".join(sections)
+
+
+def relinked(text: str, folder: Path) -> str:
+    """Markdown whose links lead to the page of kernels, and in which folders are plain words."""
 
     def plain(link: re.Match[str]) -> str:
         return link["words"] if (folder / link["target"]).is_dir() else link[0]
 
+    text = re.sub(r"\]\([./]*kernels/([\w/]+)\.cl\)", lambda m: f"](#{anchor(m[1])})", text)
     return re.sub(r"(?<!!)\[(?P<words>[^\]\n]+)\]\((?P<target>[\w./-]+)\)", plain, text)
+
+
+def prepare_output(data: dict) -> None:
+    """SVG goes into the page, where its description counts; HTML links to pages, not files."""
+    if "image/svg+xml" in data:
+        data["text/html"] = data.pop("image/svg+xml")
+    if "text/html" in data:
+        text = re.sub(r"""(href=["']\w+)\.ipynb""", r"\1.html", "".join(data["text/html"]))
+        data["text/html"] = re.sub(
+            r"""(href=["'][./]*)kernels/([\w/]+)\.cl""",
+            lambda link: f"{link[1]}site/kernels.html#{anchor(link[2])}",
+            text,
+        )
 
 
 def prepare(app, docname: str, source: list[str]) -> None:
     """A page's text before Sphinx reads it."""
     path = Path(app.env.doc2path(docname))
     if path.suffix == ".md":
-        source[0] = without_folders(source[0], path.parent)
-        source[0] += CONTENTS if docname == root_doc else ""
+        added = {root_doc: CONTENTS, "site/kernels": kernels()}
+        source[0] = relinked(source[0], path.parent) + added.get(docname, "")
         return
     book = json.loads(source[0])
     for cell in book["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = without_folders("".join(cell["source"]), path.parent)
+            cell["source"] = relinked("".join(cell["source"]), path.parent)
         elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
             cell["metadata"].setdefault("tags", []).append("hide-input")
         for output in cell.get("outputs", []):
             prepare_output(output.get("data", {}))
     source[0] = json.dumps(book)
-
-
-def prepare_output(data: dict) -> None:
-    """SVG goes into the page, where its description counts; HTML links to pages, not notebooks."""
-    if "image/svg+xml" in data:
-        data["text/html"] = data.pop("image/svg+xml")
-    if "text/html" in data:
-        text = "".join(data["text/html"])
-        data["text/html"] = re.sub(r"""(href=["']\w+)\.ipynb""", r"\1.html", text)
 
 
 def described(path: Path) -> dict[str, str]:

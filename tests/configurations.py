@@ -25,6 +25,9 @@ DIRECT |= {"depth": 1, "unroll": 1, "load_widths": (2, 1)}
 
 #: The same for warps: two warps, and two steps of the tensor cores in a tile.
 WARPS = {"tile": (16, 16), "micro_tile": (2, 2), "depth": 8, "unroll": 8}
+HALF_WARPS = {"tile": (32, 16), "micro_tile": (2, 4), "depth": 32, "unroll": 32}
+WARPGROUPS = {"tile": (64, 16), "micro_tile": (2, 4), "depth": 16, "unroll": 16}
+OTHER_WARPS = {"s": {"tile": (32, 32), "micro_tile": (4, 4)}, "h": HALF_WARPS, "sh": HALF_WARPS}
 
 
 def every() -> list[Schedule]:
@@ -43,18 +46,21 @@ def every() -> list[Schedule]:
 def warped() -> list[Schedule]:
     """The same for the kernels whose warps share blocks of C, with and without tensor cores."""
     found = []
-    kinds = [(unit, p) for unit, letters in (("warps", "sdcz"), ("tensor", "dz")) for p in letters]
+    units = {"warps": ("s", "d", "c", "z"), "tensor": ("d", "z", "h", "sh")}
+    units["warpgroups"] = ("h", "sh")
+    kinds = [(unit, letter) for unit, letters in units.items() for letter in letters]
     for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGES):
         element = PRECISIONS[precision]
         operations = "NTCR" if element.components == 2 else "NT"
-        shape = WARPS | ({"tile": (32, 32), "micro_tile": (4, 4)} if precision == "s" else {})
+        shape = WARPS | OTHER_WARPS.get(precision, {})
+        shape = WARPGROUPS if unit == "warpgroups" else shape
         for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
             s = Schedule(
                 precision, a, b, beta, edges=edges, unit=unit, **shape, stages=2 + turn % 3
             )
             widest = 16 // element.size if turn % 2 else 1
             widths = tuple(1 if any(s.load_conflicts(x, widest)) else widest for x in s.operands)
-            store = s.fragment if unit == "warps" and not beta and turn % 3 < 2 else 1
+            store = s.widest_store if not beta and turn % 3 < 2 else 1
             found.append(replace(s, tail=turn % 4 > 0, load_widths=widths, store_width=store))
     return found
 
@@ -133,8 +139,10 @@ def case(s: Schedule, seed: int = 0) -> Case:
     dtype = s.element.dtype
     alpha, beta = (2 - 3j, -1 + 2j) if s.element.components == 2 else (2.0, -3.0)
     a, b = check.exact_inputs(m, n, k, seed, dtype)
-    before, _ = check.exact_inputs(m, 1, n, seed + 1, dtype)
-    expected = (alpha * (a @ b) + (beta * before if s.beta else 0)).astype(dtype)
+    before, _ = check.exact_inputs(m, 1, n, seed + 1, s.element.result)
+    wide = np.result_type(dtype, np.float32)
+    expected = alpha * (a.astype(wide) @ b.astype(wide)) + (beta * before if s.beta else 0)
+    expected = expected.astype(s.element.result)
     left, right = stored(a, s.trans_a, s.a.width), stored(b, s.trans_b, s.b.width)
     return Case((m, n, k), alpha, beta, left, right, stored(before), expected)
 
@@ -143,7 +151,7 @@ def loaded() -> list[Schedule]:
     """The schedules with the longest texts: everything switched on, and the widest loads."""
     full = Schedule(beta=True, edges="both", tail=True, stages=2)
     warps = replace(full, unit="tensor", precision="z", micro_tile=(4, 8), depth=8, unroll=8)
-    widest = (("s", 4), ("d", 4), ("c", 4), ("z", 4))
+    widest = (("s", 4), ("d", 4), ("c", 4), ("z", 4), ("h", 4))
     return [replace(full, precision=p, load_widths=(w, w)) for p, w in widest] + [
         replace(full, precision="z", trans_a="C", trans_b="R", load_widths=(2, 2)),
         replace(warps, trans_a="C", trans_b="R", stages=3),

@@ -101,6 +101,20 @@ def test_the_exact_reference_is_exact_in_float64_too():
     assert np.array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
 
+def test_products_of_float16_are_rounded_once():
+    """A number four steps of float16 away is too far from the product."""
+    a, b = check.random_inputs(30, 20, 500, dtype=np.float16)
+    single = a.astype(np.float32) @ b.astype(np.float32)
+    once = single.astype(np.float16)
+    assert a.dtype == np.float16 and check.accuracy(single, a, b).ok
+    assert check.accuracy(once, a, b).ok and not check.accuracy(once.astype(np.float32), a, b).ok
+    assert not check.accuracy(changed(once, 3, 5, once[3, 5] * np.float16(1.004)), a, b).ok
+    a, b = check.exact_inputs(30, 20, 500, dtype=np.float16)
+    once = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
+    assert check.exact(once, a, b).ok
+    assert not check.exact(changed(once, 3, 5, np.nextafter(once[3, 5], np.float16(9))), a, b).ok
+
+
 def test_an_empty_product_passes():
     a, b = np.ones((0, 3), np.float32), np.ones((3, 4), np.float32)
     assert (

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -198,6 +199,21 @@ def test_bench_looks_at_its_file_before_it_measures(name, tmp_path, measured, ca
         assert end.code == 2
     assert name.partition("/")[0] in capsys.readouterr().err and not measured
     assert (tmp_path / "precious.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize(("passed", "code"), [(2, 0), (1, 1)])
+def test_verify_counts_what_only_the_compiler_refuses(
+    passed, code, monkeypatch, capsys, any_device
+):
+    """A kernel may need more registers than the device has for its work-group."""
+    right = SimpleNamespace(kernel_ms=1, ok=True, verdict="right")
+    outcomes = [client.Outcome({}, right)] * passed
+    outcomes += [client.Outcome({}, problem="at most 32", kind="WorkGroupError")] * (3 - passed)
+    monkeypatch.setattr(verify, "catalog", {1: catalog[1]})
+    monkeypatch.setattr(verify, "trial", lambda *given, **options: outcomes.pop())
+    assert cli.main(["verify", "--device", str(any_device.index)]) == code
+    said = capsys.readouterr().out
+    assert f"{passed} passed, 0 failed; {3 - passed} were refused" in said
 
 
 def test_verify_without_a_device_is_an_error(tmp_path, monkeypatch):

@@ -259,6 +259,18 @@ def test_an_editable_install_finds_its_kernels(tmp_path, any_device):
     assert Path(package) == Path(gemmlab.__file__).parent and Path(kernels) == sources.folder()
 
 
+def test_an_editable_install_can_be_built(tmp_path):
+    """As `pip install -e .` does it, which every `make` target needs."""
+    pytest.importorskip("hatchling")
+    text = "import sys; from hatchling.build import build_editable as b; b(sys.argv[1])"
+    command = [sys.executable, "-c", text, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (built,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(built).namelist()
+    assert not any(name.startswith("gemmlab/") for name in names), "it refers to the checkout"
+
+
 def test_missing_kernels_are_said(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "_PACKAGE", tmp_path / "gemmlab")
     with pytest.raises(FileNotFoundError, match="the installation is incomplete"):
@@ -332,8 +344,13 @@ def test_every_import_of_the_package_is_a_declared_dependency():
     told = project()
     extras = told["optional-dependencies"]
     declared = {name_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
-    # what comes with one of them: Pillow with Matplotlib, IPython and traitlets with ipywidgets
-    brought = {"PIL": "matplotlib", "IPython": "ipywidgets", "traitlets": "ipywidgets"}
+    # what comes with one of them
+    brought = {
+        "PIL": "matplotlib",
+        "IPython": "ipywidgets",
+        "traitlets": "ipywidgets",
+        "psutil": "distributed",
+    }
     own = {"gemmlab"}
     found = set()
     for path in (ROOT / "gemmlab").rglob("*.py"):

@@ -164,7 +164,7 @@ def compare(
         shapes: M, N, K of the row-major products.
         device: where.
         numpy: whether operands and results are NumPy arrays instead of device arrays.
-        dtype: "float32", "float64", "complex64" or "complex128".
+        dtype: "float32", "float64", "complex64", "complex128" or "float16".
         precisions: "tf32", "tf32x3" or both, to compare `matmul` in these with `matmul` in float32.
         device_time: whether to time the device alone (see `device_seconds`).
 
@@ -181,7 +181,7 @@ def compare(
         given = f"numpy={numpy}, precisions={tuple(precisions)}, device={device}"
         raise ValueError(f"device_time needs calls that return before a GPU is done, not {given}")
     shapes, rows = list(shapes), []
-    for precision in (*precisions, "float32"):
+    for precision in (*precisions, "float32") if dtype == "float32" else ():
         compile_ahead(
             device, [choice.choose(device, (n, m, k), "auto", precision) for m, n, k in shapes]
         )
@@ -200,9 +200,9 @@ def compare(
 def operands(m: int, n: int, k: int, dtype: str = "float32") -> tuple[np.ndarray, np.ndarray]:
     """Matrices of standard normal numbers, m x k and k x n; the same numbers repeat."""
     real = np.empty(0, dtype).real.dtype
-    drawn = np.random.default_rng(0).standard_normal(
-        2**20 + 2, real
-    )  # drawing all takes longer than multiplying
+    rng = np.random.default_rng(0)
+    # drawing all takes longer than multiplying
+    drawn = rng.standard_normal(2**20 + 2, np.result_type(real, np.float32)).astype(real)
     factor = np.dtype(dtype).itemsize // real.itemsize
     a, b = (
         np.resize(drawn, (rows, factor * columns)).view(dtype) for rows, columns in ((m, k), (k, n))
@@ -256,6 +256,7 @@ def pytorch(a: np.ndarray, b: np.ndarray, numpy: bool) -> Contender:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
     p, q = torch.from_numpy(a), torch.from_numpy(b)
     if numpy:
         return Contender(lambda: torch.matmul(p.cuda(), q.cuda()).cpu(), torch.cuda.synchronize)

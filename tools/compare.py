@@ -44,7 +44,7 @@ ACCURATE = (512, 4096, 8192)
 #: Inputs for `errors`: standard normal; uniform in [0, 1); normal, rows and columns scaled by
 #: powers of 2.
 INPUTS = ("normal", "uniform", "scaled")
-TYPES = ("float32", "float64", "complex64", "complex128")
+TYPES = ("float32", "float64", "complex64", "complex128", "float16")
 
 
 # Launches alone

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -276,11 +276,11 @@ def write_file(folder: Path, name: str, given) -> np.memmap:
 def from_files(client: Client, given, folder: Path, chunks: tuple[int, int, int]) -> dict:
     """All three matrices as mapped files."""
     a, b = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "ab")
-    target = Target(folder / "c.npy", given.size)
+    target: Any = Target(folder / "c.npy", given.size)
     client.run(warm, *chunks)
     client.run(spent)
     start = time.perf_counter()
-    distributed.matmul(a, b, chunks=chunks).store(target, lock=False)
+    da.store(distributed.matmul(a, b, chunks=chunks), target, lock=False)
     found = rate(given.size, time.perf_counter() - start, len(given.devices))
     found |= {"chunks": chunks, "spent": list(client.run(spent).values())}
     c, number = np.load(folder / "c.npy", mmap_mode="r"), given.size // given.block
@@ -305,8 +305,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--size", type=int, default=65536)
     parser.add_argument("--block", type=int, default=16384, help="side of the known blocks")
     parser.add_argument("--seconds", type=float, default=240)
-    numbers = {"type": lambda s: [int(i) for i in s.split(",")], "default": [0, 1]}
-    parser.add_argument("--devices", **numbers)
+    parser.add_argument("--devices", type=lambda s: [int(i) for i in s.split(",")], default=[0, 1])
     parser.add_argument("--only", default="", help="words in the names of the parts to run")
     return parser.parse_args()
 
@@ -328,9 +327,10 @@ def main() -> None:
                 (size // 2, size // 2, block // 2),
                 (size // 2, size // 4, block),
             ):
+                chunks = rows, columns, depth
                 record.part(
                     f"from files, blocks of {rows} x {columns}, steps of {depth}",
-                    lambda c=(rows, columns, depth): from_files(client, given, folder, c),
+                    partial(from_files, client, given, folder, chunks),
                 )
             record.part("in place", lambda: blocks_in_place(client, given, addresses, True))
             record.part("b spread", lambda: blocks_in_place(client, half, addresses, False))
@@ -347,7 +347,7 @@ def main() -> None:
                 chunks = (half.size, half.size // share, half.block)
                 record.part(
                     f"one device, from files, blocks of {chunks[0]} x {chunks[1]}",
-                    lambda c=chunks: from_files(client, half, folder, c),
+                    partial(from_files, client, half, folder, chunks),
                 )
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -14,13 +14,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gemmlab.measurement import comparison
 from gemmlab.opencl.devices import find_device
 
 BURN = "import numpy as np\na = np.random.rand(400, 400)\nwhile True: a = a @ a; a /= a.max()"
-SAME = {"kernel": 3, "m": 256, "n": 256, "k": 256, "params": {"TS": 32, "WPT": 8}}
+SAME: dict[str, Any] = {"kernel": 3, "m": 256, "n": 256, "k": 256, "params": {"TS": 32, "WPT": 8}}
 
 
 class Found(NamedTuple):

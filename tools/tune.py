@@ -196,8 +196,8 @@ CPU_SPACE = (
     (4, 8, 16),
 )
 #: Tiles of warps: the fastest on an H200 at some size, or on paper for some random
-#: shapes: TSM, TSN, WPTM, WPTN, TSK, STAGES. Those of float64 and complex128 are for tensor
-#: cores.
+#: shapes: TSM, TSN, WPTM, WPTN, TSK, STAGES. Those of float64, complex128 and float16 are for
+#: tensor cores.
 WARPS: dict[str, tuple[tuple[int, ...], ...]] = {
     "s": (),
     "d": (
@@ -217,7 +217,20 @@ WARPS: dict[str, tuple[tuple[int, ...], ...]] = {
         (32, 32, 4, 4, 8, 6), (64, 16, 2, 4, 8, 4), (16, 64, 2, 4, 8, 4), (32, 16, 2, 4, 8, 6),
         (16, 32, 2, 4, 8, 6), (16, 16, 2, 2, 8, 6),
     ),
+    "h": (
+        (256, 128, 8, 16, 32, 2), (128, 256, 8, 16, 32, 2), (128, 128, 8, 16, 32, 3),
+        (128, 128, 8, 8, 32, 3), (128, 128, 4, 16, 32, 3), (128, 64, 8, 8, 32, 4),
+        (64, 128, 4, 16, 32, 4), (64, 128, 8, 8, 32, 4), (64, 64, 4, 8, 32, 6),
+        (64, 64, 4, 8, 64, 3), (128, 32, 4, 8, 32, 4), (32, 128, 4, 8, 32, 4),
+        (64, 32, 4, 4, 32, 6), (32, 32, 2, 4, 64, 4), (64, 16, 2, 4, 64, 4), (16, 64, 2, 4, 64, 4),
+    ),
 }  # fmt: skip
+#: Tiles of warpgroups for float16: TSM, TSN, TSK, STAGES.
+WARPGROUPS = (
+    (128, 256, 32, 2), (128, 256, 16, 4), (128, 128, 32, 3), (128, 192, 32, 2),
+    (256, 128, 32, 2), (64, 256, 32, 2), (64, 256, 16, 4), (64, 128, 32, 4), (128, 64, 32, 4),
+    (64, 64, 64, 3), (64, 64, 32, 6),
+)  # fmt: skip
 #: Registers of 32 bits that accumulators take on a GPU: with more, none are left for anything else;
 #: with fewer, a work-item loads more than it multiplies.
 REGISTERS = range(32, 129)
@@ -253,7 +266,7 @@ def candidates(device: Device, letter: str) -> list[Tile]:
 
 
 def gpu_tiles(letter: str) -> list[Tile]:
-    size, found = PRECISIONS[letter].size, []
+    size, found = PRECISIONS[letter].sum_size, []
     for (down, across), (rows, columns), depth, stages in itertools.product(*SPACE):
         tile = {"TSM": down * rows, "TSN": across * columns, "TSK": depth, "STAGES": stages}
         tile |= {"WPTM": rows, "WPTN": columns, "WIDTH": max(1, 16 // size)}
@@ -275,10 +288,16 @@ def cpu_tiles(letter: str) -> list[Tile]:
 def warp_tiles(letter: str) -> list[Tile]:
     """The tiles of `WARPS` with all parameters."""
     names = ("TSM", "TSN", "WPTM", "WPTN", "TSK", "STAGES")
-    unit = "tensor" if PRECISIONS[letter].real == "double" else "warps"
+    is_tensor = PRECISIONS[letter].real == "double" or PRECISIONS[letter].half
+    unit = "tensor" if is_tensor else "warps"
     rest = {"WIDTH": 16 // PRECISIONS[letter].size, "UNIT": UNITS.index(unit)}
     tiles = [dict(zip(names, numbers, strict=True)) for numbers in WARPS[letter]]
-    return [complete_tile({**tile, "UNROLL": tile["TSK"], **rest}) for tile in tiles]
+    if letter == "h":
+        for numbers in WARPGROUPS:
+            tile = dict(zip(("TSM", "TSN", "TSK", "STAGES"), numbers, strict=True))
+            tile |= {"WPTM": 2, "WPTN": tile["TSN"] // 4, "UNIT": UNITS.index("warpgroups")}
+            tiles.append(tile)
+    return [complete_tile({"UNROLL": tile["TSK"], **rest, **tile}) for tile in tiles]
 
 
 def is_legal(device: Device, letter: str, tile: Tile) -> bool:
@@ -297,7 +316,8 @@ def is_exact(device: Device, letter: str, tile: Tile, sizes: Sizes, **options: A
     m, n, k = (2 * tile[side] + size % tile[side] for side, size in zip(SIDES, sizes, strict=True))
     a, b = check.exact_inputs(n, m, k, dtype=PRECISIONS[letter].dtype)
     c = matmul(a, b, kernel="family", params=tile, device=device, **options)
-    return bool(np.array_equal(c, a @ b))
+    wide = np.result_type(a.dtype, np.float32)
+    return bool(np.array_equal(c, (a.astype(wide) @ b.astype(wide)).astype(a.dtype)))
 
 
 def call_rate(device: Device, letter: str, sizes: Sizes, seconds: float, **options: Any) -> float:
@@ -505,8 +525,8 @@ def parser() -> argparse.ArgumentParser:
         words = "such as 512,64x8192x1024: M x N x K of column-major products"
         command.add_argument("--sizes", type=size_list, required=True, help=words)
     for command in (tiles, own):
-        words = "the precision: float32, float64, complex64 or complex128"
-        command.add_argument("--letter", choices=list(PRECISIONS), required=True, help=words)
+        words = "the precision: float32, float64, complex64, complex128 or float16"
+        command.add_argument("--letter", choices=list(WARPS), required=True, help=words)
     for command in (kernels, tiles, own):
         command.add_argument("file", type=output_file, help="the table to add to")
         common.add_device(command)

@@ -22,8 +22,10 @@ from ..opencl.devices import Device, find_device, of_queue
 from ..opencl.launch import in_order
 from .problem import Layout, Operand
 
-#: The types of elements that products take.
+#: The types of elements that products take: those of BLAS, and float16.
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
+HALF = np.dtype(np.float16)
+ELEMENTS = (*DTYPES, HALF)
 
 #: Candidates that NumPy tries to find out whether two arrays overlap; then it is assumed.
 MOST_WORK = 10**6
@@ -59,8 +61,9 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int 
 
 def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
     """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex
-    one.
+    one. Factors of float16 products are float32.
     """
+    dtype = np.dtype(np.float32) if dtype == HALF else dtype
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
         kind = "number" if dtype.kind == "c" else "real number"
         raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")
@@ -154,7 +157,7 @@ def lendable(x: np.ndarray) -> tuple[np.ndarray, ArraySpec]:
     """
     compact = x.flags.aligned and (x.flags.c_contiguous or by_columns(x))
     if not (compact or _is_part_of_a_matrix(x)):
-        x = np.ascontiguousarray(x)
+        x = np.require(x, requirements=("C", "A"))
     size_bytes = x.nbytes
     if not x.flags.forc:
         size_bytes = x.itemsize + sum(

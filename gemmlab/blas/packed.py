@@ -12,9 +12,14 @@ from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
-from .plan import Builder, Product, view
+from .arrays import HALF
+from .plan import Builder, Product, View, view
 
 FILE = "production/packed.cl"
+HALF_FILE = "support/half.cl"
+#: Elements that a work-item of `HALF_FILE` converts at most.
+CHUNK = 4096
+FLOAT_BYTES = 4
 #: Relaxations that the compiler may make: a*b + c in one instruction, rounded once. `fma` would ask
 #: for the same, but is a function call on some runtimes.
 FLAGS = ("-cl-mad-enable",)
@@ -33,7 +38,7 @@ class Blocks(NamedTuple):
     """The sizes of packed.cl's blocks, from the width of the device's vectors and from its caches.
 
     Attributes:
-        dtype: float32 or float64.
+        dtype: of the sums, float32 or float64.
         width: elements per vector.
         depth: steps of k in a block (KC). Six columns of B then take 6 kB of the L1 cache, 12 kB in
             float64.
@@ -45,7 +50,10 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, device: Device, dtype: np.dtype) -> Blocks:
-        """Those for a device: vectors as wide as its registers, if its compiler takes them."""
+        """Those for a device and elements: vectors as wide as its registers, if its compiler takes
+        them.
+        """
+        dtype = np.result_type(dtype, np.float32)
         vector_bytes = 4 * min(device.cl.native_vector_width_float, device.limits.vector)
         return cls(dtype, max(2, vector_bytes // dtype.itemsize))
 
@@ -89,13 +97,21 @@ class Blocks(NamedTuple):
 def gemm(builder: Builder, product: Product) -> None:
     """C = alpha A B + beta C0, column-major; A, B and C0 of any layout, C compact.
 
+    float16 is converted to float32, and the result back.
+
     Args:
-        builder: of the type of the elements, float32 or float64.
+        builder: of the type of the elements, real ones.
         product: all sizes positive; C0 may be C itself.
     """
     problem, before = product.problem, view(*product.before) if product.before else None
     m, n, k = problem[:3]
     a, b = view(product.a, problem.a), view(product.b, problem.b)
+    out = product.out.buffer
+    if builder.dtype == HALF:
+        a, b = _floats(builder, a, m, k), _floats(builder, b, k, n)
+    if builder.result == HALF:
+        out = builder.memory(m * n, FLOAT_BYTES)
+        before = before and _floats(builder, before, m, n)
     blocks = Blocks.of(builder.device, builder.dtype)
     pack, multiply = (
         blocks.kernel(builder, "pack"),
@@ -103,7 +119,7 @@ def gemm(builder: Builder, product: Product) -> None:
     )
     height = round_up(m, blocks.rows)
     part = blocks.steps_per_part(height, k)
-    panels = builder.memory(height * part)
+    panels = builder.memory(height * part, blocks.dtype.itemsize)
     rows, columns = blocks.shares(m, n, builder.device.units)
     groups = tiles_over(m, rows), tiles_over(n, columns)
     for k0 in range(0, k, part):
@@ -114,5 +130,29 @@ def gemm(builder: Builder, product: Product) -> None:
         added = (product.beta, *before) if before is not None else ()
         builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
         sizes = m, n, steps, rows, columns
-        arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), product.out.buffer
+        arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), out
         builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))
+    if builder.result == HALF:
+        converted = tiles_over(m * n, CHUNK), 1
+        arguments = m * n, out, product.out.buffer
+        builder.launch(
+            "to_half", Bound(_conversion(builder, "to_half"), converted, (1, 1), arguments)
+        )
+
+
+def _floats(builder: Builder, x: View, rows: int, columns: int) -> View:
+    """Launch the conversion of a float16 matrix: its elements as float32, without gaps."""
+    step, line, length, lines = x.down, x.across, rows, columns
+    if x.down != 1:
+        step, line, length, lines = line, step, lines, length
+    to = builder.memory(rows * columns, FLOAT_BYTES)
+    groups = lines, tiles_over(length, CHUNK)
+    arguments = length, x.buffer, x.offset, step, line, to
+    builder.launch("from_half", Bound(_conversion(builder, "from_half"), groups, (1, 1), arguments))
+    return View(to, 0, 1, length) if x.down == 1 else View(to, 0, length, 1)
+
+
+def _conversion(builder: Builder, name: str) -> Built:
+    """The kernel "from_half" or "to_half", compiled."""
+    text = sources.read(HALF_FILE)
+    return build(builder.device, builder.queue.context, "half.cl", text, {}, name, FLAGS)

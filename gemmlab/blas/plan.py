@@ -29,7 +29,7 @@ from ..generate.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .arrays import borrowed, complete
+from .arrays import HALF, borrowed, complete
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 
 #: PX, PY and PE of pad.cl.
@@ -42,6 +42,12 @@ _AXPBY = 128, 4
 _RANGE = 64, 8
 #: Columns of work-items of range.cl at most.
 _RANGE_COLUMNS = 512
+
+#: Rows, columns and steps of a float16 product on tensor cores from which it is worthwhile to copy
+#: an operand that only loads of 2 bytes could read.
+WORTH_A_COPY = 128
+#: Elements of float16 in the widest load.
+HALVES = 8
 
 #: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last
 #: call needed.
@@ -133,7 +139,7 @@ class Fill(NamedTuple):
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
         return cl.enqueue_fill_buffer(
-            queue, _resolved(self.buffer, memory), np.int32(0), 0, self.size_bytes
+            queue, _resolved(self.buffer, memory), np.int16(0), 0, self.size_bytes
         )
 
 
@@ -310,12 +316,14 @@ class Builder:
     Args:
         queue: where the plan will be executed; kernels that share tiles keep memory for that queue.
         device: the queue's device.
-        dtype: of the elements. The supporting kernels and the ladder's take float32 alone,
+        dtype: of the operands. The supporting kernels and the ladder's take float32 alone,
             generated kernels all types.
+        result: of the result, by default that of the operands.
     """
 
-    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32):
+    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
         self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
+        self.result = self.dtype if result is None else np.dtype(result)
         self.steps: list[Step] = []
         self._flag: Slot | None = None
         self._temporaries: list[int] = []
@@ -335,25 +343,27 @@ class Builder:
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
+        macros = (("ELEMENT", "ushort"),) if file == "pad.cl" and self.dtype == HALF else ()
         built = _support_kernel(
-            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl")
+            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl"), macros
         )
         self.launch(name, Bound(built, global_size, local_size, args))
 
     def memory(self, elements: int, itemsize: int | None = None) -> Slot:
-        """Temporary memory."""
-        self._temporaries.append(elements * (itemsize or self.dtype.itemsize))
+        """Temporary memory, by default for elements of the result."""
+        self._temporaries.append(elements * (itemsize or self.result.itemsize))
         return Slot(len(Argument) + len(self._temporaries) - 1)
 
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
 
     def zeros(self, buffer: Memory, elements: int) -> None:
-        """Fill a buffer with zeros."""
-        self.steps.append(Fill("fill", buffer, self.dtype.itemsize * elements))
+        """Fill a buffer with zeros of the result's type."""
+        self.steps.append(Fill("fill", buffer, self.result.itemsize * elements))
 
     def copy(self, x: Matrix, out: Matrix) -> None:
-        self.steps.append(Copy("copy", x, out, self.dtype.itemsize))
+        """Copy elements of the result."""
+        self.steps.append(Copy("copy", x, out, self.result.itemsize))
 
     def transpose(self, x: Matrix, out: Layout | Matrix) -> Matrix:
         made, y = out if isinstance(out, Matrix) else self.new(out), x.layout
@@ -474,10 +484,13 @@ class Builder:
             batch: several products instead of one; their results are adjacent in `out`.
         """
         problem, before = product.problem, view(*product.before) if product.before else None
-        a, b = problem.a.layout, problem.b.layout
+        (a, in_a), (b, in_b) = (
+            self._readable(x, buffer, tile, batch is None and min(problem[:3]) >= WORTH_A_COPY)
+            for x, buffer in ((problem.a, product.a), (problem.b, product.b))
+        )
         aligned = batch.aligned(a, b) if batch else (a, b)
         schedule = tiles.configure(
-            letter_of(self.dtype),
+            letter_of(self.dtype, self.result),
             tile,
             problem[:3],
             *aligned,
@@ -486,11 +499,26 @@ class Builder:
         )
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
-            left = View(product.a, a.offset + at_a, 1, a.ld)
-            right = View(product.b, b.offset + at_b, 1, b.ld)
+            left = View(in_a, a.offset + at_a, 1, a.ld)
+            right = View(in_b, b.offset + at_b, 1, b.ld)
             factors = product.alpha, left, right, product.beta
             gemm = Gemm(problem[:3], *factors, before, product.out.buffer, pairs)
             self._generated("gemm", schedule, gemm)
+
+    def _readable(
+        self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool
+    ) -> tuple[OperandLayout, Memory]:
+        """An operand and its memory; for float16 on tensor cores, which copy by 4 bytes or more, a
+        copy with aligned columns where that is worthwhile.
+        """
+        layout, there = x.layout, placed(buffer, x)
+        rows, cols, ld, offset, _ = there.layout
+        is_aligned = not any(number % HALVES for number in (rows, ld, offset))
+        if self.dtype != HALF or not tile["UNIT"] or is_aligned or not worthwhile:
+            return layout, buffer
+        made = Layout.compact(round_up(rows, HALVES), cols)
+        room = Matrix(self.memory(made.room, self.dtype.itemsize), made)
+        return OperandLayout(layout.operation, 0, made.ld, True), self.pad(there, room).buffer
 
     def gemm_part(self, product: Product, part: split.Launch) -> None:
         """Launch a generated kernel that computes a rectangle of C."""
@@ -502,8 +530,9 @@ class Builder:
             first = before.offset + part.row * before.down + part.column * before.across
             before = before._replace(offset=first)
         sizes = part.rows, part.columns, problem.k
+        letter = letter_of(self.dtype, self.result)
         schedule = tiles.configure(
-            letter_of(self.dtype), part.tile, sizes, a, b, before is not None, submatrix=True
+            letter, part.tile, sizes, a, b, before is not None, submatrix=True
         )
         left, right = View(product.a, a.offset, 1, a.ld), View(product.b, b.offset, 1, b.ld)
         factors = product.alpha, left, right, product.beta
@@ -516,8 +545,9 @@ class Builder:
 
 def view(buffer: Memory, operand: Operand) -> View:
     """A matrix with its strides, whether it is row-major or column-major."""
-    operation, offset, ld = operand.layout
-    return View(buffer, offset, 1, ld) if operation in "NR" else View(buffer, offset, ld, 1)
+    x = operand.layout
+    down, across = (1, x.ld) if x.operation in "NR" else (x.ld, 1)
+    return View(buffer, x.offset, down, across)
 
 
 def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
@@ -588,8 +618,10 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
 
 
 @cached(64)
-def _support_kernel(device: Device, context: cl.Context, file: str, name: str) -> Built:
-    return build(device, context, file, sources.read(file), {}, name)
+def _support_kernel(
+    device: Device, context: cl.Context, file: str, name: str, macros: tuple[tuple[str, str], ...]
+) -> Built:
+    return build(device, context, file, sources.read(file), dict(macros), name)
 
 
 @cached(8)

@@ -20,12 +20,14 @@ import pyopencl.array as cla
 from ..caches import cached
 from ..catalog import find
 from ..generate import tiles
-from ..generate.precision import letter_of
+from ..generate.precision import letter_of, results_of
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
 from .arrays import (
     DTYPES,
+    ELEMENTS,
+    HALF,
     ArraySpec,
     by_columns,
     check_inside,
@@ -66,15 +68,17 @@ class Operation(NamedTuple):
         a, b, c: arrays; c is None where nothing is added.
         alpha, beta: numbers of the arrays' type.
         ta, tb: "N", "T" or "C": as it is, transposed, conjugated and transposed.
+        result: the type of the result.
     """
 
     a: Any
     b: Any
-    c: Any = None
-    alpha: float | complex = 1.0
-    beta: float | complex = 0.0
-    ta: str = "N"
-    tb: str = "N"
+    c: Any
+    alpha: float | complex
+    beta: float | complex
+    ta: str
+    tb: str
+    result: np.dtype
 
 
 class Specs(NamedTuple):
@@ -93,7 +97,7 @@ class Call(NamedTuple):
         request: what the caller chose.
         device, queue: where the product is computed.
         specs: how the arrays lie in memory.
-        alpha, beta, ta, tb: as in `Operation`.
+        alpha, beta, ta, tb, result: as in `Operation`.
         in_place: whether C0 and the result are the same memory.
     """
 
@@ -105,6 +109,7 @@ class Call(NamedTuple):
     beta: float | complex
     ta: str
     tb: str
+    result: np.dtype
     in_place: bool
 
 
@@ -230,20 +235,19 @@ def plan_for(call: Call) -> Planned:
         a = a.matrix._replace(shape=(m, k))
     elements = prod(shape)
     itemsize = a.dtype.itemsize
-    whole = {"a": prod(a.shape), "b": prod(b.shape), "the result": elements}
-    check_memory(call.device, whole if call.alpha else {"the result": elements}, True, itemsize)
+    operands = {"a": prod(a.shape), "b": prod(b.shape)} if call.alpha else {}
+    whole = operands | {"the result": elements * call.result.itemsize // itemsize}
+    check_memory(call.device, whole, True, itemsize)
     if not elements:
         return Planned(shape, None)
-    builder = Builder(call.queue, call.device, a.dtype)
+    builder = Builder(call.queue, call.device, a.dtype, call.result)
     memory = builder.memory(elements) if gaps else OUT
     if k and call.alpha:
         problem = _column_major(call, a, b, m, n, k, by_columns)
         try:
             _emit_products(builder, call, problem, batch, memory, by_columns)
         except WorkGroupError as error:
-            if call.request.params is not None:
-                raise
-            return plan_for(call._replace(device=call.device.limited(error.limit)))
+            return plan_for(_with_smaller_groups(call, error))
     elif call.beta:
         _emit_scaled(builder, call, m, n, memory)
     else:
@@ -257,6 +261,13 @@ def plan_for(call: Call) -> Planned:
             )
     exact = call._replace(request=Request())
     return Planned(shape, builder.plan(otherwise=lambda: _plan_of(plan_for(exact))))
+
+
+def _with_smaller_groups(call: Call, error: WorkGroupError) -> Call:
+    """The call, for kernels that fit the limit; the error, if the caller chose the parameters."""
+    if call.request.params is not None:
+        raise error
+    return call._replace(device=call.device.limited(error.limit))
 
 
 def _plan_of(worked_out: Planned) -> Plan:
@@ -359,7 +370,7 @@ def _on_device(
     allocate = allocator or pool_of(queue).allocate
     result = out
     if out is None:
-        result = _prototype(queue, planned.shape, op.a.dtype).with_queue(queue)
+        result = _prototype(queue, planned.shape, op.result).with_queue(queue)
         result.base_data = allocate(max(1, result.nbytes))
         result.allocator, result.events = allocator, []
     if planned.plan is None:
@@ -383,7 +394,7 @@ def _in_host_memory(request: Request, op: Operation, out: Any, device: Device) -
     if out is not None:
         _check_shape(out, planned)
     if target is None:
-        target = np.empty(planned.shape, a.dtype)
+        target = np.empty(planned.shape, op.result)
     if planned.plan is not None:
         planned.plan.in_host_memory(queue, (a, b, c, target))
     if out is None:
@@ -422,7 +433,7 @@ def _through_copies(request: Request, op: Operation, out: Any, device: Device) -
     planned = plan_for(call)
     if out is not None:
         _check_shape(out, planned)
-    result = np.empty(planned.shape, op.a.dtype) if out is None else out
+    result = np.empty(planned.shape, op.result) if out is None else out
     if planned.plan is not None:
         ring = staging.staging_for(device, op.a, op.b, result)
         if ring and _allows_strips(op, result):
@@ -467,7 +478,7 @@ def _by_strips(
 
     def multiply(x: staging.Stored, y: staging.Stored, memory: Any) -> cl.Event:
         strip = (
-            uploaded_spec(np.empty((y.spec.shape[1], x.spec.shape[0]), a.dtype).T)
+            uploaded_spec(np.empty((y.spec.shape[1], x.spec.shape[0]), op.result).T)
             if columns
             else None
         )
@@ -513,16 +524,18 @@ def matmul(  # noqa: PLR0913
     launch.
 
     Args:
-        a: m x k float32, float64, complex64 or complex128: a NumPy array of any layout, or a
-            ``pyopencl.array.Array`` with one contiguous dimension.
+        a: m x k float32, float64, complex64, complex128 or float16: a NumPy array of any layout, or
+            a ``pyopencl.array.Array`` with one contiguous dimension. Products of float16 are added
+            up in float32 and rounded once; NVIDIA's tensor cores compute them.
         b: k x n of the same type, on the same side; device arrays on the same queue, which runs in
             order.
         out: where to write the result: an array of its shape and type, on the same side and queue,
-            that shares no memory with a or b. A NumPy array may have any layout, a device array
-            needs one contiguous dimension; where it has gaps, the result is copied into it.
+            that shares no memory with a or b; of float16 operands it may be float32. A NumPy array
+            may have any layout, a device array needs one contiguous dimension; where it has gaps,
+            the result is copied into it.
         kernel: "auto" for the best known kernel at that size (see `gemmlab.generate`), "family" for
-            a kernel that the family writes, "packed" for one with packed operands (on processors,
-            float32 and float64; "auto" takes it there), or for float32 the number or name of a
+            a kernel that the family writes, "packed" for one with packed operands (on CPUs, of
+            real numbers; "auto" takes it there), or for float32 the number or name of a
             kernel of the catalog.
         params: the kernel's parameters; for "family" those of `gemmlab.generate.tiles.DEFAULTS`. C
             is computed as its transpose, so that parameters of the kernel's rows (such as TSM) act
@@ -561,11 +574,12 @@ def matmul(  # noqa: PLR0913
         MemoryError: if the device cannot hold the matrices.
     """
     request = Request.of(kernel, params, edges, precision)
-    a = checked("a", a, DTYPES, least=1)
+    a = checked("a", a, ELEMENTS, least=1)
     b = checked("b", b, (a.dtype,), least=1)
     if out is not None:
-        checked("out", out, (a.dtype,), least=0)
-    return multiply(request, Operation(a, b), out, device)
+        checked("out", out, results_of(a.dtype), least=0)
+    result = (a if out is None else out).dtype
+    return multiply(request, Operation(a, b, None, 1.0, 0.0, "N", "N", result), out, device)
 
 
 def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
@@ -579,7 +593,8 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False,
         alpha, beta: numbers, real ones for real operands. As in BLAS, alpha = 0 never reads a or b,
             and beta = 0 never reads c.
         a, b: as in `matmul`, with op(a) of m x k and op(b) of k x n.
-        c: m x n of the same type, on the same side. Needed unless beta = 0.
+        c: m x n of the same type, on the same side. Needed unless beta = 0. With operands in
+            float16 it may be float32, and then so is the result.
         trans_a, trans_b: 0 or "N" for the matrix as it is, 1 or "T" for its transpose, 2 or "C" for
             its conjugate transpose. No copy is made for it, unless a kernel of the ladder wants
             one.
@@ -594,7 +609,7 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False,
     Raises:
         As `matmul`; ValueError also for a missing c.
     """
-    a = checked("a", a, DTYPES)
+    a = checked("a", a, ELEMENTS)
     return _gemm(a.dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
 
 
@@ -604,14 +619,13 @@ def _gemm(dtype, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
     a, b = checked("a", a, (dtype,)), checked("b", b, (dtype,))
     alpha, beta = scalar("alpha", alpha, dtype), scalar("beta", beta, dtype)
     if c is not None:
-        c = checked("c", c, (dtype,))
+        c = checked("c", c, results_of(dtype))
     elif beta != 0:
         raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
     ta, tb = transposition("trans_a", trans_a), transposition("trans_b", trans_b)
     overwrites = flag("overwrite_c", overwrite_c) and _may_overwrite(c, a, b)
-    return multiply(
-        request, Operation(a, b, c, alpha, beta, ta, tb), c if overwrites else None, device
-    )
+    op = Operation(a, b, c, alpha, beta, ta, tb, (a if c is None else c).dtype)
+    return multiply(request, op, c if overwrites else None, device)
 
 
 def _options(kernel="auto", params=None, edges="auto") -> tuple:
@@ -636,3 +650,8 @@ def cgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False
 def zgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
     """`gemm` for complex128, as ``scipy.linalg.blas.zgemm``; options are those of `gemm`."""
     return _gemm(DTYPES[3], alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)
+
+
+def hgemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=False, **options):  # noqa: PLR0913
+    """`gemm` for float16, with sums in float32; options are those of `gemm`."""
+    return _gemm(HALF, alpha, a, b, beta, c, trans_a, trans_b, overwrite_c, **options)

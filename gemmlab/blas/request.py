@@ -109,8 +109,7 @@ class Request:
                 )
         if self.kernel == PACKED and dtype.kind != "f":
             raise ValueError(
-                f"kernel='packed' multiplies float32 and float64, not {dtype}; 'family' takes "
-                "every type"
+                f"kernel='packed' multiplies real numbers, not {dtype}; 'family' takes every type"
             )
         if self.kernel == PACKED and device.kind != "CPU":
             raise ValueError(

@@ -41,7 +41,7 @@ class Query(NamedTuple):
 
     Attributes:
         request: what the caller chose; `Request.check_for` has passed.
-        dtype: of the elements.
+        dtype: of the operands.
         problem: sizes and layouts, column-major, K positive; of a batch those of the first product.
         batch: the products, if there are several.
         device: where they are computed.
@@ -98,7 +98,7 @@ class Packed(Route):
             if device.kind != "CPU":
                 return "it is for CPUs"
             if query.dtype.kind != "f":
-                return f"it multiplies float32 and float64, not {query.dtype}"
+                return f"it multiplies real numbers, not {query.dtype}"
             if query.batch and query.is_small:
                 return "the products of the batch are too small for a launch each"
         blocks = packed.Blocks.of(device, query.dtype)

@@ -197,31 +197,32 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
         client = get_client()
     except ValueError:
         return choose_blocks(m, n, k, dtype)
-    workers = client.scheduler_info(n_workers=-1)["workers"]
     try:
         found = client.run(_memory)
     except OSError as error:  # a worker was ended, because it took more than its limit
         raise ValueError(f"a worker ended ({error}): start workers with more memory") from None
     room = []
-    for address, (on_device, own) in found.items():
-        limit = workers[address]["memory_limit"]
+    for address, (on_device, own, limit) in found.items():
         if limit and limit <= own:
             raise ValueError(
                 f"the worker {address} may take {limit:,} bytes, but takes {own:,} without any "
                 "matrix: start workers with more memory"
             )
         room.append(min(on_device, limit - own) if limit else on_device)
-    return choose_blocks(m, n, k, dtype, memory_bytes=min(room, default=None), workers=len(workers))
+    return choose_blocks(
+        m, n, k, dtype, memory_bytes=min(room, default=None), workers=max(1, len(found))
+    )
 
 
-def _memory() -> tuple[int, int]:
-    """Of a worker: the bytes of its device's memory, and those that it takes for itself, with
-    compilers and a compiled kernel.
+def _memory(dask_worker) -> tuple[int, int, int | None]:
+    """Of a worker: the bytes of its device's memory, those that it takes for itself, with compilers
+    and a compiled kernel, and its limit, if there is one.
     """
     device = default_device()
     some = np.ones((64, 64), np.float32)
     local_matmul(some, some, device=device)
-    return device.memory, psutil.Process().memory_info().rss
+    own = psutil.Process().memory_info().rss
+    return device.memory, own, dask_worker.memory_manager.memory_limit
 
 
 def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:

@@ -151,7 +151,8 @@ def block(
     """
     rows, columns = (slice(cut[at], cut[at + 1]) for cut, at in zip(cuts, block_id, strict=False))
     steps = [slice(*ends) for ends in pairwise(cuts[2])]
-    task = Task(*operands, rows, columns, steps, options, block_id)
+    a, b = operands
+    task = Task(a, b, rows, columns, steps, options, block_id)
     if not blocks.has_own_memory(default_device()):
         return _in_host(task)
     with _multiplying:
@@ -267,8 +268,7 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     rooms = _rooms(device, (rows_bytes, columns_bytes))
     sum_, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
     with ThreadPoolExecutor(1) as reader:
-        send = partial(reader.submit, _send, task, rooms, staging)
-        ahead = send(task.steps[0])
+        ahead = reader.submit(_send, task, rooms, staging, task.steps[0])
         try:
             for step, following in enumerate([*task.steps[1:], None]):
                 pair = task.attempt(ahead.result, step)
@@ -282,7 +282,7 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
                 queue.flush()
                 rooms.use_until(done)
                 if following is not None:
-                    ahead = send(following)
+                    ahead = reader.submit(_send, task, rooms, staging, following)
         except BaseException:
             wait([ahead])
             staging.give_up()  # nobody may use the memory before
@@ -298,9 +298,15 @@ def _send(task: Task, rooms: Rooms, staging: Staging, step: slice) -> Pair:
         x.view(part) if isinstance(x, Mapped) else np.asarray(x[part])
         for x, part in zip((task.a, task.b), parts, strict=True)
     ]
-    queue, arrays, sent = default_device().queue, [], []
-    for x, buffer in zip(read, rooms.free(), strict=True):
-        stored = Stored.of(x, lambda _, buffer=buffer: buffer)
-        arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=stored.spec.strides))
-        sent += staging.send(stored.matrix, buffer)
-    return Pair(*arrays, sent)
+    (x, x_sent), (y, y_sent) = (
+        _upload(block, buffer, staging) for block, buffer in zip(read, rooms.free(), strict=True)
+    )
+    return Pair(x, y, x_sent + y_sent)
+
+
+def _upload(x: np.ndarray, buffer: cl.Buffer, staging: Staging) -> tuple[cla.Array, list[Future]]:
+    """Begin to copy a block to a buffer: the array there, and the transfers of its pieces."""
+    stored = Stored.of(x, lambda _: buffer)
+    queue, strides = default_device().queue, stored.spec.strides
+    array = cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides)
+    return array, staging.send(stored.matrix, buffer)

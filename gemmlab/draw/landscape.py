@@ -50,9 +50,6 @@ def landscape(
 ) -> Picture:
     """The recorded share of a device's peak over two parameters of a kernel.
 
-    In the SVG each setting is a group with the id `name_of`; the ids of the ring's two groups begin
-    with "ring", so that a widget can move it.
-
     Args:
         across, down: the parameters of the axes; `down` is empty for a kernel with one parameter.
         cells: the settings by the values of the two parameters.
@@ -75,10 +72,9 @@ def landscape(
     if here is not None and here in cells:
         position = [columns.index(here[0])], [rows.index(here[1])]
         for colour, width in (("black", 5), ("white", 2)):  # visible on any colour
-            (ring,) = wide.plot(*position, "o", markersize=25, markerfacecolor="none",
+            wide.plot(*position, "o", markersize=25, markerfacecolor="none",
                                 markeredgecolor=colour, markeredgewidth=width,
                                 clip_on=False)  # fmt: skip
-            ring.set_gid(f"ring-{colour}")
     wide.set(xlim=(-0.55, len(columns) - 0.45), ylim=(-0.55, len(rows) - 0.45))
     wide.set(xlabel=across, ylabel=down)
     wide.set_xticks(range(len(columns)), [str(value) for value in columns])
@@ -95,7 +91,6 @@ def _draw_cell(ax: Axes, column: int, row: int, cell: Cell, best: float) -> None
     face = _SHADES(cell.share / best) if cell.state == "recorded" else "none"
     box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9, facecolor=face, edgecolor=INK,
                     linewidth=0.5)  # fmt: skip
-    box.set_gid(name_of(column, row))
     ax.add_artist(box)  # add_patch would update the limits of the axes for every cell
     if cell.state == "illegal":
         _hatch(ax, column, row)
@@ -119,11 +114,6 @@ def _hatch(ax: Axes, column: int, row: int) -> None:
         ends = max(0.0, -shift), min(1.0, 1.0 - shift)
         strokes.append([(column - 0.47 + 0.94 * t, row - 0.45 + 0.9 * (t + shift)) for t in ends])
     lines(ax, strokes, linewidth=0.7, alpha=0.7)
-
-
-def name_of(column: int, row: int) -> str:
-    """The id of a setting's group in the SVG, counted from 0 at the bottom left."""
-    return f"cell-{column}-{row}"
 
 
 def _percent(share: float) -> str:

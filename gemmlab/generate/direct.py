@@ -67,7 +67,7 @@ def main_loop(s: Schedule) -> Lines:
         vectors=over("WPTM", s.a.width),
         load=load_rows(s),
         number=s.element.vector(),
-        element="B[(n + j)*ldb + k]" if s.b.k_contiguous else "B[k*ldb + n + j]",
+        element=s.element.loaded("B[(n + j)*ldb + k]" if s.b.k_contiguous else "B[k*ldb + n + j]"),
         multiply_adds=multiply_adds,
     )
 
@@ -78,7 +78,7 @@ def load_rows(s: Schedule) -> Lines:
     width = s.a.width
     if s.a.k_contiguous:
         rows = [f"m + i*{width} + {row}" if row else f"m + i*{width}" for row in range(width)]
-        *others, last = [f"A[({row})*lda + k]" for row in rows]
+        *others, last = [s.element.loaded(f"A[({row})*lda + k]") for row in rows]
         return [
             f"a[i] = ({s.element.vector(width)})(",
             *(f"    {element}," for element in others),
@@ -87,7 +87,8 @@ def load_rows(s: Schedule) -> Lines:
     pointer = f"&A[k*lda + m + i*{width}]"
     if s.element.components == 2:
         pointer = f"(const __global {s.element.real}*){pointer}"
-    return [f"a[i] = vload{width * s.element.components}(0, {pointer});"]
+    vload = "vload_half" if s.element.half else "vload"
+    return [f"a[i] = {vload}{width * s.element.components}(0, {pointer});"]
 
 
 @writes

@@ -15,7 +15,7 @@ def accumulator_names(s: Schedule) -> tuple[str, ...]:
     Tensor cores add up real and imaginary parts separately; the scheme "direct" adds up products
     with the real and with the imaginary parts of B.
     """
-    if s.element.components == 2 and s.unit == "tensor":
+    if s.element.components == 2 and s.is_tensor:
         return "re", "im"
     if s.element.components == 2 and s.scheme == "direct":
         return "acc_re", "acc_im"
@@ -27,8 +27,8 @@ def accumulators(s: Schedule) -> Lines:
     """The sums of a work-item; without local memory they are vectors of neighbouring rows."""
     width = s.a.width if s.scheme == "direct" else 1
     number, zero = s.element.vector(width), s.element.zero(width)
-    if s.unit == "tensor":
-        number, zero = "double", "0.0"
+    if s.is_tensor:
+        number, zero = s.element.real, "0.0f" if s.element.real == "float" else "0.0"
     names = accumulator_names(s)
     rows = over("WPTM", width)
     return fill(
@@ -66,6 +66,8 @@ def store(s: Schedule) -> Lines:
     total = sums[0] if len(sums) == 1 else f"({s.element.vector()})({', '.join(sums)})"
     conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
     m, n = _coordinates(s)
+    if s.store_width > 1 and s.element.half:
+        return [*(split_k.fix_up(sums, total, s.split_k) if s.split_k > 1 else []), *store_tile(s)]
     element = store_element(s, total, "m", "n", conditions)
     if s.store_width > 1:
         element = store_vector(s, conditions)
@@ -96,7 +98,7 @@ def _coordinates(s: Schedule) -> tuple[str, str]:
     width = s.fragment
     if s.scheme == "items":
         return "m0 + tm + i*RTSM", "n0 + tn + j*RTSN"
-    if s.unit == "tensor":
+    if s.is_tensor:
         return "m0 + wm + i*8 + g", "n0 + wn + j/2*8 + t*2 + j%2"
     if width == 1:
         return "m0 + wm + i*8 + g", "n0 + wn + j*4 + t"
@@ -117,15 +119,16 @@ def store_element(s: Schedule, total: str, m: str, n: str, conditions: Sequence[
     row = m.strip("()")
     element = f"C[offset_out + {n}*ldc + {row}]" if s.submatrix else f"C[{n}*M + {row}]"
     before = f"C0[offset_c + {m}*down + {n}*across]"
-    if s.element.components == 1:
+    if s.element.components == 1 and not s.element.half:
         added = f" + beta*{before}" if s.beta else ""
         return _if(conditions, [f"{element} = alpha*{total}{added};"])
     lines = []
-    value = f"product(alpha, {total})"
+    value = f"alpha*{total}" if s.element.half else f"product(alpha, {total})"
     if s.beta:
+        before = s.element.loaded_result(before)
         lines.append(f"const {s.element.vector()} before = {before};")
-        value += " + product(beta, before)"
-    return _if(conditions, [*lines, f"{element} = {value};"])
+        value += " + beta*before" if s.element.half else " + product(beta, before)"
+    return _if(conditions, [*lines, s.element.stores(value, element)])
 
 
 @writes
@@ -137,6 +140,67 @@ def store_vector(s: Schedule, conditions: Sequence[str]) -> Lines:
     if s.element.components == 2:
         values = f"({vector})({', '.join(f'product(alpha, {each})' for each in sums)})"
     return _if(conditions, [f"*(__global {vector}*)&C[n*M + m] = {values};"])
+
+
+@writes
+def store_tile(s: Schedule) -> Lines:
+    """C = alpha sum by way of local memory, where A's tiles are no longer needed.
+
+    So 16 bytes of a column go into a store, and neighbouring work-items store neighbours. Columns
+    take turns, as many at a time as there is room for. Without the swizzle the sums of a warp would
+    be in the same banks.
+    """
+    width, result = s.store_width, s.element.stored_result
+    room = s.stages * s.depth * s.element.size // s.element.result.itemsize
+    columns = min(s.tile[1], room)
+    swizzle = f"({{}})/2%{min(8, s.tile[0] // width)}*{width}"
+    vector = "ushort8" if result == "half" else "float4"
+    m, n = (place[len("m0 + ") :] for place in _coordinates(s))  # in the tile
+    at = f"(n - n1)*TSM + (m ^ {swizzle.format('n')})"
+    store = f"stage[{at}] = alpha*acc[j][i];"
+    if result == "half":
+        store = f"vstore_half(alpha*acc[j][i], {at}, stage);"
+    conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
+    return fill(
+        """
+        // store: the sums into local memory, $columns columns of the tile at a time
+        __local $result* stage = (__local $result*)Atile;
+        #pragma unroll
+        for (int n1 = 0; n1 < TSN; n1 += $columns) {
+            // barrier: what was in this memory is no longer needed
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    const int m = $m;
+                    const int n = $n;
+                    if (wn + j/2*8 >= n1 && wn + j/2*8 < n1 + $columns) {
+                        $store
+                    }
+                }
+            }
+            // barrier: these columns are complete
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int e = get_local_id(0); e < min($columns, TSN - n1)*(TSM/$width); e += ITEMS) {
+                const int i = e%(TSM/$width)*$width, j = e/(TSM/$width); // row and column of these
+                const int m = m0 + i, n = n0 + n1 + j;
+                $copy
+            }
+        }
+        """,
+        columns=columns,
+        result=result,
+        m=m,
+        n=n,
+        store=store,
+        width=width,
+        copy=_if(
+            conditions,
+            [
+                f"*(__global {vector}*)&C[n*M + m] =",
+                f"    *(const __local {vector}*)&stage[j*TSM + (i ^ {swizzle.format('n1 + j')})];",
+            ],
+        ),
+    )
 
 
 def _if(conditions: Sequence[str], lines: Lines) -> Lines:

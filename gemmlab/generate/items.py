@@ -121,8 +121,7 @@ def load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
     else:
         column = "j" if k0 == "0" else f"({step})"
         element = f"{x.name}[{column}*{x.ld} + {position}]"
-    if x.width > 1:
-        element = f"*(const __global {s.element.vector(x.width)}*)&{element}"
+    element = s.element.loaded(element, x.width)
     conditions = x.conditions(position, step if s.tail else "")
     if conditions:
         element = f"inside ? {element} : {s.element.zero(x.width)}"

@@ -1,4 +1,8 @@
-"""The element types of BLAS: s, d, c and z."""
+"""The element types of BLAS: s, d, c and z, and float16.
+
+Float16 is only a format of numbers in memory: sums and factors are float32, and kernels convert
+where they load and store. So they need no arithmetic in float16, which most OpenCL devices lack.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,38 @@ from ..opencl.devices import Device
 class Precision(NamedTuple):
     """What a letter of BLAS stands for."""
 
-    dtype: np.dtype  # NumPy's type of an element
-    real: str  # OpenCL's type of its real part
+    dtype: np.dtype  # NumPy's type of an element of A and B
+    real: str  # OpenCL's type of a real number in registers
     components: int  # real numbers in an element: 1, or 2 for a complex one
+    result: np.dtype  # NumPy's type of an element of C
+
+    @property
+    def half(self) -> bool:
+        """Whether A and B are float16."""
+        return self.dtype == np.float16
 
     @property
     def size(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element of A and B."""
         return self.dtype.itemsize
 
+    @property
+    def sum_size(self) -> int:
+        """Bytes of an element in registers."""
+        return self.components * (8 if self.real == "double" else 4)
+
+    @property
+    def stored(self) -> str:
+        """OpenCL's type of an element of A and B in memory."""
+        return "half" if self.half else self.vector()
+
+    @property
+    def stored_result(self) -> str:
+        """OpenCL's type of an element of C in memory."""
+        return "half" if self.result == np.float16 else self.vector()
+
     def vector(self, width: int = 1) -> str:
-        """OpenCL's type of `width` consecutive elements."""
+        """OpenCL's type of `width` consecutive elements in registers."""
         numbers = width * self.components
         return self.real if numbers == 1 else f"{self.real}{numbers}"
 
@@ -32,18 +57,50 @@ class Precision(NamedTuple):
         zero = "0.0f" if self.real == "float" else "0.0"
         return zero if self.vector(width) == self.real else f"({self.vector(width)})({zero})"
 
+    def loaded(self, element: str, width: int = 1) -> str:
+        """`width` elements of A or B from this one on, in OpenCL C, aligned as a vector of them."""
+        if self.half:
+            return f"vload_half{'' if width == 1 else width}(0, &{element})"
+        return element if width == 1 else f"*(const __global {self.vector(width)}*)&{element}"
 
+    def loaded_result(self, element: str) -> str:
+        """An element of C in OpenCL C."""
+        return f"vload_half(0, &{element})" if self.stored_result == "half" else element
+
+    def stores(self, value: str, element: str) -> str:
+        """The statement that stores a number as an element of C, in OpenCL C."""
+        if self.stored_result == "half":
+            return f"vstore_half({value}, 0, &{element});"
+        return f"{element} = {value};"
+
+
+_SINGLE, _DOUBLE, _COMPLEX, _COMPLEX_DOUBLE, _HALF = (
+    np.dtype(name) for name in ("float32", "float64", "complex64", "complex128", "float16")
+)
+#: By the letters of BLAS. As in OpenBLAS, "sh" stores the product of float16 as float32.
 PRECISIONS = {
-    "s": Precision(np.dtype(np.float32), "float", 1),
-    "d": Precision(np.dtype(np.float64), "double", 1),
-    "c": Precision(np.dtype(np.complex64), "float", 2),
-    "z": Precision(np.dtype(np.complex128), "double", 2),
+    "s": Precision(_SINGLE, "float", 1, _SINGLE),
+    "d": Precision(_DOUBLE, "double", 1, _DOUBLE),
+    "c": Precision(_COMPLEX, "float", 2, _COMPLEX),
+    "z": Precision(_COMPLEX_DOUBLE, "double", 2, _COMPLEX_DOUBLE),
+    "h": Precision(_HALF, "float", 1, _HALF),
+    "sh": Precision(_HALF, "float", 1, _SINGLE),
 }
 
 
-def letter_of(dtype) -> str:
-    """The letter of BLAS for a dtype of NumPy: s, d, c or z. Raises KeyError for any other."""
-    return {precision.dtype: letter for letter, precision in PRECISIONS.items()}[np.dtype(dtype)]
+def letter_of(dtype, result=None) -> str:
+    """The letter of BLAS for a dtype of NumPy, and that of the result where it is another one.
+
+    Raises:
+        KeyError: for types that no product has.
+    """
+    types = np.dtype(dtype), np.dtype(dtype if result is None else result)
+    return {(one.dtype, one.result): letter for letter, one in PRECISIONS.items()}[types]
+
+
+def results_of(dtype: np.dtype) -> tuple[np.dtype, ...]:
+    """The types that a product of such elements may have, that of the elements first."""
+    return tuple(one.result for one in PRECISIONS.values() if one.dtype == dtype)
 
 
 def widest_vector(precision: str, limits: Limits) -> int:
@@ -51,7 +108,7 @@ def widest_vector(precision: str, limits: Limits) -> int:
     components = PRECISIONS[precision].components
     if components == 1:
         return limits.vector
-    real_bytes = PRECISIONS[precision].size // components
+    real_bytes = PRECISIONS[precision].sum_size // components
     return min(limits.vector, limits.complex_bytes // real_bytes)
 
 

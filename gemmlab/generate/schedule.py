@@ -20,14 +20,14 @@ OPERATIONS = ("N", "T", "C", "R")
 #: Which sizes of C may end inside a tile.
 EDGES = ("none", "rows", "columns", "both")
 
-#: What computes a block of C: a work-item, a warp, or a warp with tensor cores.
-UNITS = ("items", "warps", "tensor")
+#: What computes a block of C: a work-item, a warp, a warp or four of them with tensor cores.
+UNITS = ("items", "warps", "tensor", "warpgroups")
 
 #: Work-items of a warp along the rows and along the columns of its block of C.
 WARP = (8, 4)
 
 _FLAGS = (False, True)
-_COPY_BYTES = (4, 8, 16)  # sizes of an asynchronous copy
+_COPY_BYTES = (2, 4, 8, 16)  # sizes of a copy; those of 2 bytes are not asynchronous
 _WIDEST_BYTES = 16  # the widest load and store of a work-item
 
 
@@ -72,7 +72,7 @@ class Schedule:
     All matrices are column-major.
 
     Attributes:
-        precision: "s", "d", "c" or "z": float32, float64, complex64 or complex128.
+        precision: a letter of `PRECISIONS`.
         trans_a, trans_b: op of each operand (see `OPERATIONS`).
         beta: whether a matrix C0 is read, multiplied by beta and added.
         tile: rows and columns of C per work-group.
@@ -91,9 +91,10 @@ class Schedule:
         submatrix: whether C has an offset and a leading dimension, as a part of a larger matrix.
         unit: what computes a block of C. "items": each work-item, rows and columns spread over the
             tile. "warps": 32 work-items share a compact block. "tensor": they multiply it by
-            tensor-core instructions for float64. The last two copy tiles asynchronously.
+            tensor-core instructions, for float64 or float16. "warpgroups": four warps do, for
+            float16. All but the first copy tiles asynchronously.
         split_k: work-groups that share a tile of C, each with part of the steps of k.
-        store_width: rows of C in one store: 1, or 16 bytes for "warps", where M is a multiple.
+        store_width: rows of C in one store: 1, or `widest_store`, where M is a multiple.
 
     Raises:
         ParameterError: (a ValueError) with a sentence for each thing that is wrong.
@@ -126,8 +127,18 @@ class Schedule:
     def scheme(self) -> str:
         """Which module writes the main loop: "direct", "items" or "warps"."""
         if self.unit != "items":
-            return "warps"
+            return "warpgroups" if self.unit == "warpgroups" else "warps"
         return "items" if self.stages else "direct"
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether tensor cores multiply."""
+        return self.unit in ("tensor", "warpgroups")
+
+    @property
+    def copies(self) -> bool:
+        """Whether tiles are copied into local memory as they are, asynchronously."""
+        return self.unit != "items"
 
     @cached_property
     def a(self) -> Operand:
@@ -176,9 +187,9 @@ class Schedule:
 
         Where rows are read as vectors, one more vector suffices. Tensor-core tiles are swizzled.
         """
-        if self.scheme == "warps":
+        if self.copies:
             return self.fragment if self.unit == "warps" else 0
-        return max(1, BANKS_BYTES // (self.element.size * self.depth))
+        return max(1, BANKS_BYTES // (self.element.sum_size * self.depth))
 
     @property
     def element(self) -> Precision:
@@ -194,7 +205,19 @@ class Schedule:
     @property
     def fragment(self) -> int:
         """Consecutive rows, or columns, of a warp's work-item: 16 bytes, or as the MMA needs."""
-        return 2 if self.unit == "tensor" else max(1, _WIDEST_BYTES // self.element.size)
+        return 2 if self.is_tensor else max(1, _WIDEST_BYTES // self.element.sum_size)
+
+    @property
+    def widest_store(self) -> int:
+        """Rows of C in 16 bytes, where a unit can store so many at once."""
+        if self.is_tensor:
+            return _WIDEST_BYTES // self.element.result.itemsize if self.element.half else 1
+        return self.fragment if self.unit == "warps" else 1
+
+    @property
+    def mma_depth(self) -> int:
+        """Steps of k in an instruction of the tensor cores."""
+        return 16 if self.element.half else 4
 
     @property
     def work_items(self) -> int:
@@ -204,14 +227,15 @@ class Schedule:
     @property
     def local_size(self) -> tuple[int, int]:
         """The shape of a work-group: along the rows and columns of C, or for warps one row."""
-        if self.scheme == "warps":
+        if self.copies:
             return self.work_items, 1
         return self.tile[0] // self.micro_tile[0], self.tile[1] // self.micro_tile[1]
 
     @property
     def local_memory(self) -> int:
         """Bytes of local memory of a work-group."""
-        return self.stages * self.depth * (self.a.pitch + self.b.pitch) * self.element.size
+        size = self.element.size if self.copies else self.element.sum_size
+        return self.stages * self.depth * (self.a.pitch + self.b.pitch) * size
 
     @property
     def name(self) -> str:
@@ -246,10 +270,11 @@ class Schedule:
         if self.local_memory > limits.local_memory:
             most = f"{limits.local_memory:,}"
             found.append(f"{self.local_memory:,} bytes of local memory exceed {most}")
-        if self.scheme == "warps" and not limits.asynchronous:
+        if self.copies and not limits.asynchronous:
             found.append("no asynchronous copies (NVIDIA, compute capability 8.0 or later)")
-        if self.unit == "tensor" and not limits.warpgroups:
-            found.append("no tensor cores for float64 as in compute capability 9.0")
+        is_simple = self.unit == "tensor" and self.element.half
+        if self.is_tensor and not is_simple and not limits.warpgroups:
+            found.append("no tensor cores as in compute capability 9.0")
         numbers = max(self.load_widths) * self.element.components
         widest = widest_vector(self.precision, limits)
         if numbers > widest:
@@ -291,21 +316,24 @@ class Schedule:
                 )
         if self.batch and (self.beta or self.submatrix or self.split_k > 1):
             yield "batch=True excludes beta=True, submatrix=True and split_k > 1"
-        if self.split_k > 1 and self.scheme != "warps":
-            yield f"split_k={self.split_k} needs unit='warps' or unit='tensor'"
+        if self.split_k > 1 and not self.copies:
+            yield f"split_k={self.split_k} needs another unit than 'items'"
         if self.store_width > 1 and (self.beta or self.submatrix):
             yield f"store_width={self.store_width} excludes beta=True and submatrix=True"
-        if self.store_width > 1 and (self.unit, self.store_width) != ("warps", self.fragment):
+        if self.store_width not in (1, self.widest_store):
             yield (
-                f"store_width={self.store_width} needs unit='warps' and 16 bytes, but unit is "
-                f"{self.unit!r} and precision {self.precision!r}"
+                f"store_width={self.store_width} must be 1 or {self.widest_store} for unit="
+                f"{self.unit!r} and precision={self.precision!r}"
             )
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
-        if self.scheme == "direct":
-            yield from self._direct_contradictions()
-        if self.scheme == "warps":
-            yield from self._warp_contradictions()
+        of_schemes = {
+            "direct": self._direct_contradictions,
+            "warps": self._warp_contradictions,
+            "warpgroups": self._warpgroup_contradictions,
+        }
+        if self.scheme in of_schemes:
+            yield from of_schemes[self.scheme]()
         uneven = list(self._uneven_tile())
         yield from uneven
         if self.scheme != "direct" and not uneven:
@@ -313,7 +341,7 @@ class Schedule:
                 yield from self.load_conflicts(x, x.width)
 
     def _uneven_tile(self) -> Iterator[str]:
-        counts = WARP if self.scheme == "warps" else (1, 1)
+        counts = WARP if self.copies else (1, 1)
         axes = zip(("rows", "columns"), self.tile, self.micro_tile, counts, strict=True)
         for what, side, micro, count in axes:
             if side % (micro * count):
@@ -330,25 +358,41 @@ class Schedule:
             yield "stages=0 needs depth=1, unroll=1, a load width of 1 for B, and tail=False"
 
     def _warp_contradictions(self) -> Iterator[str]:
-        if self.unit == "tensor" and self.element.real != "double":
-            yield f"unit='tensor' needs precision 'd' or 'z', not {self.precision!r}"
-        for what, side in zip(("rows", "columns"), self.micro_tile, strict=True):
-            if side % self.fragment:
-                yield f"a micro-tile of {side} {what} is not a multiple of {self.fragment}"
-        period = 8 if self.unit == "tensor" else 2
+        if self.unit == "tensor" and self.element.real != "double" and not self.element.half:
+            yield f"unit='tensor' needs precision 'd', 'z', 'h' or 'sh', not {self.precision!r}"
+        if self.unit == "warps" and self.element.half:
+            yield f"unit='warps' copies 4 bytes or more, but precision is {self.precision!r}"
+        columns = 4 if self.element.half else self.fragment
+        axes = zip(("rows", "columns"), self.micro_tile, (self.fragment, columns), strict=True)
+        for what, side, multiple in axes:
+            if side % multiple:
+                yield f"a micro-tile of {side} {what} is not a multiple of {multiple}"
+        period = 2 * self.mma_depth if self.unit == "tensor" else 2
         if self.unit == "tensor" and self.precision == "d" and self.depth > period:
             period = 16  # the swizzle exchanges 16 steps (see `warps`)
         if self.depth % period or self.unroll != self.depth:
             yield f"depth={self.depth} must be unroll={self.unroll} and a multiple of {period}"
 
+    def _warpgroup_contradictions(self) -> Iterator[str]:
+        if not self.element.half:
+            yield f"unit='warpgroups' needs precision 'h' or 'sh', not {self.precision!r}"
+        if self.tile[0] % 64 or self.tile[1] > 256 or self.tile[1] % 16:
+            yield f"a tile of {self.tile} is none of 64 n rows, and 16 n columns up to 256"
+        if self.micro_tile != (2, self.tile[1] // 4):
+            yield f"micro_tile={self.micro_tile} must be 2 rows, and a quarter of the columns"
+        if self.depth not in (16, 32, 64) or self.unroll != self.depth:
+            yield f"depth={self.depth} must be unroll={self.unroll} and 16, 32 or 64"
+
     def load_conflicts(self, x: Operand, width: int) -> Iterator[str]:
         """Sentences that say why the work-items cannot load an operand's tile in such vectors."""
         run = self.depth if x.k_contiguous else x.side
+        if self.copies and self.element.half and run % 64 and run & (run - 1):
+            yield f"{run} contiguous elements of {x.name} are no power of 2 and no multiple of 64"
         if 16 % (width * self.element.components):
             yield f"load_widths: OpenCL C has no vector of {width} elements of {self.precision!r}"
         if run % width:
             yield f"load_widths: {width} does not divide {run} contiguous elements of {x.name}"
-        if self.scheme == "warps" and width * self.element.size not in _COPY_BYTES:
+        if self.copies and width * self.element.size not in _COPY_BYTES:
             yield f"load_widths: no asynchronous copy takes {width} elements of {self.precision!r}"
         if self.unit == "warps" and x.k_contiguous and width > 1:
             yield f"load_widths: {x.name} is transposed while it is copied, element by element"

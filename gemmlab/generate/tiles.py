@@ -49,9 +49,9 @@ MOST_SHARES = 64
 LEAST_STEPS = 64
 #: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
 ENOUGH_GROUPS = 8
-#: The feature of a device that makes kernels of warps fast: asynchronous copies came with tensor
-#: cores for TF32, larger instructions for float64 with warpgroups.
-NEEDS = {"warps": "tensor", "tensor": "warpgroups"}
+#: The features of a device that make kernels of warps fast: asynchronous copies came with tensor
+#: cores for TF32 and float16, those of warpgroups and larger ones for float64 with Hopper.
+ASYNCHRONOUS, HOPPER = "tensor", "warpgroups"
 
 
 class OperandLayout(NamedTuple):
@@ -61,11 +61,13 @@ class OperandLayout(NamedTuple):
         operation: "N", "T", "C" or "R": what is done to the matrix in memory.
         offset: elements before its first one.
         ld: elements from one column to the next.
+        padded: whether zeros fill its columns up to `ld`, and loads may reach them.
     """
 
     operation: str
     offset: int
     ld: int
+    padded: bool = False
 
 
 class RankedTile(NamedTuple):
@@ -89,7 +91,7 @@ def configure(  # noqa: PLR0913
     wide as memory allows.
 
     Args:
-        precision: "s", "d", "c" or "z".
+        precision: a letter of `PRECISIONS`.
         params: all of `DEFAULTS`.
         sizes: M, N and K of the column-major product.
         a, b: the operands.
@@ -102,7 +104,7 @@ def configure(  # noqa: PLR0913
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
     direct = params["STAGES"] == 0
     if params["UNIT"] not in range(len(UNITS)):
-        raise ParameterError(f"UNIT must be 0, 1 or 2, not {params['UNIT']}")
+        raise ParameterError(f"UNIT must be from 0 to 3, not {params['UNIT']}")
     if direct and not _covers(params, sizes):
         raise ParameterError(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is "
@@ -132,13 +134,13 @@ def configure(  # noqa: PLR0913
         _widest(plain, plain.a, a, k if plain.a.k_contiguous else m, params["WIDTH"]),
         _widest(plain, plain.b, b, k if plain.b.k_contiguous else n, params["WIDTH"]),
     )
-    together = plain.unit == "warps" and m % plain.fragment == 0 and not (beta or submatrix)
-    return replace(plain, load_widths=widths, store_width=plain.fragment if together else 1)
+    together = m % plain.widest_store == 0 and not (beta or submatrix)
+    return replace(plain, load_widths=widths, store_width=plain.widest_store if together else 1)
 
 
 def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, most: int) -> int:
     """The widest load, a power of two, that stays inside the matrix and aligned."""
-    width = 1
+    width, run = 1, layout.ld if layout.padded else run
     while (
         2 * width <= most
         and all(number % (2 * width) == 0 for number in (layout.offset, layout.ld, run))
@@ -222,7 +224,9 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     """Whether the device supports the tile in its most demanding form: both operands contiguous
     along k, loads as wide as may be; and for kernels of warps, whether they are fast there.
     """
-    if tile["UNIT"] and NEEDS[UNITS[tile["UNIT"]]] not in device.features:
+    unit = UNITS[tile["UNIT"]]
+    is_simple = unit == "warps" or (unit == "tensor" and PRECISIONS[precision].half)
+    if unit != "items" and (ASYNCHRONOUS if is_simple else HOPPER) not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     a, b = OperandLayout("T", 0, 16), OperandLayout("N", 0, 16)
@@ -255,9 +259,8 @@ def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> di
 
 def _direct(precision: str, device: Device) -> dict[str, int]:
     element = PRECISIONS[precision]
-    numbers = min(
-        widest_vector(precision, device.limits), VECTOR_BYTES * element.components // element.size
-    )
+    most = VECTOR_BYTES * element.components // element.sum_size
+    numbers = min(widest_vector(precision, device.limits), most)
     width, columns = numbers // element.components, 8 // element.components
     tile: dict[str, Any] = {"TSM": 4 * width, "TSN": columns, "TSK": 1, "WPTM": width}
     return DEFAULTS | tile | {"WPTN": columns, "UNROLL": 1, "WIDTH": width, "STAGES": 0}
@@ -265,7 +268,8 @@ def _direct(precision: str, device: Device) -> dict[str, int]:
 
 def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
     """Tiles of 16 x 16 work-items, or 8 x 8, or 4 x 4, with ever smaller micro-tiles."""
-    size, is_gpu, most = PRECISIONS[precision].size, device.kind == "GPU", device.limits.work_group
+    size, is_gpu = PRECISIONS[precision].sum_size, device.kind == "GPU"
+    most = device.limits.work_group
     side = 8 if most >= 64 else 4
     if is_gpu and most >= 256:
         side = 16

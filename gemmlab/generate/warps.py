@@ -7,7 +7,8 @@ A and B for the next.
 
 With unit "warps" each work-item multiplies by itself. With "tensor" one instruction multiplies the
 16 x 4 and 4 x 8 elements that a warp holds, and adds the product to a 16 x 8 block; a complex
-product takes four. Rounding is that of ordinary multiply-adds in float64.
+product takes four. Rounding is that of ordinary multiply-adds in float64. In float16 it multiplies
+16 x 16 by 16 x 8 elements, and adds them up in float32.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from . import split_k
 from .schedule import BANKS_BYTES, Operand, Schedule
 from .text import Lines, fill, over, times, writes
 
-_STEP = 4  # steps of k in an instruction of the tensor cores
-
 
 def tools(s: Schedule) -> Lines:
     """What stands before the kernel: copies, indices in local memory, loads, and the MMA."""
@@ -25,7 +24,16 @@ def tools(s: Schedule) -> Lines:
     lines = [*lines, *copies(s), "", *indices(s), ""]
     for x in s.operands:
         lines += [*load_tile(s, x), ""]
+    if s.element.half:
+        return [*lines, *half_fragments(s), "", *half_instruction(), ""]
     return [*lines, *instruction(), ""] if s.unit == "tensor" else lines
+
+
+def _staged(s: Schedule, width: int = 1) -> str:
+    """OpenCL's type of so many neighbours in local memory: float16 only as the bits of a number."""
+    if s.element.half:
+        return "ushort" if width == 1 else f"ushort{width}"
+    return s.element.vector(width)
 
 
 @writes
@@ -35,15 +43,19 @@ def copies(s: Schedule) -> Lines:
     ordinary: Lines = []
     for width in sorted({s.a.width, s.b.width}):
         size = width * s.element.size
-        vector = s.element.vector(width)
+        vector = _staged(s, width)
         cache = "cg" if size == 16 else "ca"  # "cg" bypasses the L1 cache, for 16 bytes only
         macro = f"#define COPY_{size}(to, from, inside)"
+        zero = f"({vector})(0)" if s.element.half else s.element.zero(width)
+        value = f"(inside) ? *(const __global {vector}*)(from) : {zero}"
+        ordinary.append(f"{macro} *(__local {vector}*)(to) = {value}")
+        if size == 2:  # too short for an asynchronous copy
+            asynchronous.append(ordinary[-1])
+            continue
         asynchronous += [
             f'{macro} asm volatile("cp.async.{cache}.shared.global [%0], [%1], {size}, %2;" \\',
             f'    :: "r"((uint)(size_t)(to)), "l"(from), "r"((inside) ? {size} : 0) : "memory")',
         ]
-        value = f"(inside) ? *(const __global {vector}*)(from) : {s.element.zero(width)}"
-        ordinary.append(f"{macro} *(__local {vector}*)(to) = {value}")
     return fill(
         """
         // copy: from global to local memory, or zeroes beyond the end of the matrix
@@ -68,7 +80,7 @@ def indices(s: Schedule) -> Lines:
     """Macros: the index of an element in its tile in local memory."""
     lines = ["// index of an element in its tile in local memory"]
     for x in s.operands:
-        index = _swizzled(s, x) if s.unit == "tensor" else f"(k)*{_row(x)} + ({x.index})"
+        index = _swizzled(s, x) if s.is_tensor else f"(k)*{_row(x)} + ({x.index})"
         lines.append(f"#define {x.name}_AT(k, {x.index}) ({index})")
     return lines
 
@@ -84,14 +96,26 @@ def _swizzled(s: Schedule, x: Operand) -> str:
     A fragment takes 4 steps of k of each of 8 rows (or columns). The banks deliver several of these
     rows at once. Without the swizzle their elements would be in the same banks.
     """
+    if s.element.half:
+        return _swizzled_half(s, x)
     at_once = BANKS_BYTES // s.element.size  # elements that the banks deliver
-    rows = at_once // _STEP  # from so many rows
+    rows = at_once // s.mma_depth  # from so many rows
     if not x.k_contiguous:
         return f"(k)*{x.tile_side} + (({x.index}) ^ (k)%4*{rows})"
     apart = max(1, at_once // s.depth)  # rows that are in different banks anyway
     if rows <= apart:
         return f"({x.index})*TSK + (k)"
     return f"({x.index})*TSK + ((k) ^ {over(f'({x.index})', apart)}%{rows // apart}*4)"
+
+
+def _swizzled_half(s: Schedule, x: Operand) -> str:
+    """The same for float16: `ldmatrix` takes 16 bytes of each of 8 rows (or steps) at once."""
+    run, name = (s.depth, "TSK") if x.k_contiguous else (x.side, x.tile_side)
+    row, place = (x.index, "k") if x.k_contiguous else ("k", x.index)
+    apart = max(1, 64 // run)  # rows that are in different banks anyway
+    if not x.k_contiguous and run > 64:  # panels of 64 rows or columns
+        return f"(({place})/64*TSK + ({row}))*64 + (({place})%64 ^ ({row})%8u*8)"
+    return f"({row})*{name} + (({place}) ^ {over(f'({row})%8u', apart)}*8)"
 
 
 @writes
@@ -108,7 +132,7 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
     return fill(
         """
         // load: copy the tile of $name that begins with step k0
-        void load_$operand(__local $number* tile, const __global $number* $name, const int $ld,
+        void load_$operand(__local $staged* tile, const __global $stored* $name, const int $ld,
                     const int ${index}0, const int k0, const int $size, const int K)
         {
             const int tid = get_local_id(0);
@@ -122,7 +146,8 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
         """,
         **vars(x),
         operand=x.name.lower(),
-        number=s.element.vector(),
+        staged=_staged(s),
+        stored=s.element.stored,
         loads=over(x.tile_side, x.width),
         i=i,
         k=k,
@@ -163,13 +188,82 @@ def instruction() -> Lines:
 
 
 @writes
+def half_fragments(s: Schedule) -> Lines:
+    """How a warp loads 16 x 16 elements of a tile, as the instruction for float16 wants them.
+
+    `ldmatrix` takes the address of 8 neighbours from each work-item. If these are not steps of k,
+    it transposes.
+    """
+    loads = []
+    for x in s.operands:
+        k, i = ("", " + lane%8") if x.k_contiguous else (" + lane%8", "")
+        at = f"{x.name}_AT((k) + lane/16*8{k}, ({x.index}) + lane/8%2*8{i})"
+        transposed = "" if x.k_contiguous else ".trans"
+        loads.append(f"#define LOAD_{x.name}(first, second, tile, k, {x.index}) \\")
+        loads.append(f'    LDMATRIX(first, second, "{transposed}", &tile[{at}])')
+    return fill(
+        """
+        // fragments: steps 2*t, 2*t + 1, and the same + 8, of row (or column) g, and of g + 8
+        #if defined(__NV_CL_C_VERSION)
+        #define LDMATRIX(first, second, transposed, at) \\
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4" transposed ".shared.b16 " \\
+            "{%0, %1, %2, %3}, [%4];" \\
+            : "=r"(first[0]), "=r"(second[0]), "=r"(first[1]), "=r"(second[1]) \\
+            : "r"((uint)(size_t)(at)) : "memory")
+        $loads
+        #else
+        #define PAIR(tile, AT, k, i) (tile[AT(k, i)] | (uint)tile[AT((k) + 1, i)] << 16)
+        #define LOAD(first, second, tile, AT, k, i) for (int l = 0; l < 2; l++) { \\
+            first[l] = PAIR(tile, AT, (k) + 8*l + 2*t, (i) + g); \\
+            second[l] = PAIR(tile, AT, (k) + 8*l + 2*t, (i) + g + 8); \\
+        }
+        #define LOAD_A(first, second, tile, k, m) LOAD(first, second, tile, A_AT, k, m)
+        #define LOAD_B(first, second, tile, k, n) LOAD(first, second, tile, B_AT, k, n)
+        #endif
+        """,
+        loads=loads,
+    )
+
+
+@writes
+def half_instruction() -> Lines:
+    """The instruction for float16; elsewhere work-items exchange elements and add up."""
+    return fill(
+        """
+        // multiply: add 16 x 16 elements of A times 16 x 8 of B to two rows and columns of sums per
+        // work-item, which gives the fragments of rows g and g + 8 of A, and of column g of B
+        #if defined(__NV_CL_C_VERSION)
+        #define MMA(sum, i, j, upper, lower, b) \\
+            asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " \\
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \\
+            : "+f"(sum[j][i]), "+f"(sum[j + 1][i]), "+f"(sum[j][i + 1]), "+f"(sum[j + 1][i + 1]) \\
+            : "r"(upper[0]), "r"(lower[0]), "r"(upper[1]), "r"(lower[1]), "r"(b[0]), "r"(b[1]))
+        #else // the work-items of a warp exchange their elements through local memory
+        #define SHOWN(lane, l) vload_half(l, (const __local half*)shown[warp*32 + (lane)])
+        #define MMA(sum, i, j, upper, lower, b) { \\
+            barrier(CLK_LOCAL_MEM_FENCE); \\
+            shown[get_local_id(0)][0] = (uint2)(upper[0], upper[1]); \\
+            shown[get_local_id(0)][1] = (uint2)(lower[0], lower[1]); \\
+            shown[get_local_id(0)][2] = (uint2)(b[0], b[1]); \\
+            barrier(CLK_LOCAL_MEM_FENCE); \\
+            for (int l = 0; l < 32; l++) { \\
+                sum[j + l/16][i] += SHOWN(4*g + l/4%4, l%4)*SHOWN(8*t + l/4, 8 + l%4); \\
+                sum[j + l/16][i + 1] += SHOWN(4*g + l/4%4, 4 + l%4)*SHOWN(8*t + l/4, 8 + l%4); \\
+            } \\
+        }
+        #endif
+        """
+    )
+
+
+@writes
 def identifiers(s: Schedule) -> Lines:
     """Which work-item this is, and where its work-group's tile and its warp's block begin.
 
     Without tensor cores neighbouring lanes share a row, and lanes two apart share a column: local
     memory then serves the wide loads of a whole warp at once.
     """
-    tensor = s.unit == "tensor"
+    tensor = s.is_tensor
     return fill(
         """
         // identifiers
@@ -178,7 +272,7 @@ def identifiers(s: Schedule) -> Lines:
         const int g = $g; // row of the work-item in the warp, from 0 to 7
         const int t = $t; // its column, from 0 to 3
         const int wm = warp%(TSM/WM)*WM; // first row of the warp's block in the tile of C
-        const int wn = warp/(TSM/WM)*WN; // first column of the warp's block
+        const int wn = $wn; // first column of the warp's block
 
         // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
         const int tile = get_group_id(1)*get_num_groups(0) + get_group_id(0),
@@ -188,6 +282,7 @@ def identifiers(s: Schedule) -> Lines:
         const int m0 = (band + tile%(ORDER*columns)%rows)*TSM; // first row of the tile of C
         const int n0 = tile%(ORDER*columns)/rows*TSN;          // first column of the tile of C
         """,
+        wn="0" if s.unit == "warpgroups" else "warp/(TSM/WM)*WN",
         g="lane/4" if tensor else "lane/2%8",
         t="lane%4" if tensor else "lane/16*2 + lane%2",
     )
@@ -199,11 +294,14 @@ def local_memory(s: Schedule) -> Lines:
     lines = ["// local memory: a stage to compute from, and the others to fill"]
     for x in s.operands:
         tile = f"{x.name}tile[STAGES][TSK*{_row(x)}]"
-        lines.append(f"__local {s.element.vector()} {tile} __attribute__((aligned(128)));")
+        # descriptors of warpgroups need whole patterns of the swizzle
+        line = 1024 if s.unit == "warpgroups" else 128
+        lines.append(f"__local {_staged(s)} {tile} __attribute__((aligned({line})));")
     if s.unit == "tensor":
         lines += [
             "#if !defined(__NV_CL_C_VERSION)",
-            "__local double4 shown[ITEMS]; // what a warp multiplies",
+            f"__local {'uint2 shown[ITEMS][3]' if s.element.half else 'double4 shown[ITEMS]'}; "
+            "// what a warp multiplies",
             "#endif",
         ]
     return [*lines, ""]
@@ -227,7 +325,7 @@ def main_loop(s: Schedule) -> Lines:
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // fragments: what this work-item multiplies now, and what it multiplies next
-        $number a[2][WPTM]$aligned, b[2][$columns]$aligned;
+        $number a[2][WPTM]$pairs$aligned, b[2][$columns]$pairs$aligned;
         $first_fragments
 
         for (int k0 = 0, now = 0; k0 < K; k0 += TSK) { // now is the stage to compute from
@@ -256,11 +354,12 @@ def main_loop(s: Schedule) -> Lines:
             now = following;
         }
         """,
-        number=s.element.vector(),
+        number="uint" if s.element.half else s.element.vector(),
+        pairs="[2]" if s.element.half else "",
         aligned="" if tensor else " __attribute__((aligned(16)))",
         columns="WPTN/2" if tensor else "WPTN",  # an MMA takes one for every two columns of C
         first_fragments=fragments(s, "0", "0", "0"),
-        step=_STEP if tensor else 1,
+        step=s.mma_depth if tensor else 1,
         next_fragments=fragments(s, "stage", "ahead", "next"),
         multiply=multiply(s),
     )
@@ -277,6 +376,13 @@ def fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
         k: the step in its tiles, in C.
         to: 0 or 1, which of the fragments to fill, in C.
     """
+    if s.element.half:
+        return [
+            "for (int i = 0; i < WPTM; i += 2)",
+            f"    LOAD_A(a[{to}][i], a[{to}][i + 1], Atile[{stage}], {k}, wm + i*8);",
+            "for (int j = 0; j < WPTN/2; j += 2)",
+            f"    LOAD_B(b[{to}][j], b[{to}][j + 1], Btile[{stage}], {k}, wn + j*8);",
+        ]
     width = s.fragment
     row = f"wm + i*8 + {times('g', width)}"
     column = f"wn + j*4 + {times('t', width)}"

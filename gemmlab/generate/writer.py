@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..caches import cached
-from . import direct, epilogue, items, split_k, warps
+from . import direct, epilogue, items, split_k, warpgroups, warps
 from .schedule import Schedule
 from .text import Lines, Text, fill, writes
 
@@ -96,7 +96,7 @@ def header(s: Schedule) -> Lines:
     each = " for each pair of a batch" if s.batch else ""
     kind = f"complex numbers of two {s.element.real}s"
     if s.element.components == 1:
-        kind = f"{s.element.real}s"
+        kind = "halves, in sums of floats" if s.element.half else f"{s.element.real}s"
     a = "M x K" if s.trans_a in "NR" else "K x M"
     b = "K x N" if s.trans_b in "NR" else "N x K"
     first, *others = _requirements(s) or ["nothing of M, N and K"]
@@ -118,7 +118,7 @@ def _op(name: str, trans: str) -> str:
 def _costs(s: Schedule) -> Lines:
     if s.scheme == "direct":
         return ["// Costs:    1/WPTM + 1/WPTN global loads per multiply-add"]
-    local = "1/WM + 1/WN" if s.unit == "tensor" else "1/WPTM + 1/WPTN"
+    local = "1/WM + 1/WN" if s.is_tensor else "1/WPTM + 1/WPTN"
     return [
         f"// Costs:    {s.local_memory:,} bytes of local memory; per multiply-add 1/TSM + 1/TSN",
         f"//           global loads and {local} local loads",
@@ -134,7 +134,9 @@ def _requirements(s: Schedule) -> list[str]:
     for x in s.operands:
         if x.width > 1:
             run = "K" if x.k_contiguous else x.size
-            found.append(f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}")
+            what = f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}"
+            zeros = f" (or zeros in {x.name} up to one)" if s.copies and s.element.half else ""
+            found.append(what + zeros)
     if s.store_width > 1:
         found.append(f"M a multiple of {s.store_width}")
     return found
@@ -171,6 +173,7 @@ _MACROS = {
     "items": "TSM TSN TSK UNROLL WPTM WPTN RTSM RTSN ITEMS",
     "direct": "TSM TSN WPTM WPTN RTSM RTSN",
     "warps": "TSM TSN TSK STAGES WPTM WPTN SHARES ORDER WM WN ITEMS",
+    "warpgroups": "TSM TSN TSK STAGES WPTM WPTN SHARES ORDER WM WN ITEMS",
 }
 
 
@@ -178,6 +181,8 @@ _MACROS = {
 def arithmetic(s: Schedule) -> Lines:
     """Functions and macros before the kernel. Only `items` adds up complex numbers as such."""
     lines = warps.tools(s) if s.scheme == "warps" else []
+    if s.scheme == "warpgroups":
+        lines = warpgroups.tools(s)
     if s.element.components == 2:
         lines = [*lines, *product(s), ""]
         if s.scheme == "items":
@@ -224,29 +229,30 @@ def multiply_add(s: Schedule) -> Lines:
 @writes
 def signature(s: Schedule) -> Lines:
     """The arguments. Offsets, strides and leading dimensions count elements."""
-    number = s.element.vector()
+    number, result = s.element.vector(), s.element.stored_result
     k = "int K" if s.split_k > 1 else "const int K"
     lines = [f"const int M, const int N, {k},", _factor(s, "alpha")]
     for x in s.operands:
         offset = f"const long offset_{x.name.lower()}"
-        lines.append(f"const __global {number}* restrict {x.name}, {offset}, const int {x.ld},")
+        pointer = f"const __global {s.element.stored}* restrict {x.name}"
+        lines.append(f"{pointer}, {offset}, const int {x.ld},")
     if s.beta:  # C0 may be C, or any view of a matrix
         strides = "const int down, const int across"
         lines.append(_factor(s, "beta"))
-        lines.append(f"const __global {number}* C0, const long offset_c, {strides},")
+        lines.append(f"const __global {result}* C0, const long offset_c, {strides},")
     if s.batch:
         lines.append("const long first, const long step_a, const long step_b,")
     if s.split_k > 1:
         lines.append(f"__global {number}* pieces, __global int* arrived,")  # the workspace
     place = ", const long offset_out, const int ldc" if s.submatrix else ""
-    lines.append(f"__global {number}* C{place})")
+    lines.append(f"__global {result}* C{place})")
     return fill(
         """
         __kernel __attribute__((reqd_work_group_size($shape, 1)))
         void gemm(
             $arguments
         """,
-        shape="ITEMS, 1" if s.scheme == "warps" else "RTSM, RTSN",
+        shape="ITEMS, 1" if s.copies else "RTSM, RTSN",
         arguments=lines,
     )
 
@@ -296,5 +302,10 @@ _BY_SCHEME: dict[str, dict[str, Writer]] = {
         "identifiers": warps.identifiers,
         "local_memory": warps.local_memory,
         "main_loop": warps.main_loop,
+    },
+    "warpgroups": {
+        "identifiers": warps.identifiers,
+        "local_memory": warps.local_memory,
+        "main_loop": warpgroups.main_loop,
     },
 }

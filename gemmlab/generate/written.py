@@ -109,7 +109,9 @@ class GeneratedKernel:
         if s.split_k == 1:
             return ()
         tiles = prod(map(tiles_over, sizes, s.tile))
-        return workspace_of(queue).of(tiles * s.split_k * prod(s.tile) * s.element.size, 4 * tiles)
+        return workspace_of(queue).of(
+            tiles * s.split_k * prod(s.tile) * s.element.sum_size, 4 * tiles
+        )
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self.schedule.name} on {self.device}>"

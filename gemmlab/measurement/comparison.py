@@ -173,17 +173,23 @@ def compare(
         return mine
 
     result = timing.measure(**arguments, on_step=on_step, runs=runs)
-    mine, others = rates
+    return result, summary(*rates, seconds)
+
+
+def summary(mine: Sequence[float], other: Sequence[float], seconds: float) -> Comparison:
+    """What the rates of runs show: those of the candidate, and those of a reference, if there was
+    one.
+    """
     ordered = sorted(mine)
     tenth = len(mine) // 10
     middle = ordered[-1 - tenth] - ordered[tenth]
-    return result, Comparison(
+    return Comparison(
         rate=interval(mine, RATE_ALPHA),
         spread=middle / interval(mine, RATE_ALPHA)[1],
         runs=len(mine),
         seconds=seconds,
-        reference=interval(others, RATE_ALPHA) if others else None,
-        ratio=ratio_of(mine, others) if others else None,
+        reference=interval(other, RATE_ALPHA) if other else None,
+        ratio=ratio_of(mine, other) if other else None,
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
-from .. import model
+from .. import files, model
 from ..caches import cached, on_clear
 from ..catalog import find, sources
 from ..opencl.build import BuildError, build
@@ -40,6 +41,10 @@ on_clear(_beaten.clear)
 
 def peaks(device: Device | int | str | None = None, caches: bool = False) -> model.Peaks:
     """The peaks of a device: multiply-adds in registers, and a copy within global memory.
+
+    The highest rates ever measured on a device count, those of earlier sessions included: a peak is
+    a property of the machine, and another program may be using it now. They are kept in
+    ``peaks.json`` in the user's folder.
 
     If a kernel was faster than the loop of multiply-adds (see `note`), the loop was not the peak:
     the kernel's rate is, and `how` says so.
@@ -95,7 +100,25 @@ def _measured(device: Device) -> model.Peaks:
     gflops = max(rates[fastest], *(_arithmetic(device, *fastest) for _ in range(AGAIN)))
     chains, width, fused = fastest
     how = f"{chains} chains of {width} floats, {'fma(a, b, c)' if fused else 'a*b + c'}"
-    return model.Peaks(gflops=gflops, bandwidth=_copy(device), width=width, how=how)
+    kept = _highest(device, arithmetic=[gflops, width, how], copy=[_copy(device)])
+    gflops, width, how = kept["arithmetic"]
+    return model.Peaks(gflops=gflops, bandwidth=kept["copy"][0], width=width, how=how)
+
+
+def _highest(device: Device, **measured: list[Any]) -> dict[str, list[Any]]:
+    """What was measured now, or earlier where that was more: lists that begin with a rate."""
+    name = ", ".join(str(fact) for fact in device.facts().values())
+    highest = measured
+
+    def change(every: dict[str, dict[str, list[Any]]]) -> dict[str, Any]:
+        nonlocal highest
+        known = every.get(name, {})
+        highest = {what: max(rate, known.get(what, rate)) for what, rate in measured.items()}
+        return {**every, name: {**known, **highest}}
+
+    with suppress(OSError):
+        files.change_json(sources.own_folder() / "peaks.json", dict, change)
+    return highest
 
 
 def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:
@@ -115,7 +138,14 @@ def _memories(device: Device) -> tuple[float, float]:
     _, items = _items(device)
     if device.kind == "GPU":
         vectors = 1 << items.bit_length()
-        return _local(device), _cache(device, 4, 4, vectors, (1, 4 * items, items))
+        rates = _local(device), _cache(device, 4, 4, vectors, (1, 4 * items, items))
+    else:
+        rates = _cpu_caches(device, items)
+    kept = _highest(device, local=[rates[0]], cache=[rates[1]])
+    return kept["local"][0], kept["cache"][0]
+
+
+def _cpu_caches(device: Device, items: int) -> tuple[float, float]:
     width, chains = min(8, device.limits.vector), 8
     first, second = (size // (4 * width) for size in (2**14, 2**20))
     nearest = _cache(device, width, chains, first, (0, chains, 1))

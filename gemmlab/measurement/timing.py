@@ -173,8 +173,8 @@ def compile_ahead(  # noqa: PLR0913
     return time.perf_counter() - start
 
 
-#: Wall-clock seconds of runs to warm up, after which there are no more of them.
-WARM_UP = 0.05
+#: Wall-clock seconds of runs to warm up, after which a device's clock is not credible.
+WARM_UP = 0.3
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
 
@@ -361,7 +361,7 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class Runs:
-    """Runs of one product, after up to three to warm up.
+    """Runs of one product, after some to warm up.
 
     Attributes:
         credible: whether the device's clock is, by the runs to warm up. Otherwise the kernel is
@@ -373,10 +373,12 @@ class Runs:
     def __init__(self, product: Product):
         self._product = product
         seconds = list[tuple[float, float]]()
-        while not seconds or (len(seconds) < 3 and sum(wall for _, wall in seconds) < WARM_UP):
+        self.credible, start = False, time.perf_counter()
+        # on a busy machine some runs wait for a core far longer than they take
+        while not self.credible and (not seconds or time.perf_counter() - start < WARM_UP):
             passes, wall = self._run()
             seconds.append((1e-3 * sum(passes.values()), wall))
-        self.credible = clock.credible(seconds)
+            self.credible = clock.credible(seconds[-3:])
         self.seconds = max(seconds[-1][0 if self.credible else 1], clock.LEAST)
         self.milliseconds: list[dict[str, float]] = []
 

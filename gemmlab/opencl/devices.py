@@ -121,7 +121,7 @@ def _intel_registered() -> Iterator[None]:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             (Path(folder) / "gemmlab-intel.icd").write_text(f"{library.resolve()}\n")
         except OSError as error:
-            warnings.warn(f"Intel's CPU runtime is left out: {error}", stacklevel=2)
+            warnings.warn(f"Intel's CPU runtime is left out: {error}", stacklevel=4)
         else:
             for icd in (Path(named) if named else SYSTEM_VENDORS).glob("*.icd"):
                 with suppress(OSError):  # the loader cannot read it either
@@ -303,4 +303,4 @@ def find_device(device: Device | int | str | None = None) -> Device:
 
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device to which a PyOpenCL queue belongs."""
-    return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)
+    return next((d for d in _find() if d.cl == queue.device), None) or _describe(-1, queue.device)

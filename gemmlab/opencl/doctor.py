@@ -172,7 +172,8 @@ def loader_facts() -> Iterator[str]:
         yield f"platform {p.name.strip()} ({p.version.strip()}): {found}"
     for file in icd_files():
         yield f"driver {file}: {registered(file)}"
-    if library := devices.intel_library():
+    library, named = devices.intel_library(), os.environ.get("OCL_ICD_VENDORS")
+    if library and (named is None or Path(named).is_dir()):
         yield f"driver intel-opencl-rt: {loaded(str(library.resolve()))}"
     for name in VARIABLES:
         if name in os.environ:
@@ -347,7 +348,7 @@ def unusable_cache() -> str:
 
 
 def _full() -> str:
-    """Why a megabyte cannot be written to PoCL's cache: a full quota shows only then."""
+    """Why PoCL's cache has no room: a full quota shows only when one writes."""
     folder = environment.pocl_folder()
     nearest = folder and next(
         path for path in (folder, *folder.absolute().parents) if path.exists()

@@ -6,9 +6,9 @@ does is seen.
     run.counts, run.lines[51]                             # what it cost, in all and by line
     run.events(group=0)                                   # every access, as a table
 
-It covers OpenCL C 1.2 but for images, inline assembly, bit-fields, pointers to functions and cases
-inside inner blocks of a switch; of these it says that they are not known to it, and claims nothing
-about the text (`UnknownError`).
+It covers OpenCL C 1.2 but for images, inline assembly, bit-fields, pointers to functions, jumps
+into inner blocks (by `goto` or `case`) and packed fields that are not aligned; of these it says
+that they are not known to it, and claims nothing about the text (`UnknownError`).
 
 It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` and `meaning`
 with the tables of `builtins` and `types` (a `tree` in which every expression has its type; up to

@@ -2,8 +2,8 @@
 
 A signature is written with letters. T is the general type, of which each kind below has many; S is
 one number of it, N an int for each of its numbers, U and D the unsigned and signed whole type of
-its size, R what a comparison of it gives, W a type of twice the size. i, u, z, f and v are int,
-uint, size_t, float and void; * is a pointer in global, local or private memory.
+its size, R what a comparison of it gives, W a type of twice the size. i, u, z and v are int, uint,
+size_t and void; * is a pointer in global, local or private memory.
 """
 
 from __future__ import annotations
@@ -61,81 +61,62 @@ KINDS: dict[str, list[Type]] = {
 }
 
 #: Functions by kind and signature (section 6.12 of the specification).
-_TABLE: list[tuple[str, str, str]] = [
-    (
-        "float",
-        "T(T)",
-        "acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi erf erfc "
-        "exp exp2 exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt sin "
-        "sinh sinpi sqrt tan tanh tanpi tgamma trunc degrees radians sign",
-    ),
-    (
-        "float",
-        "T(T,T)",
-        "atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow powr "
-        "remainder max min step",
-    ),
-    ("float", "T(T,S)", "fmax fmin max min"),
-    ("float", "T(S,T)", "step"),
-    ("float", "T(T,T,T)", "fma mad clamp mix smoothstep bitselect"),
-    ("float", "T(T,S,S)", "clamp"),
-    ("float", "T(T,T,S)", "mix"),
-    ("float", "T(S,S,T)", "smoothstep"),
-    ("float", "T(T,*T)", "fract modf sincos"),
-    ("float", "T(T,*N)", "frexp lgamma_r"),
-    ("float", "T(T,T,*N)", "remquo"),
-    ("float", "N(T)", "ilogb"),
-    ("float", "T(T,N)", "ldexp pown rootn"),
-    ("float", "T(T,i)", "ldexp"),
-    ("float", "T(U)", "nan"),
-    ("float", "R(T)", "isfinite isinf isnan isnormal signbit"),
-    (
-        "float",
-        "R(T,T)",
-        "isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater isordered "
-        "isunordered",
-    ),
-    (
-        "single",
-        "T(T)",
-        "native_cos native_exp native_exp2 native_exp10 native_log native_log2 native_log10 "
-        "native_recip native_rsqrt native_sin native_sqrt native_tan half_cos half_exp half_exp2 "
-        "half_exp10 half_log half_log2 half_log10 half_recip half_rsqrt half_sin half_sqrt "
-        "half_tan",
-    ),
-    ("single", "T(T,T)", "native_divide native_powr half_divide half_powr"),
-    ("whole", "U(T)", "abs"),
-    ("whole", "U(T,T)", "abs_diff"),
-    ("whole", "T(T)", "clz popcount"),
-    ("whole", "T(T,T)", "add_sat hadd max min mul_hi rhadd rotate sub_sat"),
-    ("whole", "T(T,S)", "max min"),
-    ("whole", "T(T,T,T)", "clamp mad_hi mad_sat bitselect"),
-    ("whole", "T(T,S,S)", "clamp"),
-    ("narrow", "W(T,U)", "upsample"),
-    ("24", "T(T,T)", "mul24"),
-    ("24", "T(T,T,T)", "mad24"),
-    ("any", "T(T,T,U)", "select"),
-    ("any", "T(T,T,D)", "select"),
-    ("signed", "i(T)", "any all"),
-    ("geometric", "S(T)", "length"),
-    ("geometric", "S(T,T)", "distance dot"),
-    ("geometric", "T(T)", "normalize"),
-    ("single geometric", "S(T)", "fast_length"),
-    ("single geometric", "S(T,T)", "fast_distance"),
-    ("single geometric", "T(T)", "fast_normalize"),
-    ("cross", "T(T,T)", "cross"),
-    (
-        "one",
-        "z(u)",
-        "get_global_id get_local_id get_group_id get_local_size get_global_size get_num_groups "
-        "get_global_offset",
-    ),
-    ("one", "u()", "get_work_dim"),
-    ("one", "v(u)", "barrier work_group_barrier mem_fence read_mem_fence write_mem_fence"),
-    ("one", "v(u,i)", "work_group_barrier"),
-]
+_TABLE = """
+float | T(T) | acos acosh acospi asin asinh asinpi atan atanh atanpi cbrt ceil cos cosh cospi
+    erf erfc exp exp2 exp10 expm1 fabs floor lgamma log log2 log10 log1p logb rint round rsqrt
+    sin sinh sinpi sqrt tan tanh tanpi tgamma trunc degrees radians sign
+float | T(T,T) | atan2 atan2pi copysign fdim fmax fmin fmod hypot maxmag minmag nextafter pow
+    powr remainder max min step
+float | T(T,S) | fmax fmin max min
+float | T(S,T) | step
+float | T(T,T,T) | fma mad clamp mix smoothstep bitselect
+float | T(T,S,S) | clamp
+float | T(T,T,S) | mix
+float | T(S,S,T) | smoothstep
+float | T(T,*T) | fract modf sincos
+float | T(T,*N) | frexp lgamma_r
+float | T(T,T,*N) | remquo
+float | N(T) | ilogb
+float | T(T,N) | ldexp pown rootn
+float | T(T,i) | ldexp
+float | T(U) | nan
+float | R(T) | isfinite isinf isnan isnormal signbit
+float | R(T,T) | isequal isnotequal isgreater isgreaterequal isless islessequal islessgreater
+    isordered isunordered
+single | T(T) | native_cos native_exp native_exp2 native_exp10 native_log native_log2
+    native_log10 native_recip native_rsqrt native_sin native_sqrt native_tan half_cos half_exp
+    half_exp2 half_exp10 half_log half_log2 half_log10 half_recip half_rsqrt half_sin half_sqrt
+    half_tan
+single | T(T,T) | native_divide native_powr half_divide half_powr
+whole | U(T) | abs
+whole | U(T,T) | abs_diff
+whole | T(T) | clz popcount
+whole | T(T,T) | add_sat hadd max min mul_hi rhadd rotate sub_sat
+whole | T(T,S) | max min
+whole | T(T,T,T) | clamp mad_hi mad_sat bitselect
+whole | T(T,S,S) | clamp
+narrow | W(T,U) | upsample
+24 | T(T,T) | mul24
+24 | T(T,T,T) | mad24
+any | T(T,T,U) | select
+any | T(T,T,D) | select
+signed | i(T) | any all
+geometric | S(T) | length
+geometric | S(T,T) | distance dot
+geometric | T(T) | normalize
+single geometric | S(T) | fast_length
+single geometric | S(T,T) | fast_distance
+single geometric | T(T) | fast_normalize
+cross | T(T,T) | cross
+one | z(u) | get_global_id get_local_id get_group_id get_local_size get_global_size
+    get_num_groups get_global_offset
+one | u() | get_work_dim
+one | v(u) | barrier work_group_barrier mem_fence read_mem_fence write_mem_fence
+one | v(u,i) | work_group_barrier
+"""
 FUNCTIONS: dict[str, list[tuple[str, str]]] = {}
-for _kind, _signature, _names in _TABLE:
+for _row in _TABLE.replace("\n    ", " ").strip().split("\n"):
+    _kind, _signature, _names = _row.split(" | ")
     for _name in _names.split():
         FUNCTIONS.setdefault(_name, []).append((_kind, _signature))
 
@@ -166,8 +147,6 @@ def overloads(name: str) -> list[Signature]:
     for kind, signature in FUNCTIONS[name]:
         result, _, params = signature.rstrip(")").partition("(")
         for of in KINDS[kind]:
-            if name == "fast_normalize" and not isinstance(of, (Scalar, Vector)):
-                continue
             for space in ("private", "local", "global") if "*" in params else ("",):
                 types = tuple(_meant(p, of, space) for p in params.split(",") if p)
                 found[_meant(result, of, space), types] = None
@@ -179,59 +158,38 @@ def _meant(letter: str, of: Type, space: str) -> Type:
     if letter[0] == "*":
         return Pointer(_meant(letter[1:], of, space), space)
     scalar = scalar_of(of)
-    fixed: dict[str, Type] = {
-        "T": of,
-        "S": scalar,
-        "i": INT,
-        "u": UINT,
-        "z": ULONG,
-        "f": FLOAT,
-        "v": VOID,
-    }
+    fixed: dict[str, Type] = {"T": of, "S": scalar, "i": INT, "u": UINT, "z": ULONG, "v": VOID}
     if letter in fixed:
         return fixed[letter]
     if letter == "R":
         return with_size(of, as_signed(scalar)) if isinstance(of, Vector) else INT
-    to = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}[letter](
-        scalar
-    )
-    return with_size(of, to)
+    related = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}
+    return with_size(of, related[letter](scalar))
+
+
+#: M_E, M_E_F, ...
+_NUMBERS = """
+E 2.718281828459045, LOG2E 1.4426950408889634, LOG10E 0.4342944819032518,
+LN2 0.6931471805599453, LN10 2.302585092994046, PI 3.141592653589793,
+PI_2 1.5707963267948966, PI_4 0.7853981633974483, 1_PI 0.3183098861837907,
+2_PI 0.6366197723675814, 2_SQRTPI 1.1283791670955126, SQRT2 1.4142135623730951,
+SQRT1_2 0.7071067811865476
+"""
 
 
 def _limits() -> dict[str, tuple[float, Scalar]]:
     found: dict[str, tuple[float, Scalar]] = {"CHAR_BIT": (8, INT)}
-    for name, of in (
-        ("CHAR", CHAR),
-        ("SCHAR", CHAR),
-        ("SHRT", SHORT),
-        ("INT", INT),
-        ("LONG", LONG),
-    ):
+    signed = {"CHAR": CHAR, "SCHAR": CHAR, "SHRT": SHORT, "INT": INT, "LONG": LONG}
+    for name, of in signed.items():
         as_written = of if of.size > 2 else INT
         found |= {f"{name}_MAX": (of.most, as_written), f"{name}_MIN": (of.least, as_written)}
     for name, of in (("UCHAR", UCHAR), ("USHRT", USHORT), ("UINT", UINT), ("ULONG", ULONG)):
         found[f"{name}_MAX"] = (of.most, of if of.size > 2 else INT)
-    values = {
-        "E": 2.718281828459045,
-        "LOG2E": 1.4426950408889634,
-        "LOG10E": 0.4342944819032518,
-        "LN2": 0.6931471805599453,
-        "LN10": 2.302585092994046,
-        "PI": 3.141592653589793,
-        "PI_2": 1.5707963267948966,
-        "PI_4": 0.7853981633974483,
-        "1_PI": 0.3183098861837907,
-        "2_PI": 0.6366197723675814,
-        "2_SQRTPI": 1.1283791670955126,
-        "SQRT2": 1.4142135623730951,
-        "SQRT1_2": 0.7071067811865476,
-    }
-    for name, value in values.items():
-        found |= {f"M_{name}": (value, DOUBLE), f"M_{name}_F": (value, FLOAT)}
-    for name, of, digits, dig, exponent in (
-        ("FLT", FLOAT, 24, 6, 128),
-        ("DBL", DOUBLE, 53, 15, 1024),
-    ):
+    for entry in _NUMBERS.split(","):
+        name, value = entry.split()
+        found |= {f"M_{name}": (float(value), DOUBLE), f"M_{name}_F": (float(value), FLOAT)}
+    kinds = ("FLT", FLOAT, 24, 6, 128), ("DBL", DOUBLE, 53, 15, 1024)
+    for name, of, digits, dig, exponent in kinds:
         most = (2.0 - 2.0 ** (1 - digits)) * 2.0 ** (exponent - 1)
         found |= {
             f"{name}_MAX": (most, of),

@@ -18,6 +18,7 @@ from .types import (
     VOID,
     Pointer,
     Scalar,
+    Type,
     Vector,
     length,
     scalar_of,
@@ -163,28 +164,23 @@ class Calls(Expressions):
     call_mad = call_fma
 
     def call_min(self, node: tree.Call) -> Value:
-        a, b = self.args(node)
-        function = "least" if node.name in ("min", "fmin") else "greatest"
-        if scalar_of(node.type) is ULONG:
-            return Value(
-                f"cut({function}(unsigned({a.code}), unsigned({b.code})), ulong_type)", node.type
-            )
-        if not scalar_of(node.type).whole:
-            function = {"min": "np_fmin", "max": "np_fmax"}[node.name]
-        return Value(f"{function}({a.code}, {b.code})", node.type)
+        return self.extreme(node.type, node.name, *self.args(node))
 
     call_max = call_min
 
     def call_clamp(self, node: tree.Call) -> Value:
         x, low, high = self.args(node)
-        if not scalar_of(node.type).whole:
-            return Value(f"np_fmin(np_fmax({x.code}, {low.code}), {high.code})", node.type)
-        if scalar_of(node.type) is ULONG:
-            codes = [f"unsigned({v.code})" for v in (x, low, high)]
-            return Value(
-                f"cut(least(greatest({codes[0]}, {codes[1]}), {codes[2]}), ulong_type)", node.type
-            )
-        return Value(f"least(greatest({x.code}, {low.code}), {high.code})", node.type)
+        return self.extreme(node.type, "min", self.extreme(node.type, "max", x, low), high)
+
+    def extreme(self, of: Type, which: str, a: Value, b: Value) -> Value:
+        """The smaller or the larger of two numbers, "min" or "max"."""
+        if not scalar_of(of).whole:
+            return Value(f"np_f{which}({a.code}, {b.code})", of)
+        function = "least" if which == "min" else "greatest"
+        if scalar_of(of) is ULONG:
+            held = f"{function}(unsigned({a.code}), unsigned({b.code}))"
+            return Value(f"cut({held}, ulong_type)", of)
+        return Value(f"{function}({a.code}, {b.code})", of)
 
     def call_mul24(self, node: tree.Call) -> Value:
         a, b = self.args(node)

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from . import builtins, tree
 from .text import Spot, TextError, UnknownError, near
-from .tree import Expr, plain, written
+from .tree import Expr, owner, plain, written
 from .types import (
     BOOL,
     DOUBLE,
@@ -172,41 +172,23 @@ def is_zero(node: Expr) -> bool:
 
 def read_only(node: Expr) -> bool:
     """Whether what an expression names can only be read."""
-    if isinstance(node, tree.Text):
-        return True
+    node = owner(node)
     if isinstance(node, tree.Name):
         return node.variable.const or node.variable.space == "constant"
-    if isinstance(node, (tree.Member, tree.Part)):
-        return read_only(node.vector if isinstance(node, tree.Member) else node.of)
-    inner = (
-        node.array
-        if isinstance(node, tree.Index)
-        else node.operand
-        if isinstance(node, tree.Unary)
-        else None
-    )
-    if inner is None:
-        return False
-    if isinstance(inner.type, Pointer):
-        decayed = plain(inner)
-        return (
-            inner.type.const
-            or inner.type.space == "constant"
-            or (
-                isinstance(decayed, Expr) and isinstance(decayed.type, Array) and read_only(decayed)
-            )
-        )
-    return read_only(inner)
+    if not isinstance(node, (tree.Index, tree.Unary)):
+        return isinstance(node, tree.Text)
+    pointer = node.array if isinstance(node, tree.Index) else node.operand
+    if isinstance(pointer.type, Pointer) and (
+        pointer.type.const or pointer.type.space == "constant"
+    ):
+        return True
+    array = plain(pointer)
+    return isinstance(array, Expr) and isinstance(array.type, Array) and read_only(array)
 
 
 def has_place(node: Expr) -> bool:
     """Whether an expression names something that lies somewhere."""
-    if isinstance(node, tree.Member):
-        return has_place(node.vector)
-    if isinstance(node, tree.Part):
-        return has_place(node.of)
-    if isinstance(node, tree.Index) and isinstance(node.array.type, Vector):
-        return has_place(node.array)
+    node = owner(node)
     return isinstance(node, (tree.Name, tree.Index, tree.Compound)) or (
         isinstance(node, tree.Unary) and node.op == "*")  # fmt: skip
 
@@ -218,6 +200,19 @@ class Meaning:
 
     def fail(self, message: str, spot: Spot) -> NoReturn:
         raise TextError(message, spot)
+
+    def no_number(self, node: Expr, spot: Spot | None = None) -> NoReturn:
+        self.fail(f"{written(node)} is of type {node.type}: that is no number", spot or node.spot)
+
+    def unfit(self, spot: Spot, op: str, a: Expr, b: Expr, why: str = "") -> NoReturn:
+        self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}{why}", spot)
+
+    def not_whole(self, spot: Spot, op: str, a: Expr, b: Expr) -> NoReturn:
+        self.fail(f"{op!r} is for whole numbers, not for {an(a.type)} and {an(b.type)}", spot)
+
+    def no_way(self, spot: Spot, of: Type, to: Type) -> NoReturn:
+        shown = f"a pointer ({of})" if isinstance(of, Pointer) else an(of)
+        self.fail(f"{shown} cannot become {an(to)}", spot)
 
     # ---- from one type to another
     def convert(self, node: Expr, to: Type, cast: bool = False) -> Expr:
@@ -231,11 +226,11 @@ class Meaning:
         if isinstance(of, Pointer) and to is BOOL:
             return tree.Convert(node.spot, node, type=to)
         if isinstance(of, Pointer):
-            self.fail(f"a pointer ({of}) cannot become {an(to)}", node.spot)
+            self.no_way(node.spot, of, to)
         if not (isinstance(of, (Scalar, Vector)) and isinstance(to, (Scalar, Vector))):
             if isinstance(to, Opaque) and is_zero(node):
                 return tree.Convert(node.spot, node, type=to)
-            self.fail(f"{an(of)} cannot become {an(to)}", node.spot)
+            self.no_way(node.spot, of, to)
         if isinstance(of, Vector) and not (cast and length(of) == length(to)):
             hint = f"; convert_{to} does it" if length(of) == length(to) else ""
             self.fail(f"{an(of)} does not become {an(to)} by itself{hint}", node.spot)
@@ -247,7 +242,7 @@ class Meaning:
         of = node.type
         if not isinstance(of, Pointer):
             if not is_zero(node):
-                self.fail(f"{an(of)} cannot become {an(to)}", node.spot)
+                self.no_way(node.spot, of, to)
         elif of.space != to.space and not is_zero(node):
             self.fail(
                 f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory "
@@ -265,26 +260,15 @@ class Meaning:
 
     def space(self, node: Expr) -> str:
         """In which memory something lies."""
+        node = owner(node)
         if isinstance(node, tree.Name):
             return node.variable.space
         if isinstance(node, tree.Text):
             return "constant"
-        if isinstance(node, tree.Compound):
+        if not isinstance(node, (tree.Index, tree.Unary)):
             return "private"
-        if isinstance(node, tree.Member):
-            return self.space(node.vector)
-        if isinstance(node, tree.Part):
-            return self.space(node.of)
-        inner = (
-            node.array
-            if isinstance(node, tree.Index)
-            else node.operand
-            if isinstance(node, tree.Unary)
-            else node
-        )
-        if isinstance(inner.type, Pointer):
-            return inner.type.space
-        return self.space(inner) if inner is not node else "private"
+        pointer = node.array if isinstance(node, tree.Index) else node.operand
+        return pointer.type.space if isinstance(pointer.type, Pointer) else self.space(pointer)
 
     def value(self, node: Expr, spot: Spot | None = None) -> Expr:
         """As an operand of arithmetic: a number, at least an int, or a vector."""
@@ -292,8 +276,7 @@ class Meaning:
         if isinstance(node.type, Scalar):
             return self.convert(node, promoted(node.type))
         if not isinstance(node.type, Vector):
-            message = f"{written(node)} is of type {node.type}: that is no number"
-            self.fail(message, spot or node.spot)
+            self.no_number(node, spot)
         return node
 
     def whole(self, node: Expr, what: str) -> Expr:
@@ -320,7 +303,7 @@ class Meaning:
         if op != "!":
             node = self.value(node, spot)
         elif not isinstance(node.type, (Scalar, Vector)):
-            self.fail(f"{written(node)} is of type {node.type}: that is no number", node.spot)
+            self.no_number(node)
         of = scalar_of(node.type)
         if op == "~" and not of.whole:
             self.fail(f"~ is for whole numbers, not for {an(node.type)}", spot)
@@ -345,9 +328,7 @@ class Meaning:
             self.fail("an element of a vector has no address", spot)
         if not has_place(node):
             self.fail(f"{written(node)} has no address", spot)
-        root = node
-        while isinstance(root, tree.Part):
-            root = root.of
+        root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.addressed = True
         return tree.Unary(
@@ -369,20 +350,16 @@ class Meaning:
         left, right = self.common(spot, op, left, right)
         to = left.type
         if op in WHOLE_ONLY and not scalar_of(to).whole:
-            self.fail(
-                f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot
-            )
+            self.not_whole(spot, op, left, right)
         if op in COMPARISONS:
             to = with_size(to, as_signed(scalar_of(to))) if isinstance(to, Vector) else INT
         return tree.Binary(spot, op, left, right, type=to)
 
     def shift(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
         if not (scalar_of(left.type).whole and scalar_of(right.type).whole):
-            self.fail(
-                f"{op!r} is for whole numbers, not for {an(left.type)} and {an(right.type)}", spot
-            )
+            self.not_whole(spot, op, left, right)
         if isinstance(right.type, Vector) and length(right.type) != length(left.type):
-            self.fail(f"{op!r} cannot be applied to {an(left.type)} and {an(right.type)}", spot)
+            self.unfit(spot, op, left, right)
         if isinstance(left.type, Vector) and isinstance(right.type, Scalar):
             right = self.convert(right, left.type)
         return tree.Binary(spot, op, left, right, type=left.type)
@@ -411,7 +388,7 @@ class Meaning:
         if both and op == "-":
             assert isinstance(a, Pointer) and isinstance(b, Pointer)
             if a.to != b.to:
-                self.fail(f"{op!r} cannot be applied to {an(a)} and {an(b)}", spot)
+                self.unfit(spot, op, left, right)
             return tree.Binary(spot, op, left, right, type=LONG)
         pointer, number = (
             (right, left)
@@ -419,8 +396,7 @@ class Meaning:
             else (left, right)
         )
         if both or op not in "+-" or (op == "-" and pointer is right):
-            wrong = left if isinstance(a, Pointer) else right
-            self.fail(f"{written(wrong)} is of type {wrong.type}: that is no number", wrong.spot)
+            self.no_number(left if isinstance(a, Pointer) else right)
         if not isinstance(number.type, Scalar) or not number.type.whole:
             self.fail(
                 f"a pointer moves by a whole number of elements, not by {an(number.type)}", spot
@@ -434,7 +410,7 @@ class Meaning:
         """
         if isinstance(a.type, Vector) and isinstance(b.type, Vector):
             if a.type != b.type:
-                self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}", spot)
+                self.unfit(spot, op, a, b)
             return a, b
         if isinstance(a.type, Vector) or isinstance(b.type, Vector):
             vector, one = (a, b) if isinstance(a.type, Vector) else (b, a)
@@ -442,11 +418,8 @@ class Meaning:
             assert isinstance(written_as, Expr)
             to, of = scalar_of(vector.type), scalar_of(written_as.type)
             if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole):
-                self.fail(
-                    f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}: the number must "
-                    "not be of a larger type than those of the vector",
-                    spot,
-                )
+                why = ": the number must not be of a larger type than those of the vector"
+                self.unfit(spot, op, a, b, why)
             return self.convert(a, vector.type), self.convert(b, vector.type)
         to_type = max(scalar_of(a.type), scalar_of(b.type), key=lambda t: t.rank)
         return self.convert(a, to_type), self.convert(b, to_type)
@@ -465,16 +438,19 @@ class Meaning:
             elif isinstance(b, Pointer) and is_zero(yes):
                 to = b
             else:
-                self.fail(f"'? :' cannot choose between {an(a)} and {an(b)}", spot)
+                self.no_choice(spot, yes, no)
             return tree.Choice(
                 spot, condition, self.convert(yes, to), self.convert(no, to), type=to
             )
         if a == b and not isinstance(a, Scalar):
             return tree.Choice(spot, condition, yes, no, type=a)
         if not (isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector))):
-            self.fail(f"'? :' cannot choose between {an(a)} and {an(b)}", spot)
+            self.no_choice(spot, yes, no)
         yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
         return tree.Choice(spot, condition, yes, no, type=yes.type)
+
+    def no_choice(self, spot: Spot, yes: Expr, no: Expr, of: str = "", why: str = "") -> NoReturn:
+        self.fail(f"'? :'{of} cannot choose between {an(yes.type)} and {an(no.type)}{why}", spot)
 
     def choice_by_element(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
         of = condition.type
@@ -493,11 +469,8 @@ class Meaning:
             yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
             to = yes.type
         if length(to) != of.n or scalar_of(to).size != of.of.size:
-            self.fail(
-                f"'? :' with {an(of)} cannot choose between {an(yes.type)} and {an(no.type)}: "
-                "their numbers must be as many and as large",
-                spot,
-            )
+            why = ": their numbers must be as many and as large"
+            self.no_choice(spot, yes, no, f" with {an(of)}", why)
         return tree.Choice(spot, condition, yes, no, type=to)
 
     # ---- assignments
@@ -513,17 +486,7 @@ class Meaning:
             if isinstance(node, tree.Name):
                 self.fail(f"{node.name!r} is const and cannot be changed", node.spot)
             self.fail(f"{written(node)} is const and cannot be changed", node.spot)
-        root = node
-        while isinstance(root, (tree.Member, tree.Part)) or (
-            isinstance(root, tree.Index) and isinstance(root.array.type, Vector)
-        ):
-            root = (
-                root.vector
-                if isinstance(root, tree.Member)
-                else root.of
-                if isinstance(root, tree.Part)
-                else root.array
-            )
+        root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.assigned = True
         return node
@@ -558,31 +521,26 @@ class Meaning:
     def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
         node = self.decayed(node)
         of = node.type
-        if to is VOID:
-            return tree.Cast(spot, node, type=to)
-        if isinstance(to, Pointer):
-            if isinstance(of, Pointer):
-                if of.space != to.space and not is_zero(node):
-                    self.fail(
-                        f"a cast cannot turn a pointer to {of.space} memory into one to "
-                        f"{to.space} memory",
-                        spot,
-                    )
-            elif not (isinstance(of, Scalar) and of.whole):
-                self.fail(f"{an(of)} cannot become {an(to)}", spot)
-            return tree.Cast(spot, node, type=to)
-        if isinstance(of, Pointer):
-            if not (isinstance(to, Scalar) and to.whole):
-                self.fail(f"a pointer ({of}) cannot become {an(to)}", spot)
-            return tree.Cast(spot, node, type=to)
-        if isinstance(of, Vector) and of != to:
-            if not isinstance(to, Vector):
-                self.fail(f"{an(of)} does not become {an(to)} by itself", spot)
-            self.fail(f"a cast from {of} to {to} is not allowed; convert_{to} does it", spot)
-        if not isinstance(to, (Scalar, Vector)) or not isinstance(of, (Scalar, Vector)):
-            self.fail(f"{an(of)} cannot become {an(to)}", spot)
-        if isinstance(to, Vector) and isinstance(of, Scalar):
-            node = self.convert(node, to.of)
+        if isinstance(to, Pointer) and isinstance(of, Pointer):
+            if of.space != to.space and not is_zero(node):
+                self.fail(
+                    f"a cast cannot turn a pointer to {of.space} memory into one to {to.space} "
+                    "memory",
+                    spot,
+                )
+        elif isinstance(to, Pointer) or isinstance(of, Pointer):
+            other = of if isinstance(to, Pointer) else to
+            if to is not VOID and not (isinstance(other, Scalar) and other.whole):
+                self.no_way(spot, of, to)
+        elif to is not VOID:
+            if isinstance(of, Vector) and of != to:
+                if not isinstance(to, Vector):
+                    self.fail(f"{an(of)} does not become {an(to)} by itself", spot)
+                self.fail(f"a cast from {of} to {to} is not allowed; convert_{to} does it", spot)
+            if not isinstance(to, (Scalar, Vector)) or not isinstance(of, (Scalar, Vector)):
+                self.no_way(spot, of, to)
+            if isinstance(to, Vector) and isinstance(of, Scalar):
+                node = self.convert(node, to.of)
         return tree.Cast(spot, node, type=to)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
@@ -592,7 +550,7 @@ class Meaning:
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):
-                self.fail(f"{written(part)} is of type {part.type}: that is no number", part.spot)
+                self.no_number(part)
         if len(parts) == 1 and isinstance(parts[0].type, Scalar) and not exact:
             return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
         if len(parts) == 1 and parts[0].type == to:

@@ -29,6 +29,7 @@ from .types import (
     VOID,
     WORDS,
     Array,
+    Field,
     Opaque,
     Pointer,
     Scalar,
@@ -56,12 +57,14 @@ QUALIFIERS = words(
 )
 TYPE_WORDS = {word for words in WORDS for word in words.split()}
 TAGS = ("struct", "union", "enum")
+BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
+MOST_CASES = 1000  # that `case 1 ... 1000:` may stand for
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
@@ -164,12 +167,9 @@ class Parser(Meaning):
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
-        if token.text in self.scopes[-1] and not (
-            isinstance(what, (Scalar, Vector, Pointer, Array, Struct))
-            and self.scopes[-1][token.text] == what
-        ):
-            self.fail(f"{token.text!r} is declared twice", token.spot)
-        if len(self.scopes) == 1 and token.text in self.functions:
+        known_one = self.scopes[-1].get(token.text)
+        again = known_one is not None and not (isinstance(what, Type) and known_one == what)
+        if again or (len(self.scopes) == 1 and token.text in self.functions):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         self.scopes[-1][token.text] = what
 
@@ -188,20 +188,13 @@ class Parser(Meaning):
         word = token.text
         if token.kind != "name":
             return False
-        if (
-            word in QUALIFIERS
-            or word in SPACES
-            or word in TYPE_WORDS
-            or word in TAGS
-            or word == "typedef"
-        ):
+        if word in BEFORE_A_TYPE:
             return True
         found = self.find(word)
-        return isinstance(found, (Scalar, Vector, Pointer, Array, Struct, Void, Opaque)) or (
-            found is None and named(word) is not None)  # fmt: skip
+        return isinstance(found, Type) or (found is None and named(word) is not None)
 
-    def specifiers(self) -> Specified:  # noqa: C901, PLR0912
-        """Qualifiers and one type, in any order."""
+    def specifiers(self, typedef: bool = False) -> Specified:  # noqa: C901, PLR0912
+        """Qualifiers and one type, in any order; also typedef where it may stand."""
         found = Specified(VOID)
         of: Type | None = None
         words: list[str] = []
@@ -220,6 +213,8 @@ class Parser(Meaning):
                 found.storage = (
                     word if word in ("static", "extern", "register", "auto") else found.storage
                 )
+            elif word == "typedef" and typedef:
+                found.storage = word
             elif word == "__attribute__":
                 found.attributes |= self.attributes()
                 continue
@@ -232,7 +227,7 @@ class Parser(Meaning):
             elif word in TAGS:
                 of = self.tagged()
                 continue
-            elif self.is_type():
+            elif word != "typedef" and self.is_type():
                 meant = self.find(word)
                 of = meant if isinstance(meant, Type) else named(word)
             else:
@@ -252,7 +247,7 @@ class Parser(Meaning):
     def tagged(self) -> Type:
         """struct, union or enum: a new one between { and }, or one by its name."""
         word = self.next()
-        packed = "packed" in self.attributes()
+        attributes = self.attributes()
         tag = self.next().text if self.token.kind == "name" and self.text not in KEYWORDS else ""
         known_one = next((scope[tag] for scope in reversed(self.tags) if tag in scope), None)
         if word.text == "enum":
@@ -278,33 +273,19 @@ class Parser(Meaning):
         )
         if tag:
             self.tags[-1][tag] = of
-        end = self.at
-        depth = 0
-        while end < len(self.tokens) - 1:  # whether it is packed is said behind it
-            depth += (self.tokens[end].text == "{") - (self.tokens[end].text == "}")
-            end += 1
-            if depth == 0:
-                break
-        if self.tokens[end].text == "__attribute__":
-            start, self.at = self.at, end
-            packed = packed or "packed" in self.attributes()
-            self.at = start
-        self.fields(of, packed)
+        self.fields(of, attributes)
         return of
 
-    def fields(self, of: Struct, packed: bool) -> None:
+    def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
         start = self.expect("{")
+        aligns: list[int] = []
         while not self.accept("}"):
             if self.at_end:
                 self.fail(f"this {of} has no '}}'", start.spot)
             specified = self.specifiers()
-            if self.text == ";" and isinstance(
-                specified.type, Struct
-            ):  # fields of a structure without a name
-                at = 0 if of.union else -(-of.size // specified.type.align) * specified.type.align
-                of.add("", specified.type, packed)
-                of.fields.pop()
-                of.fields += [replace(f, offset=at + f.offset) for f in specified.type.fields]
+            if self.text == ";" and isinstance(specified.type, Struct):
+                of.fields.append(Field("", specified.type, 0))
+                aligns.append(1)
             while self.text != ";":
                 one = self.declarator(specified.type, specified.space)
                 if one.name is None:
@@ -315,14 +296,17 @@ class Parser(Meaning):
                 if of.find(one.name.text):
                     self.fail(f"{one.name.text!r} is declared twice", one.name.spot)
                 self.usable(one.type, one.name)
-                self.attributes()
-                of.add(one.name.text, one.type, packed)
+                of.fields.append(Field(one.name.text, one.type, 0))
+                aligns.append(self.aligned(self.attributes()))
                 if not self.accept(","):
                     break
             self.expect(";", "after a field")
-        more = self.attributes()
-        aligned = more.get("aligned")
-        of.finish(constant(aligned[0]) if aligned else 1)
+        attributes = attributes | self.attributes()
+        of.lay_out(aligns, "packed" in attributes, self.aligned(attributes))
+
+    @staticmethod
+    def aligned(attributes: dict[str, list[Node]]) -> int:
+        return constant(attributes["aligned"][0]) if attributes.get("aligned") else 1
 
     def enumerators(self) -> None:
         self.expect("{")
@@ -758,11 +742,13 @@ class Parser(Meaning):
         found = self.opened(self.block)
         self.switches.pop()
         assert isinstance(found, tree.Block)
-        return tree.Switch(spot, value, found.body)
+        body = [one for node in found.body for one in getattr(node, "cases", [node])]
+        return tree.Switch(spot, value, body)
 
     def case(self) -> Node:
         token = self.next()
-        value = self.choice_expression() if token.text == "case" else None
+        first = self.choice_expression() if token.text == "case" else None
+        last = self.choice_expression() if first and self.accept("...") else first
         self.expect(":", f"after {token.text!r}")
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
@@ -770,8 +756,18 @@ class Parser(Meaning):
         level, cases, of = around
         if self.nesting != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
-        if value is not None:
-            value = self.convert(self.whole(value, "a case"), of)
+        if first is None or last is None:
+            return self.one_case(token, cases, None)
+        least, most = (self.convert(self.whole(value, "a case"), of) for value in (first, last))
+        if least is most or constant(least) == constant(most):
+            return self.one_case(token, cases, least)
+        if constant(most) - constant(least) > MOST_CASES:
+            raise UnknownError("so long a range of cases", token.spot)
+        numbers = range(constant(least), constant(most) + 1)
+        every = [tree.Number(token.spot, number, type=of) for number in numbers]
+        return tree.Cases(token.spot, [self.one_case(token, cases, value) for value in every])
+
+    def one_case(self, token: Token, cases: dict, value: Expr | None) -> tree.Case:
         at = None if value is None else constant(value)
         if at in cases:
             self.fail(f"this {token.text} stands in line {cases[at]} already", token.spot)
@@ -825,22 +821,14 @@ class Parser(Meaning):
     def declaration(self) -> tree.Declarations:
         """One or more variables of a type, or a typedef."""
         spot = self.token.spot
-        is_name, specified = self.declared_type()
+        specified = self.specifiers(typedef=True)
         first = None
         if self.text != ";":
             first = self.declarator(specified.type, specified.space, specified.const)
-        return self.declared(spot, specified, is_name, first)
-
-    def declared_type(self) -> tuple[bool, Specified]:
-        """What stands before the first name of a declaration; whether it is a typedef."""
-        is_name = self.accept("typedef")
-        specified = self.specifiers()
-        if not is_name and self.accept("typedef"):
-            return True, self.specifiers()
-        return is_name, specified
+        return self.declared(spot, specified, first)
 
     def declared(
-        self, spot: Spot, specified: Specified, is_name: bool, one: Declarator | None
+        self, spot: Spot, specified: Specified, one: Declarator | None
     ) -> tree.Declarations:
         """The rest of a declaration, from behind its first declarator."""
         items: list[tree.Declaration] = []
@@ -850,7 +838,7 @@ class Parser(Meaning):
             assert one.name is not None
             const = self.const
             more = self.attributes()
-            if is_name:
+            if specified.storage == "typedef":
                 self.declare(one.name, one.type)
             elif (
                 self.text == "("
@@ -989,17 +977,17 @@ class Parser(Meaning):
             if self.accept(";"):
                 continue
             spot = self.token.spot
-            is_name, specified = self.declared_type()
+            specified = self.specifiers(typedef=True)
             if self.text == ";":
                 continue  # a structure alone
             one = self.declarator(specified.type, specified.space, specified.const)
-            if one.params is not None and not is_name:
+            if one.params is not None and specified.storage != "typedef":
                 specified.attributes |= self.attributes()
                 self.read_function(specified, one)
                 continue
             if one.name is None:
                 self.name("a function")
-            constants += self.declared(spot, specified, is_name, one).items
+            constants += self.declared(spot, specified, one).items
         return self.by_key(), constants
 
     def by_key(self) -> dict[str, tree.Function]:
@@ -1107,7 +1095,7 @@ class Parser(Meaning):
         params: list[tree.Declaration] = []
         self.sized = set()
         if self.text == "void" and self.ahead().text == ")":
-            self.at += 1
+            self.next()
         while self.text != ")":
             first = self.at
             specified = self.specifiers()
@@ -1138,6 +1126,12 @@ class Parser(Meaning):
                 self.here("expected a type, found ')'")
         self.expect(")", f"after the parameters of {of}")
         return params
+
+
+def holds(field: Field, name: str) -> bool:
+    """Whether this is the field of a name, or one without a name that has it inside."""
+    inner = field.type if not field.name and isinstance(field.type, Struct) else None
+    return field.name == name or (inner is not None and inner.find(name) is not None)
 
 
 class Filler:
@@ -1175,8 +1169,9 @@ class Filler:
             item = braces.items[at]
             names = braces.names.get(at)
             if names:
-                to, where, next_part = self.designated(of, offset, names, item)
-                if len(names) > 1:
+                to, where, path = self.designated(of, offset, names, item)
+                next_part = path[0] + (len(path) > 1)
+                if len(path) > 1:
                     self.one(to, item, where)
                     at += 1
                     continue
@@ -1188,21 +1183,26 @@ class Filler:
             if offset == 0 and isinstance(of, Array):
                 self.most = max(self.most, next_part)
 
-    def designated(self, of: Type, offset: int, names: list, item: Expr) -> tuple[Type, int, int]:
-        """The type, the place and the number (of the first name) of an element."""
-        first = 0
-        for depth, name in enumerate(names):
-            if isinstance(name, int) and isinstance(of, Array):
-                if not 0 <= name < of.n:
-                    self.parser.fail(f"{an(of)} has no element {name}", item.spot)
+    def designated(
+        self, of: Type, offset: int, names: list, item: Expr
+    ) -> tuple[Type, int, list[int]]:
+        """The type and the place of an element, and the numbers of the parts that lead to it."""
+        path: list[int] = []
+        for name in names:
+            while True:  # until the name is reached, inside fields without a name
                 number = name
-            elif isinstance(name, str) and isinstance(of, Struct) and of.find(name):
-                number = [f.name for f in of.fields].index(name)
-            else:
-                self.parser.fail(f"{an(of)} has no {name!r}", item.spot)
-            first = number if depth == 0 else first
-            of, offset = self.parts(of, offset)(number)
-        return of, offset, first + (len(names) > 1)
+                if isinstance(of, Struct) and isinstance(name, str) and of.find(name):
+                    number = next(i for i, f in enumerate(of.fields) if holds(f, name))
+                elif not isinstance(of, Array) or isinstance(name, str):
+                    self.parser.fail(f"{an(of)} has no {name!r}", item.spot)
+                elif not 0 <= name < of.n:
+                    self.parser.fail(f"{an(of)} has no element {name}", item.spot)
+                reached = isinstance(of, Array) or of.fields[number].name == name
+                path.append(number)
+                of, offset = self.parts(of, offset)(number)
+                if reached:
+                    break
+        return of, offset, path
 
     @staticmethod
     def count(of: Type) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from .parse import unescaped
@@ -69,52 +70,39 @@ def _one(part: re.Match[str], value, scalar: str) -> str:
     return _float(kind, float(value), flags, width, precision)
 
 
-def _signed(text: str, negative: bool, flags: str) -> str:
-    return (
-        "-" + text
-        if negative
-        else "+" + text
-        if "+" in flags
-        else " " + text
-        if " " in flags
-        else text
-    )
-
-
 def _whole(
     kind: str, value: int, scalar: str, flags: str, width: int, precision: int | None
 ) -> str:
+    """As Python's %, but for signs of unsigned numbers, prefixes of 0, and octal ones."""
     bits = max(32, _BITS.get(scalar, 64))
     value &= (1 << bits) - 1
-    negative = kind in "di" and value >> (bits - 1) == 1
-    if negative:
-        value = (1 << bits) - value
-    digits = format(value, {"d": "d", "i": "d", "u": "d", "o": "o", "x": "x", "X": "X"}[kind])
+    if kind in "di":
+        value -= (value >> (bits - 1)) << bits
+    dropped = ("" if kind in "di" else "+ ") + ("" if value and kind != "o" else "#")
+    form = "".join(c for c in flags if c not in dropped)
     if precision is not None:
-        digits = "" if precision == 0 and value == 0 else digits.rjust(precision, "0")
         flags = flags.replace("0", "")
-    if "#" in flags and value:
-        digits = {"o": "0", "x": "0x", "X": "0X"}.get(kind, "") + digits
-    return _padded(_signed(digits, negative, flags if kind in "di" else ""), flags, width)
+        form = f"{form.replace('0', '')}.{precision}"
+    text = f"%{form}{kind}" % value
+    if precision == 0 and value == 0:
+        text = text.replace("0", "")
+    if kind == "o" and "#" in flags and not text.startswith("0"):
+        text = f"0{text}"
+    return _padded(text, flags, width)
 
 
 def _float(kind: str, value: float, flags: str, width: int, precision: int | None) -> str:
-    negative = str(value).startswith("-")
-    value = abs(value)
-    if value != value or value == float("inf"):
-        text = "nan" if value != value else "inf"
-        return _padded(
-            _signed(text.upper() if kind.isupper() else text, negative, flags),
-            flags.replace("0", ""),
-            width,
-        )
+    if not math.isfinite(value):
+        text = f"%{flags.replace('0', '')}{'F' if kind.isupper() else 'f'}" % value
+        return _padded(text, flags.replace("0", ""), width)
     if kind in "aA":
-        text = value.hex()
-        text = re.sub(r"\.?0*p", "p", text)
+        text = re.sub(r"\.?0*p", "p", value.hex())
+        if not text.startswith("-"):
+            text = next((sign for sign in "+ " if sign in flags), "") + text
         text = text.upper() if kind == "A" else text
     else:
-        text = f"%{'#' * ('#' in flags)}.{6 if precision is None else precision}{kind}" % value
-    return _padded(_signed(text, negative, flags), flags, width)
+        text = f"%{flags}.{6 if precision is None else precision}{kind}" % value
+    return _padded(text, flags, width)
 
 
 def _padded(text: str, flags: str, width: int) -> str:

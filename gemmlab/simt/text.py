@@ -427,56 +427,42 @@ class Preprocessor:
     def _replaced(self, macro: Macro, args: dict[str, list[Token]], use: Token) -> list[Token]:
         """A macro's body with its arguments. The body's tokens stand where the macro is used."""
         hidden = use.hidden | {macro.name}
-        spot = (
-            use.spot
-            if use.spot.macro
-            else replace(use.spot, macro=macro.name, macro_line=macro.line)
-        )
+        spot = use.spot
+        if not spot.macro:
+            spot = replace(spot, macro=macro.name, macro_line=macro.line)
+        rest = macro.params[-1] if macro.params and macro.variadic else ""
         out: list[Token] = []
-        body = macro.body
-        at = 0
+        texts = [*(token.text for token in macro.body), ""]
+        at, held = 0, 0  # `held`: how much of `out` belongs to what stands before
         pasting = False  # whether '##' stands between what came last and what comes now
-        held = 0  # how much of `out` belongs to what stands before
-        while at < len(body):
-            token = body[at]
-            after = body[at + 1].text if at + 1 < len(body) else ""
-            if token.text == "##" and out is not None and at:
+        while at < len(macro.body):
+            token = macro.body[at]
+            at += 1
+            if token.text == "##" and at > 1:
                 pasting = True
-                at += 1
                 continue
-            if token.text == "#" and macro.params is not None and after in args:
-                part = [Token("string", _quoted(args[after]), spot, token.space)]
+            if token.text == "#" and macro.params is not None and texts[at] in args:
+                part = [Token("string", _quoted(args[texts[at]]), spot, token.space)]
                 at += 1
-                after = body[at + 1].text if at + 1 < len(body) else ""
             elif token.text in args and token.kind == "name":
                 given = args[token.text]
-                if not pasting and after != "##":
+                if not pasting and texts[at] != "##":
                     given = self.expand(given)
                 part = [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
-                if part:
-                    part[0] = replace(part[0], space=token.space)
+                part[:1] = [replace(t, space=token.space) for t in part[:1]]
             else:
-                part = [
-                    Token(token.kind, token.text, spot, token.space, False, token.hidden | hidden)
-                ]
+                part = [replace(token, spot=spot, first=False, hidden=token.hidden | hidden)]
             if pasting:
                 pasting = False
-                last = macro.params[-1] if macro.params and macro.variadic else ""
-                if held and out and out[-1].text == "," and token.text == last:
-                    if not part:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
-                        out.pop()
-                elif held and part:
+                comma = held and out[-1].text == "," and token.text == rest
+                if not part and not comma:
+                    continue
+                if not part:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
+                    out.pop()
+                elif held and not comma:
                     part[0] = self._pasted(out.pop(), part[0], spot, hidden)
-                    held = len(part)
-                    out += part
-                    at += 1
-                    continue
-                elif not part:
-                    at += 1
-                    continue
             held = len(part)
             out += part
-            at += 1
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:

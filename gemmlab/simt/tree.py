@@ -4,11 +4,11 @@ its type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from .text import Spot, TextError
-from .types import FLOAT, VOID, Field, Type
+from .types import FLOAT, VOID, Field, Type, Vector
 
 
 @dataclass(slots=True)
@@ -213,10 +213,6 @@ class Declaration(Node):
     def space(self) -> str:
         return self.variable.space
 
-    @property
-    def const(self) -> bool:
-        return self.variable.const
-
 
 @dataclass(slots=True)
 class Declarations(Node):
@@ -255,6 +251,13 @@ class Case(Node):
 
 
 @dataclass(slots=True)
+class Cases(Node):
+    """`case 1 ... 3:` until its switch takes the cases."""
+
+    cases: list[Case]
+
+
+@dataclass(slots=True)
 class Jump(Node):
     word: str  # break, continue, return or goto
     value: Expr | None = None
@@ -290,6 +293,19 @@ class Function(Node):
         return id(self)
 
 
+def owner(node: Expr) -> Expr:
+    """What a field, or a number of a vector, is a part of; anything else itself."""
+    while True:
+        if isinstance(node, Member) or (
+            isinstance(node, Index) and isinstance(node.array.type, Vector)
+        ):
+            node = node.vector if isinstance(node, Member) else node.array
+        elif isinstance(node, Part):
+            node = node.of
+        else:
+            return node
+
+
 def plain(node: Node) -> Node:
     """An expression without the conversions that nobody wrote."""
     while isinstance(node, Convert):
@@ -297,7 +313,7 @@ def plain(node: Node) -> Node:
     return node
 
 
-def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:  # noqa: C901, PLR0912
+def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:
     """An expression much as the reader wrote it.
 
     `inner` puts an operation in brackets. What came out of another macro than `within` is shown as
@@ -309,43 +325,46 @@ def written(node: Node | None, inner: bool = False, within: str | None = None) -
     macro = node.spot.macro
     if within is not None and macro and macro != within:
         return macro
+    form, closed = _FORMS.get(type(node), (lambda node, show: "...", False))
+    shown = form(node, lambda part, inner=False: written(part, inner, macro))
+    return f"({shown})" if inner and not closed else shown
 
-    def show(part: Node, inner: bool = False) -> str:
-        return written(part, inner, macro)
 
-    if isinstance(node, Number):
-        return f"{node.value}" + ("f" if node.type is FLOAT else "")
-    if isinstance(node, Name):
-        return node.name
-    if isinstance(node, Index):
-        return f"{show(node.array, True)}[{show(node.index)}]"
-    if isinstance(node, Member):
-        return f"{show(node.vector, True)}.{node.name}"
-    if isinstance(node, Part):
-        owner = node.of
-        if isinstance(owner, Unary) and owner.op == "*":
-            return f"{show(owner.operand, True)}->{node.field.name}"
-        return f"{show(owner, True)}.{node.field.name}"
-    if isinstance(node, Call):
-        return f"{node.name}({', '.join(map(show, node.args))})"
-    if isinstance(node, Text):
-        return node.value
-    if isinstance(node, Step):
-        return f"{node.op}{show(node.target)}" if node.before else f"{show(node.target)}{node.op}"
-    shown = "..."
-    if isinstance(node, Unary):
-        shown = f"{node.op}{show(node.operand, True)}"
-    elif isinstance(node, Cast):
-        shown = f"({node.type}){show(node.operand, True)}"
-    elif isinstance(node, Binary):
-        tight = node.op in ("*", "/", "%")
-        space = "" if tight else " "
-        left, right = (show(x, tight or isinstance(x, Choice)) for x in (node.left, node.right))
-        shown = f"{left}{space}{node.op}{space}{right}"
-    elif isinstance(node, VectorLiteral):
-        return f"({node.type})({', '.join(map(show, node.parts))})"
-    elif isinstance(node, Assign):
-        shown = f"{show(node.target)} {node.op}= {show(node.value)}"
-    elif isinstance(node, Choice):
-        shown = f"{show(node.condition)} ? {show(node.yes)} : {show(node.no)}"
-    return f"({shown})" if inner else shown
+def _part(node: Part, show: Callable) -> str:
+    owner = node.of
+    if isinstance(owner, Unary) and owner.op == "*":
+        return f"{show(owner.operand, True)}->{node.field.name}"
+    return f"{show(owner, True)}.{node.field.name}"
+
+
+def _step(node: Step, show: Callable) -> str:
+    return f"{node.op}{show(node.target)}" if node.before else f"{show(node.target)}{node.op}"
+
+
+def _binary(node: Binary, show: Callable) -> str:
+    tight = node.op in ("*", "/", "%")
+    left, right = (show(x, tight or isinstance(x, Choice)) for x in (node.left, node.right))
+    return f"{left}{node.op}{right}" if tight else f"{left} {node.op} {right}"
+
+
+def _all(parts: list[Expr], show: Callable) -> str:
+    return ", ".join(map(show, parts))
+
+
+#: How each kind is written, and whether it needs no brackets.
+_FORMS: dict[type, tuple[Callable, bool]] = {
+    Number: (lambda n, show: f"{n.value}" + ("f" if n.type is FLOAT else ""), True),
+    Name: (lambda n, show: n.name, True),
+    Text: (lambda n, show: n.value, True),
+    Index: (lambda n, show: f"{show(n.array, True)}[{show(n.index)}]", True),
+    Member: (lambda n, show: f"{show(n.vector, True)}.{n.name}", True),
+    Part: (_part, True),
+    Call: (lambda n, show: f"{n.name}({_all(n.args, show)})", True),
+    VectorLiteral: (lambda n, show: f"({n.type})({_all(n.parts, show)})", True),
+    Step: (_step, True),
+    Unary: (lambda n, show: f"{n.op}{show(n.operand, True)}", False),
+    Cast: (lambda n, show: f"({n.type}){show(n.operand, True)}", False),
+    Binary: (_binary, False),
+    Assign: (lambda n, show: f"{show(n.target)} {n.op}= {show(n.value)}", False),
+    Choice: (lambda n, show: f"{show(n.condition)} ? {show(n.yes)} : {show(n.no)}", False),
+}

@@ -135,20 +135,30 @@ class Struct:
     def __str__(self) -> str:
         return self.name
 
-    def add(self, name: str, of: Type, packed: bool) -> None:
-        align = 1 if packed else alignment(of)
-        offset = 0 if self.union else -(-self.size // align) * align
-        self.fields.append(Field(name, of, offset))
-        self.size = max(self.size, offset + stride(of))
-        self.align = max(self.align, align)
-
-    def finish(self, align: int) -> None:
-        self.align = max(self.align, align)
-        self.size = -(-self.size // self.align) * self.align
+    def lay_out(self, aligns: list[int], packed: bool, align: int) -> None:
+        """Give the fields their places, each at a multiple of its alignment, and the structure its
+        size. `aligns` is what attributes say of each field, and `align` of the structure, at least
+        1.
+        """
+        for number, (one, least) in enumerate(zip(self.fields, aligns, strict=True)):
+            own = max(least, 1 if packed else alignment(one.type))
+            offset = 0 if self.union else -(-self.size // own) * own
+            self.fields[number] = Field(one.name, one.type, offset)
+            self.size = max(self.size, offset + stride(one.type))
+            align = max(align, own)
+        self.align = align
+        self.size = -(-self.size // align) * align
         self.complete = True
 
     def find(self, name: str) -> Field | None:
-        return next((f for f in self.fields if f.name == name), None)
+        """The field of this name, also inside a field without a name."""
+        for one in self.fields:
+            if one.name == name:
+                return one
+            inner = one.type.find(name) if not one.name and isinstance(one.type, Struct) else None
+            if inner:
+                return Field(name, inner.type, one.offset + inner.offset)
+        return None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .meaning import quotient_of, remainder_of  # noqa: F401  (the Python text calls them)
-from .types import Scalar
+from .types import Scalar, words
 
 array = np.ndarray
 Lanes = Any  # a number, or an array with an entry per lane
@@ -62,11 +62,6 @@ def extremes(x: np.ndarray) -> tuple[int, int]:
     take.
     """
     return x.item(x.argmin()), x.item(x.argmax())
-
-
-def finished(result):
-    """What a function returns: lanes that did not call it have nothing, and need nothing."""
-    return result.value if result.__class__ is Partly else result
 
 
 def pick(condition, yes, no):
@@ -366,31 +361,22 @@ def _cross(a, b):
     return np.array([*rows, *(np.zeros_like(a[0]) for _ in range(len(a) - 3))])
 
 
-#: Functions of floats for all lanes at once, by their names in OpenCL C.
+#: Functions of floats for all lanes at once, by their names in OpenCL C: as NumPy has them ...
 FUNCTIONS: dict[str, Callable] = {
-    "sqrt": np.sqrt,
-    "exp": _in_double(np.exp),
-    "exp2": _in_double(np.exp2),
-    "log": _in_double(np.log),
-    "log2": _in_double(np.log2),
-    "log10": _in_double(np.log10),
-    "log1p": _in_double(np.log1p),
-    "expm1": _in_double(np.expm1),
+    name: getattr(np, name)
+    for name in words("sqrt floor ceil trunc rint fmod fmin fmax copysign nextafter")
+}
+#: ... those that are computed in double, and those that NumPy lacks.
+_DOUBLE = words(
+    "exp exp2 log log2 log10 log1p expm1 cbrt sin cos tan sinh cosh tanh hypot degrees radians"
+)
+FUNCTIONS |= {name: _in_double(getattr(np, name)) for name in _DOUBLE}
+FUNCTIONS |= {
+    f"a{name}": _in_double(getattr(np, f"arc{name}"))
+    for name in words("sin cos tan sinh cosh tanh tan2")
+}
+FUNCTIONS |= {
     "exp10": _in_double(lambda x: np.power(10.0, x)),
-    "cbrt": _in_double(np.cbrt),
-    "sin": _in_double(np.sin),
-    "cos": _in_double(np.cos),
-    "tan": _in_double(np.tan),
-    "asin": _in_double(np.arcsin),
-    "acos": _in_double(np.arccos),
-    "atan": _in_double(np.arctan),
-    "sinh": _in_double(np.sinh),
-    "cosh": _in_double(np.cosh),
-    "tanh": _in_double(np.tanh),
-    "asinh": _in_double(np.arcsinh),
-    "acosh": _in_double(np.arccosh),
-    "atanh": _in_double(np.arctanh),
-    "atan2": _in_double(np.arctan2),
     "sinpi": _in_double(lambda x: np.sin(np.pi * np.fmod(x, 2))),
     "cospi": _in_double(lambda x: np.cos(np.pi * np.fmod(x, 2))),
     "tanpi": _in_double(lambda x: np.tan(np.pi * np.fmod(x, 1))),
@@ -404,32 +390,20 @@ FUNCTIONS: dict[str, Callable] = {
     "rootn": _in_double(
         lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))
     ),
-    "hypot": _in_double(np.hypot),
     "fabs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "rint": np.rint,
     "round": lambda x: np.copysign(
         np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x
     ),
-    "fmod": np.fmod,
-    "fmin": np.fmin,
-    "fmax": np.fmax,
-    "copysign": np.copysign,
     "mad": mad,
     "fma": fma,
     "rsqrt": _in_double(lambda x: 1 / np.sqrt(x)),
     "recip": lambda x: 1 / x,
     "divide": np.true_divide,
     "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.fmax(a - b, 0)),
-    "nextafter": np.nextafter,
     "maxmag": lambda a, b: _extreme(True, a, b),
     "minmag": lambda a, b: _extreme(False, a, b),
     "ldexp": lambda x, n: np.ldexp(np.asarray(x, np.float64), n),
     "logb": _in_double(lambda x: np.floor(np.log2(np.abs(x)))),
-    "degrees": _in_double(np.degrees),
-    "radians": _in_double(np.radians),
     "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
     "mix": lambda a, b, t: a + (b - a) * t,
     "step": lambda edge, x: np.where(x < edge, 0.0, 1.0),
@@ -466,10 +440,6 @@ def _bitselect(a, b, c, of: Scalar):
     return _from_bits((x & ~z) | (y & z), of)
 
 
-def _comparison(holds: Callable) -> Callable:
-    return lambda a, b, of: holds(a, b)
-
-
 def _gamma(x: float) -> float:
     try:
         return math.gamma(x)
@@ -488,14 +458,10 @@ def _normal(x: float, of: Scalar) -> bool:
     return math.isfinite(x) and abs(x) >= (2.0**-126 if of.size == 4 else 2.0**-1022)
 
 
-#: By name: a function of Python's numbers and of the type of the first.
+#: By name: a function of Python's numbers and of the type of the first ...
 EACH: dict[str, Callable] = {
-    "abs": lambda x, of: abs(x),
-    "abs_diff": lambda a, b, of: abs(a - b),
     "add_sat": lambda a, b, of: _saturated(a + b, of),
     "sub_sat": lambda a, b, of: _saturated(a - b, of),
-    "hadd": lambda a, b, of: (a + b) >> 1,
-    "rhadd": lambda a, b, of: (a + b + 1) >> 1,
     "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
     "popcount": lambda x, of: bin(x & (2**of.bits - 1)).count("1"),
     "mul_hi": lambda a, b, of: (a * b) >> of.bits,
@@ -504,30 +470,44 @@ EACH: dict[str, Callable] = {
     "rotate": _rotated,
     "bitselect": _bitselect,
     "upsample": lambda a, b, of: (a << of.bits) | b,
-    "isfinite": lambda x, of: math.isfinite(x),
-    "isinf": lambda x, of: math.isinf(x),
-    "isnan": lambda x, of: math.isnan(x),
     "isnormal": _normal,
-    "signbit": lambda x, of: math.copysign(1, x) < 0,
-    "isequal": _comparison(operator.eq),
-    "isnotequal": _comparison(operator.ne),
-    "isless": _comparison(operator.lt),
-    "isgreater": _comparison(operator.gt),
-    "islessequal": _comparison(operator.le),
-    "isgreaterequal": _comparison(operator.ge),
-    "islessgreater": lambda a, b, of: a < b or a > b,
-    "isordered": lambda a, b, of: a == a and b == b,
-    "isunordered": lambda a, b, of: a != a or b != b,
-    "erf": lambda x, of: math.erf(x),
-    "erfc": lambda x, of: math.erfc(x),
-    "tgamma": lambda x, of: _gamma(x),
-    "lgamma": lambda x, of: _lgamma(x),
-    "nan": lambda x, of: math.nan,
-    "ilogb": lambda x, of: (
+}
+#: ... or of the numbers alone.
+_PLAIN: dict[str, Callable] = {
+    "abs": abs,
+    "abs_diff": lambda a, b: abs(a - b),
+    "hadd": lambda a, b: (a + b) >> 1,
+    "rhadd": lambda a, b: (a + b + 1) >> 1,
+    "isfinite": math.isfinite,
+    "isinf": math.isinf,
+    "isnan": math.isnan,
+    "signbit": lambda x: math.copysign(1, x) < 0,
+    "isequal": operator.eq,
+    "isnotequal": operator.ne,
+    "isless": operator.lt,
+    "isgreater": operator.gt,
+    "islessequal": operator.le,
+    "isgreaterequal": operator.ge,
+    "islessgreater": lambda a, b: a < b or a > b,
+    "isordered": lambda a, b: a == a and b == b,
+    "isunordered": lambda a, b: a != a or b != b,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "tgamma": _gamma,
+    "lgamma": _lgamma,
+    "nan": lambda x: math.nan,
+    "ilogb": lambda x: (
         math.frexp(x)[1] - 1 if x and math.isfinite(x) else -(2**31) if x == 0 else 2**31 - 1
     ),
-    "remainder": lambda a, b, of: math.remainder(a, b) if b and math.isfinite(a) else math.nan,
+    "remainder": lambda a, b: math.remainder(a, b) if b and math.isfinite(a) else math.nan,
 }
+
+
+def _without_type(function: Callable) -> Callable:
+    return lambda *numbers: function(*numbers[:-1])
+
+
+EACH |= {name: _without_type(function) for name, function in _PLAIN.items()}
 _RELATIONS = {name for name in EACH if name.startswith("is") or name == "signbit"}
 
 

@@ -5,7 +5,7 @@ const quickest = new Map(); // the quickest style on this GPU, by kernel
 
 // A product in the quickest style, alternating with a reference; `watched` is a small one that must
 // go well before.
-async function answer(gpu, { kernel, watched, jobs, reference, most }) {
+async function answer(gpu, { kernel, watched, jobs, reference, budget, most }) {
   if (watched) {
     const seen = await product(gpu, watched, { timed: false });
     if (!seen.exact) {
@@ -19,10 +19,13 @@ async function answer(gpu, { kernel, watched, jobs, reference, most }) {
   for (const label of style ? [] : Object.keys(jobs)) {
     const result = await product(gpu, jobs[label], { most });
     if (result.error) return { error: result.error };
-    if (!best || result.gflops > best.gflops) [best, style] = [result, label];
+    const quicker = !best || !best.exact || result.gflops > best.gflops;
+    if (!best || (result.exact && quicker)) [best, style] = [result, label];
   }
-  quickest.set(key, style);
-  if (!best || reference) best = await product(gpu, jobs[style], { most, reference: reference?.[style] });
+  if (!best || best.exact) quickest.set(key, style);
+  if (!best || reference) {
+    best = await product(gpu, jobs[style], { budget, most, reference: reference?.[style] });
+  }
   if (best.error) return { error: best.error };
   const { exact, gflops, seconds, build, all = [], reference: other = [] } = best;
   return { ok: exact, verdict: verdict(best), gflops, ms: 1e3 * seconds, style, build, all, other };
@@ -32,9 +35,10 @@ export default {
   async render({ model, el }) {
     const line = document.createElement("div");
     line.setAttribute("role", "status");
-    line.style.padding = "0 8px";
     line.textContent = "Looking for this browser's GPU";
-    const brief = model.get("brief"); // who shows the results itself
+    const brief = model.get("brief"); // others show the results
+    if (brief) line.className = "gemmlab-note";
+    else line.style.padding = "0 8px";
     el.append(line);
     const send = (name, value) => { model.set(name, value); model.save_changes(); };
     let gpu = null, closed = false, who = "";

@@ -86,6 +86,7 @@ class BrowserGPU(anywidget.AnyWidget):
         *,
         watched: Job | None = None,
         reference: Mapping[str, Job] | None = None,
+        budget: float = 0.6,
         most_seconds: float = 10.0,
     ) -> int:
         """Ask the page for a product; returns the id that `result` will have.
@@ -94,6 +95,7 @@ class BrowserGPU(anywidget.AnyWidget):
             jobs: the product in each of `STYLES`.
             watched: a small product with every access checked, which must go well before.
             reference: a product whose runs alternate with those of the first.
+            budget: seconds for the runs of both.
             most_seconds: a launch that is predicted to take longer is refused.
         """
         first = next(iter(jobs.values()))
@@ -105,6 +107,7 @@ class BrowserGPU(anywidget.AnyWidget):
             "watched": watched and watched.as_dict(),
             "jobs": _plain(jobs),
             "reference": reference and _plain(reference),
+            "budget": budget,
             "most": most_seconds,
         }
         return identifier

@@ -6,6 +6,7 @@ const WANTED = ["maxComputeInvocationsPerWorkgroup", "maxComputeWorkgroupSizeX",
   "maxBufferSize"];
 const BUDGET = 0.2; // seconds of work in one submission; systems reset a GPU after about 2
 const BATCH = 0.025; // the same where timestamps are at hand: their steps are of 0.1 ms
+const MOST_LAUNCHES = 2000; // in one run
 const FRAME = 64; // floats of NaN behind C that no kernel may touch
 
 export const WORDS = {
@@ -268,13 +269,25 @@ async function load(gpu, job) {
 async function alternate(gpu, mine, other, budget) {
   const batch = gpu.timed ? BATCH : BUDGET;
   async function timer(one) {
-    const seconds = Math.max(await one.launch(1), 1e-6);
-    const times = Math.max(1, Math.min(500, Math.round(batch / seconds)));
+    // in small steps, as a clock with steps of 0.1 ms says nothing about one quick launch
+    let times = 1, seconds = await one.launch(1);
+    while (seconds < batch / 2 && times < MOST_LAUNCHES) {
+      const factor = Math.min(16, batch / Math.max(seconds, 1e-6));
+      times = Math.min(MOST_LAUNCHES, Math.ceil(factor * times));
+      seconds = await one.launch(times);
+    }
     return async (list) => { list.push(await one.launch(times) / times); };
   }
   const run = await timer(mine), compare = other && await timer(other);
-  const seconds = [], reference = [], end = performance.now() + 1000 * budget;
-  while (seconds.length < 3 || (performance.now() < end && seconds.length < (other ? 39 : 11))) {
+  const seconds = [], reference = [], begin = performance.now();
+  const more = () => {
+    const spent = (performance.now() - begin) / 1000, runs = seconds.length;
+    if (runs < 3) return true;
+    // 11 pairs are the fewest that can show a difference, and 11 runs give a rate an interval
+    if (runs < 11) return spent < (other ? 3 : 1) * budget;
+    return spent < budget && runs < (other ? 200 : (11 * budget) / 0.6);
+  };
+  while (more()) {
     const first = Math.random() < 0.5;
     if (other && first) await compare(reference);
     await run(seconds);

@@ -83,27 +83,25 @@ def translate(
     kernel: str | None = None,
     defines: Mapping[str, object] | None = None,
     style: Style = TINT,
-    size: tuple[int, int, int] | None = None,
 ) -> Shader:
     """Translate a kernel of an OpenCL C text to WGSL.
 
     Args:
         kernel: its name; None for the first one.
         defines: macros, as for a compiler.
-        size: work-items of a work-group, for a text without `reqd_work_group_size`.
 
     Raises:
         TextError: the text is no OpenCL C; `RefusedError` if WGSL cannot say it. Both name the
             line.
     """
     try:
-        return _translated(text, kernel, defines, style, size)
+        return _translated(text, kernel, defines, style)
     except TextError as error:
         error.source = text
         raise
 
 
-def _translated(text, kernel, defines, style, size) -> Shader:
+def _translated(text, kernel, defines, style) -> Shader:
     parser = Parser(Preprocessor(defines).run(text))
     functions, constants = parser.file()
     kernels = [f for f in _each(functions) if f.kernel]
@@ -116,7 +114,7 @@ def _translated(text, kernel, defines, style, size) -> Shader:
     flat: set[tree.Variable] = set()
     while True:
         try:
-            return _Module(style, flat).shader(chosen, constants, size)
+            return _Module(style, flat).shader(chosen, constants)
         except NotProvedError as error:
             flat.add(error.variable)
 
@@ -129,13 +127,14 @@ def _each(functions) -> list[tree.Function]:
 
 
 class _Module(Statements):
-    def shader(self, kernel: tree.Function, constants, size) -> Shader:
+    def shader(self, kernel: tree.Function, constants) -> Shader:
         self.constants: list[tree.Variable] = []
         self.local_bytes = 0
-        given = tuple(constant(n) for n in kernel.size) or size
-        if given is None:
+        given = tuple(constant(n) for n in kernel.size)
+        if not given:
             raise refuse("WGSL needs the size of a work-group: write reqd_work_group_size", kernel)
-        self.size = (*given, 1, 1)[:3]
+        across, down, deep = (*given, 1, 1)[:3]
+        self.size = (across, down, deep)
         for found in constants:
             if found.variable.constant is None:
                 raise refuse(

@@ -19,14 +19,15 @@ from ..draw.landscape import Cell
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET
 from ..measurement.landscape import fingerprint_of
-from ..opencl.devices import find_device
+from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
 from ..worker.idle import Job
 from . import panel
+from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
 from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
-from .shell import Shell, escape, free, grid, line
+from .shell import Shell, escape, free, grid, line, on_any_thread
 from .tries import KEPT, Memory, Try, best
 from .yardsticks import Yardsticks
 
@@ -47,6 +48,15 @@ STEPS = {
     "check": "checking the result",
     "time": "timing",
     "look": "running your text in the simulator",
+    "page": "running in this browser",
+}
+
+#: Why a try has no rate, by the kind of its outcome; other kinds are refusals.
+PROBLEMS = {
+    "hang": "stopped",
+    "stopped": "stopped",
+    "crash": "crashed",
+    "BuildError": "not compiled",
 }
 
 _numbers = itertools.count(1)
@@ -60,10 +70,10 @@ class Explorer(Shell):
         kernel: its number.
         m, n, k: initial sizes; m defaults to 256 on a CPU and 1024 on a GPU, n and k default to m.
         params: initial parameters; by default those that suit the device.
-        device: a Device, an index or part of a name; the preferred device by default.
+        device: a Device, an index or part of a name, or "browser" for the GPU of the browser that
+            shows it; the preferred device by default.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
         hole: whether the text has a hole that nobody has filled yet.
-        goal: GFLOPS that the text should be able to reach on an H200.
     """
 
     def __init__(  # noqa: PLR0913
@@ -77,20 +87,20 @@ class Explorer(Shell):
         device=None,
         source=None,
         hole=False,
-        goal=None,
     ):
         super().__init__()
         if source is not None and not isinstance(source, str):
             raise TypeError(
                 f"source must be OpenCL C text, not {type(source).__name__}: {source!r}"
             )
-        self.spec, self.device = find(kernel), find_device(device)
-        self.source, self._hole, self._goal = source, hole, goal
-        self._edited = source is not None and _edited(source, self.spec.file)
-        client.worker().warm()
+        self.spec, self.device = find(kernel), self._find(device)
+        self.source, self._hole = source, hole
+        self._original = sources.read(self.spec.file)
+        self._edited = source is not None and _edited(source, self._original)
+        client.worker().warm()  # ceilings and the simulator are its work on any device
         _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
-        m = (256 if self.device.kind == "CPU" else 1024) if m is None else m
+        m = _usual_size(self.device) if m is None else m
         given = {"m": m, "n": m if n is None else n, "k": m if k is None else k}
         sizes = {name.upper(): positive(name, size) for name, size in given.items()}
         chosen = self.spec.complete(params) if params else self.spec.fit(self.device.limits)
@@ -109,6 +119,24 @@ class Explorer(Shell):
         self._yardsticks = Yardsticks(self.device, self._redraw)
         self._lay_out()
 
+    def _find(self, device) -> Device | Browser:
+        if device == NAME:
+            return Browser(self._opened)
+        try:
+            return find_device(device)
+        except NoDeviceError as error:
+            words = f'{error}; device="{NAME}" measures on the GPU of your browser'
+            raise NoDeviceError(words) from None
+
+    @property
+    def _desk(self) -> client.Worker | Browser:
+        """Who measures."""
+        return self.device if isinstance(self.device, Browser) else client.worker()
+
+    @property
+    def _machine(self) -> str:
+        return "this browser" if isinstance(self.device, Browser) else "this machine"
+
     # What the widget consists of.
 
     def _lay_out(self) -> None:
@@ -122,11 +150,16 @@ class Explorer(Shell):
             "Measure longer", f"Measure {LONGER} times as long", self._measure_longer
         )
         self._maps = Maps(self.spec, self.device.limits, self.source)
+        self._maps.allow(self.device.limits, self._machine)
+        self._devices = self._device_list()
+        self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
+        self._show_gpu()
         self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
         fold.add_class("gemmlab-fold")
         controls = [] if self.source is None else self.settings.first
-        switches = line(self.settings.square, self.settings.illegal)
+        where = [] if self.source is None else [self._devices]
+        switches = line(*where, self.settings.square, self.settings.illegal)
         folded = w.VBox(
             [grid([*controls, *self.settings.others]), switches, self._details, self._changes]
         )
@@ -140,7 +173,7 @@ class Explorer(Shell):
         bottom = line(fold, self._status, self._stop)
         if self.source is None:
             title = w.HTML(self._title(), layout=w.Layout(flex="1"))
-            head = line(title, self._reset, self._to_best)
+            head = line(title, self._devices, self._reset, self._to_best)
             left = w.VBox(self.settings.first)
             left.add_class("gemmlab-left")
             order = [self.panel, self._recorded]
@@ -151,12 +184,14 @@ class Explorer(Shell):
             top = w.HBox([left, right])
             top.add_class("gemmlab-top")
             self.box.add_class("gemmlab-instrument")
-            self.compose(head, top, self._maps, bottom, folded)
+            self.compose(head, self._gpu, top, self._maps, bottom, folded)
         else:
-            self.buttons = line(self._reset, self._to_best, self._longer)
+            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
+            strip = w.HBox([self.panel, self.buttons])
+            strip.add_class("gemmlab-strip")
             self.box.add_class("gemmlab-verdict")
-            self.compose(self.panel, self.buttons, self._recorded, self._note, self._maps, bottom,
-                         folded)  # fmt: skip
+            answer = (strip, self._recorded, self._note)
+            self.compose(self._gpu, *answer, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
         self._offer(self._longer, False)
@@ -166,6 +201,43 @@ class Explorer(Shell):
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
         made.on_click(lambda button: action())
         return made
+
+    def _device_list(self) -> w.Dropdown:
+        """The devices to measure on, the browser's GPU among them."""
+        found = [(one.name, one) for one in devices()]
+        here = NAME if isinstance(self.device, Browser) else self.device
+        made = w.Dropdown(options=[*found, (WORDS, NAME)], value=here)
+        made.layout.width = "190px"
+        made.tooltip = "Where it runs"
+        on_any_thread(made, lambda owner: self._use(self._find(owner.value)))
+        return made
+
+    def _use(self, device: Device | Browser) -> None:
+        """Measure on another device from now on, with its limits, its map and its tries."""
+        with self._lock:
+            before, self.device = self._desk, device
+            before.stop(self._client)  # its answer would be about another device
+            self._begun, self._shown = False, None
+            self._show_gpu()
+            self._memory = Memory(self._key())
+            self._history = self._remembered()
+            self._yardsticks = Yardsticks(device, self._redraw)
+            size = _usual_size(device)
+            self._start = {**self.spec.fit(device.limits), "M": size, "N": size, "K": size}
+            self._opened()
+            self.set(self._start)
+
+    def _opened(self) -> None:
+        """What the device can take is known."""
+        with self._lock:
+            self.settings.allow(self.device.limits, self._start)
+            self._maps.allow(self.device.limits, self._machine)
+            self._maps.show(self.values, self._history)
+
+    def _show_gpu(self) -> None:
+        shown = isinstance(self.device, Browser)
+        self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
+        self._gpu.layout.display = "" if shown else "none"
 
     def _title(self) -> str:
         name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
@@ -210,7 +282,7 @@ class Explorer(Shell):
             self.set(fastest.settings)
 
     def _end(self) -> None:
-        client.worker().stop(self._client)
+        self._desk.stop(self._client)
 
     def _measure_longer(self) -> None:
         with self._lock:
@@ -252,7 +324,8 @@ class Explorer(Shell):
         self._show_place()
         params = self.settings.params(self.values)
         self._say_note(self.settings.notes, self.spec.problems(params, self.device.limits))
-        client.worker().idle.hold("request")  # one follows in a moment
+        if self._desk is client.worker():
+            client.worker().idle.hold("request")  # one follows in a moment
         self._wait()
 
     def _show_place(self) -> None:
@@ -291,7 +364,7 @@ class Explorer(Shell):
         if self._edited:
             return Against("the original"), self._arguments(values, None)
         if values == self._start:
-            return Against("the original, unchanged" if self.source else "your start", True), None
+            return Against("the original text" if self.source else "your start", True), None
         if not self._begun:
             return Against(), None
         moved = panel.moved(self._start, values)
@@ -307,16 +380,16 @@ class Explorer(Shell):
             "budget": budget,
             "most_seconds": MOST_SECONDS,
         }
-        notes = self.settings.notes
+        notes, device = self.settings.notes, self.device
         self._show_place()
         self._say_note(notes)
         self._offer(self._longer, False)
         self._offer(self._stop, True)
         self._say("start")
-        client.worker().submit(
+        self._desk.submit(
             self._client,
             asked,
-            lambda outcome: self._done(outcome, notes, against),
+            lambda outcome: self._done(outcome, notes, against, device),
             lambda step: self._entered(step, asked),
             job="compare",
         )
@@ -328,7 +401,7 @@ class Explorer(Shell):
 
     def _say(self, step: str) -> None:
         """What is being done; nothing is said at rest."""
-        limit = client.worker().limit(step, self._asked)
+        limit = self._desk.limit(step, self._asked)
         clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}"'
         self._status.value = (
             f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
@@ -338,10 +411,15 @@ class Explorer(Shell):
     def _say_note(self, notes=(), problems=(), noisy: str = "") -> None:
         self._note.value = panel.notes(notes, problems, noisy)
 
-    def _done(self, outcome: client.Outcome, notes: list[str], against: Against) -> None:
+    def _done(
+        self, outcome: client.Outcome, notes: list[str], against: Against, device: Device | Browser
+    ) -> None:
         with self._lock:
+            if device is not self.device:
+                return
             values, found = _values(outcome), outcome.compared
-            self._history.append(Try(values, found.rate if found else None, outcome.ok))
+            rate, problem = found.rate if found else None, PROBLEMS.get(outcome.kind, "refused")
+            self._history.append(Try(values, rate, outcome.ok, "" if found else problem))
             del self._history[:-KEPT]
             self._memory.save(self._history)
             self._count += outcome.result is not None
@@ -349,7 +427,7 @@ class Explorer(Shell):
             self._shown = outcome, against
             self._answer(outcome, notes, against)
             if outcome.kind in ("hang", "crash", "stopped"):
-                client.worker().warm()
+                self._desk.warm()
             self._plan()
 
     def _answer(self, outcome: client.Outcome, notes: list[str], against: Against) -> None:
@@ -376,12 +454,12 @@ class Explorer(Shell):
         try:
             words = panel.verdict(outcome, self._hole and not outcome.ok)
             if outcome.ok:
-                rate = panel.here(outcome, self.device.name, self._yardsticks.peak)
+                rate = panel.here(outcome, self.device.name, self._yardsticks.peak, self._machine)
                 words += panel.compared(outcome.compared, against)
                 # under a cell the verdict comes first
                 words = rate + words if self.source is None else words + rate
             elif self.source is None and outcome.result is not None:
-                words = panel.here(outcome, self.device.name, None) + words
+                words = panel.here(outcome, self.device.name, None, self._machine) + words
         except Exception as error:  # nobody reads the log console, so the panel says it
             words = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
@@ -400,10 +478,12 @@ class Explorer(Shell):
         params, found = self.settings.params(values), self._maps.recorded
         allowed = self._yardsticks.allowed(self.spec, params, self.source)
         if found is None:
-            right = self.source is None or (self._shown is not None and self._shown[0].ok)
-            can = allowed if right else None
-            shown = right and not self.spec.tensor
-            self._recorded.value = panel.reachable(can, self._goal) if shown else ""
+            wrong = self._shown is not None and not self._shown[0].ok
+            original = None
+            if self._edited:
+                original = self._yardsticks.allowed(self.spec, params, self._original)
+            hidden = self.spec.tensor or (self.source is not None and wrong)
+            self._recorded.value = "" if hidden else panel.reachable(allowed, original)
             return
         cell: Cell = recorded_cell(found, self.spec, params)
         record = found.rate(self.spec.number, params)
@@ -415,18 +495,43 @@ class Explorer(Shell):
         if self._shown is not None:
             return
         self.set(self._start)
+        if isinstance(self.device, Browser):
+            return  # no page answers while a cell runs
         try:
             self._arrived.wait(sum(client.worker().limits.values()))
+            self._await_ceilings()
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.worker().stop(self._client)
             self._arrived.wait(5)
+
+    def _await_ceilings(self) -> None:
+        """Work out the first ceilings now, so that they are in the cell's stored output."""
+        if self._shown is None or not self._shown[0].ok:
+            return
+        for job in self._ceilings(self.settings.params(self._start)):
+            arrived = threading.Event()
+
+            def done(outcome: client.Outcome, job=job, arrived=arrived) -> None:
+                job.done(outcome)
+                arrived.set()
+
+            client.worker().submit(f"{self._client}, ceiling", job.arguments, done, job=job.job)
+            arrived.wait(client.worker().limits["look"])
+
+    def _ceilings(self, params: dict[str, int]) -> list[Job]:
+        """The jobs for what the model allows on an H200, of the original too."""
+        jobs = self._yardsticks.work_out(self.spec, params, self.source, self._maps.recorded)
+        if self._edited:
+            jobs += self._yardsticks.work_out(self.spec, params, self._original)
+        return jobs
 
     def _plan(self) -> None:
         """What to do while nobody waits: ceilings, the next moves, the peak."""
         base, near = self.settings.base, list[Job]()
         params = self.settings.params(base)
-        ceilings = self._yardsticks.work_out(self.spec, params, self.source, self._maps.recorded)
-        if self._shown and self._shown[0].result and has_src_build_cache(self.device.cl):
+        ceilings = self._ceilings(params)
+        cl = self.device.cl
+        if cl and self._shown and self._shown[0].result and has_src_build_cache(cl):
             tried = [one.settings for one in self._history]
             moves = [values for values in self.settings.neighbours() if values not in tried]
             here = {"device": self.device.index}
@@ -458,6 +563,12 @@ class Explorer(Shell):
             return known
         return _memories.setdefault(self._memory.name, known)
 
+    def words(self) -> str:
+        params = self.settings.params(self._start)
+        allowed = self._yardsticks.allowed(self.spec, params, self.source)
+        right = self._shown is not None and self._shown[0].ok
+        return panel.ceiling(allowed) if allowed and right else ""
+
     def still(self) -> Picture | str:
         picture = self._maps.still()
         if picture is not None:
@@ -465,10 +576,15 @@ class Explorer(Shell):
         return f'<div style="max-width:860px">{self.panel.value}{self._recorded.value}</div>'
 
 
-def _edited(source: str, file: str) -> bool:
-    """Whether a text does something else than the kernel's file."""
-    one, other = (fingerprint_of(sources.code(text)) for text in (source, sources.read(file)))
+def _edited(source: str, original: str) -> bool:
+    """Whether a text differs from the kernel's own in more than comments, blanks and parameters."""
+    one, other = (fingerprint_of(sources.code(text)) for text in (source, original))
     return one != other
+
+
+def _usual_size(device: Device | Browser) -> int:
+    """M, N and K for a start; a browser's GPU may be one that a CPU plays."""
+    return 1024 if isinstance(device, Device) and device.kind != "CPU" else 256
 
 
 def _values(outcome: client.Outcome) -> dict[str, int]:

@@ -31,8 +31,8 @@ class GemmMagics(Magics):
     def gemm(self, line: str, cell: str | None = None):
         """Show an explorer for the kernel in this cell.
 
-        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, device, or
-                                         goal, the TFLOPS that an H200 could reach when solved
+        %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device, which
+                                         is "browser" for the GPU of the reader's browser
         %%gemm NUMBER part=WORD ...      the cell is only the part of the kernel below the comment
                                          that begins with WORD (or part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO
@@ -46,7 +46,6 @@ class GemmMagics(Magics):
                 shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
-            goal = float(words["goal"]) * 1000 if "goal" in words else None
             source = f"\n{cell}"  # the blank line makes line 2 of the cell line 2 for the compiler
             if "part" in words:
                 text = sources.read(find(number).file)
@@ -60,7 +59,6 @@ class GemmMagics(Magics):
                 device=words.get("device"),
                 source=source,
                 hole=HOLE in cell,
-                goal=goal,
             )
             _add_stepper(explorer)
             return explorer
@@ -79,6 +77,7 @@ def _add_stepper(explorer: Explorer) -> None:
     button = w.ToggleButton(
         False, description="Step through it", button_style="primary", icon="step-forward"
     )
+    button.layout.width = "auto"
     inside = w.VBox()
 
     def fill() -> None:
@@ -113,8 +112,8 @@ def _add_stepper(explorer: Explorer) -> None:
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
-    """The kernel, numbers by the name of what they set, and the words that part, device and goal
-    are set to.
+    """The kernel, numbers by the name of what they set, and the words that part and device are
+    set to.
     """
     words = shlex.split(line)
     if not words or "=" in words[0]:
@@ -124,7 +123,7 @@ def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
         name, equals, value = word.partition("=")
         if name in settings or name in named:
             raise ValueError(f"{name} is given twice")
-        if name in ("device", "part", "goal") and equals:
+        if name in ("device", "part") and equals:
             named[name] = value
         elif equals and value.isdigit():
             settings[name] = int(value)

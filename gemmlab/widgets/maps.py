@@ -46,7 +46,7 @@ class Maps(anywidget.AnyWidget):
 
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
-        self.spec, self._limits = spec, limits
+        self.spec, self._limits, self._machine = spec, limits, "this machine"
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
         self._has_maps = source is None
@@ -54,6 +54,10 @@ class Maps(anywidget.AnyWidget):
         self._values: dict[str, int] = dict(spec.defaults)
         self._history: list[Try] = []
         self._slices: dict[tuple, dict[tuple[int, int], Cell]] = {}
+
+    def allow(self, limits: Limits, machine: str) -> None:
+        """The reader measures on this machine now: "this machine" or "this browser"."""
+        self._limits, self._machine = limits, machine
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
@@ -129,9 +133,9 @@ class Maps(anywidget.AnyWidget):
                 continue
             shade = _shade(FLOOR + (1 - FLOOR) * one.rate[1] / scale)
             cells.append(
-                self._cell(x, y, "mine", one.outcome) | {"text": digits(one.rate[1])} | shade
+                self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])} | shade
             )
-        return self._map("this machine, GFLOPS · fills as you measure", cells)
+        return self._map(f"{self._machine}, GFLOPS · fills as you measure", cells)
 
     def _cell(self, x: int, y: int, state: str, words: str) -> dict[str, Any]:
         place = f"{self._across}={x}" + (f", {self._down}={y}" if self._down else "")
@@ -185,6 +189,11 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
         return Cell("failed", words=record.problem)
     words = f"{digits(record.gflops)} GFLOPS, {_percent(record.share)} % of the peak"
     return Cell("recorded", record.share, words)
+
+
+def _short(rate: float) -> str:
+    """A rate that has room in a cell."""
+    return digits(rate) if rate >= 1 else f"{rate:.2g}"
 
 
 def _shade(share: float) -> dict[str, str]:

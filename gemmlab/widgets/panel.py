@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..caches import cached
 from ..catalog import KernelSpec, sources
 from ..catalog.spec import Limits
 from ..draw.landscape import Cell
 from ..draw.picture import brief
+from ..measurement import explained
 from ..measurement.comparison import LEAST, Comparison
 from ..measurement.explained import Allowed
 from ..measurement.landscape import Landscape
@@ -79,9 +81,9 @@ def verdict(outcome: Outcome, hole: bool = False) -> str:
     )
 
 
-def here(outcome: Outcome, device: str, peak: float | None) -> str:
-    """The rate on this machine: an interval, and a bar with whiskers."""
-    name = f'this machine <span class="gemmlab-dim">{escape(device)}</span>'
+def here(outcome: Outcome, device: str, peak: float | None, machine: str = "this machine") -> str:
+    """The rate on this machine, or in this browser: an interval, and a bar with whiskers."""
+    name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     if not outcome.ok or not outcome.compared:
         return _figure(name, "here", "–", "", "")
     low, _, high = outcome.compared.rate
@@ -141,28 +143,54 @@ def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | Non
     return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
 
 
-def reachable(allowed: Allowed | None, goal: float | None = None) -> str:
+#: Begins a sentence that `_at_most` ends.
+REACH = "on an H200 this text could reach"
+
+
+def _at_most(allowed: Allowed) -> tuple[str, str]:
+    """The figure of a ceiling, and its unit with what sets it."""
+    value, unit = rate(allowed.gflops).rsplit(" ", 1)
+    share = percent(allowed.gflops / H200.gflops)
+    return value, f"{unit} at most: {named(allowed.resource)} allows {share} of the peak"
+
+
+def ceiling(allowed: Allowed) -> str:
+    """The same as `reachable` says, as text."""
+    return f"{_sentence(REACH)} {' '.join(_at_most(allowed))}."
+
+
+def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
     """What an H200 could reach with this text, at most, and the resource that sets the limit.
 
     Args:
-        allowed: what the model derives from the simulated text.
-        goal: GFLOPS to pass, for an exercise.
+        allowed: what the model derives from the simulated text; None as long as it is not known.
+        original: the same of the text that this one is an edit of.
     """
+    marks = dict(_ladder())
+    if original:
+        marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
-        return _figure("an H200, with this text", "model", "–", "", _bar(marks={}))
+        return _figure(REACH, "model", "–", "", _bar(marks=marks))
     share = allowed.gflops / H200.gflops
-    words = f"at most: {named(allowed.resource)}, {percent(share)} of the peak"
-    marks = {"cuBLAS": next(iter(_library("H200", 4096).values()), 0.0)}
-    success = ""
-    if goal:
-        marks["goal"] = goal / H200.gflops
-        sign, colour = ("✔", "right") if allowed.gflops >= goal else ("○", "model")
-        success = _head(sign, f"On an H200 it could reach more than {rate(goal)}", colour)
-    value, unit = rate(allowed.gflops).rsplit(" ", 1)
-    bar = _bar(share, marks=marks)
-    name = "on an H200 this text could reach"
-    said = _figure(name, "model", value, f"{unit} {words}", bar)
-    return f'<div data-allowed="{share:.4f}">{said}{success}</div>'
+    said = _figure(REACH, "model", *_at_most(allowed), _bar(share, marks=marks))
+    goal = _goal(allowed, original) if original else ""
+    return f'<div data-allowed="{share:.4f}">{said}{goal}</div>'
+
+
+def _goal(allowed: Allowed, original: Allowed) -> str:
+    """How the ceiling of an edited text compares with the original's."""
+    ratio = allowed.gflops / original.gflops
+    if ratio < 1 / LEAST:
+        words = f"On an H200 it could reach less than the original's {rate(original.gflops)}"
+        return _head("○", words, "model")
+    word = "more than" if ratio > LEAST else "as much as"
+    return _head("✔", f"On an H200 it could reach {word} the original", "right")
+
+
+@cached(1)
+def _ladder() -> dict[str, float]:
+    """Kernel 1 and the vendor's library on an H200, as shares of its peak."""
+    return {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
 
 
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
@@ -250,7 +278,7 @@ def _library(title: str, size: int) -> dict[str, float]:
 def _marks(found: Landscape, allowed: Allowed | None) -> dict[str, float]:
     marks = _library(found.title, found.size)
     if allowed and allowed.gflops < 0.995 * found.peak:
-        marks[f"model: {named(allowed.resource)} allows"] = allowed.gflops / found.peak
+        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
     return marks
 
 
@@ -276,11 +304,12 @@ def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -
             f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
             f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
         )
-        passes = result.passes_ms
-        total = sum(passes.values())
-        shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
-        facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
-    facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
+        if passes := result.passes_ms:
+            total = sum(passes.values())
+            shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
+            facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
+    if result.bound:
+        facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
     facts["compiled in"] = f"{result.build_seconds:.2f} s"
     if spec.switches:
         facts["path"] = result.path

@@ -113,7 +113,10 @@ class Progress:
         try:
             files.change_json(self.path, dict, with_entry)
         except OSError as error:
-            print(f"Your progress cannot be kept: {error}")
+            print(
+                f"Your progress cannot be kept: {error}. The environment variable GEMMLAB_DATA "
+                "names another folder."
+            )
 
     def _read(self) -> dict[str, dict]:
         """All entries; none if there is no file, or one that cannot be read."""

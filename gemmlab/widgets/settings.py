@@ -212,9 +212,22 @@ class Settings:
             self._tell()
 
     def _control(self, param: Param) -> Control:
-        """A control that offers what this device can take; what it cannot is said in the
-        meaning.
+        """A control that offers what this device can take."""
+        offered, meaning = self._offered(param)
+        return Control(param.name, offered, self._start[param.name], meaning)
+
+    def allow(self, limits: Limits, start: Mapping[str, int]) -> None:
+        """From now on the device has these limits: offer what it can take, and return to `start`
+        on a reset.
         """
+        with self.lock:
+            self._limits, self._start, self._ours = limits, dict(start), True
+            for param in self.spec.params:
+                self.controls[param.name].offer(*self._offered(param))
+            self._ours = False
+
+    def _offered(self, param: Param) -> tuple[list[int], str]:
+        """The values that this device can take, and the meaning, which says what it cannot."""
         start = self.params(self._start)
         offered, refused = {start[param.name]}, []
         for value in param.choices:
@@ -228,7 +241,7 @@ class Settings:
         if len(offered) == 1:  # a control needs two
             offered |= set(param.choices)
         words = f" (not on this device: {', '.join(refused)})" if refused else ""
-        return Control(param.name, sorted(offered), start[param.name], param.meaning + words)
+        return sorted(offered), param.meaning + words
 
     @staticmethod
     def _is_square(values: Mapping[str, int]) -> bool:

@@ -117,9 +117,16 @@ class Control:
         """Add a position to a slider, if it does not have it."""
         if value not in self.values:
             kept = self.widget.value
-            # this moves the slider to the first
-            self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
-            self.widget.value = kept
+            with self.widget.hold_sync():  # new options move the slider to the first
+                self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
+                self.widget.value = kept
+
+    def offer(self, values: Sequence[int], meaning: str) -> None:
+        """Offer these values, too, and say what they mean."""
+        for value in values:
+            self.learn(value)
+        self._meaning = meaning
+        self._words.value = self._said("")
 
     def gave_way(self, why: str = "") -> None:
         """Mark the control as one that another has moved, with the reason; without a reason the
@@ -168,18 +175,21 @@ def line(*widgets: w.Widget) -> w.HBox:
 def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
     numbers = all(isinstance(o, Number) and not isinstance(o, bool) for o in options)
+    width = f"{max(80, 9 * len(name))}px"
     if numbers:
-        return slider(name, options, value, tooltip)
+        made = slider(name, options, value, tooltip)
+        made.style.description_width = width
+        return made
     words = {True: "yes", False: "no"}
-    made = w.ToggleButtons(
+    buttons = w.ToggleButtons(
         options=[(words[o] if isinstance(o, bool) else str(o), o) for o in options],
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
-        style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
+        style={"description_width": width, "button_width": "auto"},
     )
-    made.add_class("gemmlab-words")
-    return made
+    buttons.add_class("gemmlab-words")
+    return buttons
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:
@@ -263,6 +273,10 @@ class Shell:
         ends with it.
         """
 
+    def words(self) -> str:
+        """What the picture should say to readers who see no pictures."""
+        return ""
+
     def still(self) -> Picture | str:
         """What readers without a running kernel see: a picture, or HTML."""
         raise NotImplementedError
@@ -281,7 +295,7 @@ class Shell:
             bundle = {"text/html": still}
         else:
             bundle, size = still._repr_mimebundle_()
-        plain = f"[static picture of {self.name}]"
+        plain = f"[static picture of {self.name}]\n{self.words()}".strip()
         display({**bundle, "text/plain": plain}, metadata=size, raw=True)
         self._free()
 

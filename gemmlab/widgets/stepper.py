@@ -22,6 +22,9 @@ from ..simt import ProductRun
 from .listing import HEAT, listing
 from .shell import Newest, Shell, choice, escape, grid, line, on_any_thread, slider
 
+#: Milliseconds between two steps of a film; drawing one takes 60 to 200.
+INTERVAL = 400
+
 
 class Follow(anywidget.AnyWidget):
     """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
@@ -80,7 +83,7 @@ class Stepper(Shell):
         first = self._what(**self.values)
         self._film = isinstance(first, ProductRun)
         played = [name for name, values in choices.items() if isinstance(values, range)]
-        buttons: list[w.Widget] = [_player(self._sliders[name]) for name in played]
+        buttons: list[w.Widget] = [_film_buttons(self._sliders[name])[0] for name in played]
         if len(played) > 1:  # which buttons play what
             buttons = [
                 w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)
@@ -130,8 +133,9 @@ class Stepper(Shell):
             layout=w.Layout(width="260px"),
             tooltip="What the bars beside the lines count, over the whole run",
         )
-        self._play = _player(self._sliders["step"])
-        return [self._play, self._heat]
+        self._sliders["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
+        buttons, self._play = _film_buttons(self._sliders["step"])
+        return [buttons, self._heat]
 
     def _moved(self, control: w.Widget) -> None:
         if not self._settling:
@@ -166,9 +170,9 @@ class Stepper(Shell):
         ):
             values[name] = min(values[name], there[-1])
             if len(sliders[name].options) != len(there):
-                # this moves the slider to the first
-                sliders[name].options = [(str(i), i) for i in there]
-                sliders[name].value = values[name]
+                with sliders[name].hold_sync():  # new options move the slider to the first
+                    sliders[name].options = [(str(i), i) for i in there]
+                    sliders[name].value = values[name]
         if self._play.max != len(replay.steps) - 1:
             # the page has not said where the slider is, and max may lower it
             self._play.value = values["step"] - 1
@@ -212,19 +216,29 @@ class Stepper(Shell):
             return self._replay(values).picture(values["step"], values["item"])
 
 
-def _player(control: w.SelectionSlider) -> w.Play:
-    """Buttons that move a slider to its end by themselves; only the page takes part in that."""
+def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
+    """Buttons that move a slider: back, play, forward; only the page takes part in playing."""
     name, last = control.description, len(control.options) - 1
     play = w.Play(
         min=0,
         max=last,
         value=control.index,
-        interval=700,
+        interval=INTERVAL,
         show_repeat=False,
         tooltip=f"Play through {name}",
     )
     Player(play=play, slider=control)
-    return play
+    back, forward = (
+        w.Button(icon=f"step-{way}", tooltip=f"{name}: one {way}", layout=w.Layout(width="40px"))
+        for way in ("backward", "forward")
+    )
+    back.on_click(lambda button: _step(control, -1))
+    forward.on_click(lambda button: _step(control, 1))
+    return w.HBox([back, play, forward]), play
+
+
+def _step(control: w.SelectionSlider, by: int) -> None:
+    control.index = min(max(control.index + by, 0), len(control.options) - 1)
 
 
 def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:

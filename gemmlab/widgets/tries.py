@@ -15,11 +15,19 @@ KEPT, SHOWN = 60, 24
 
 @dataclass(frozen=True)
 class Try:
-    """A try: parameters and sizes, GFLOPS (None if nothing was timed), and whether it was right."""
+    """A try.
+
+    Attributes:
+        settings: parameters and sizes.
+        rate: in GFLOPS; None if nothing was timed.
+        right: whether the result was.
+        problem: why nothing was timed, such as "refused".
+    """
 
     settings: dict[str, int]
     rate: Interval | None
     right: bool
+    problem: str = ""
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
@@ -28,7 +36,7 @@ class Try:
     @property
     def outcome(self) -> str:
         if self.rate is None:
-            return "not run"
+            return self.problem
         return f"{between(*self.rate[::2])} GFLOPS" if self.right else "wrong"
 
 
@@ -68,7 +76,7 @@ class Memory:
         """The tries of the days before; none if there is no file, or one that cannot be read."""
         with suppress(OSError, ValueError, TypeError, KeyError):
             found = files.load_json(self._file, dict)[self.name]
-            return [Try(o["settings"], o["rate"] and tuple(o["rate"]), o["right"]) for o in found]
+            return [Try(**{**one, "rate": one["rate"] and tuple(one["rate"])}) for one in found]
         return []
 
     def save(self, tries: list[Try]) -> None:

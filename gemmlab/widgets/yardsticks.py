@@ -12,6 +12,7 @@ from ..measurement.landscape import Landscape
 from ..opencl.devices import Device
 from ..worker.client import Outcome
 from ..worker.idle import Job
+from .browser import Browser
 
 #: The chip whose ceilings every panel shows.
 CHIP = "NVIDIA H200"
@@ -25,11 +26,11 @@ class Yardsticks:
     """The peak of a device, and what the model allows on an H200.
 
     Args:
-        device: the reader's device.
+        device: the reader's device; a page measures no peak.
         arrived: called when more is known, from any thread.
     """
 
-    def __init__(self, device: Device, arrived: Callable[[], None]):
+    def __init__(self, device: Device | Browser, arrived: Callable[[], None]):
         self._device, self._name, self._arrived = device, str(device), arrived
         _all.add(self)
 
@@ -45,7 +46,7 @@ class Yardsticks:
             _peaks[self._name] = outcome.result["gflops"] if outcome.result else None
             self._tell()
 
-        if self._name in _peaks:
+        if self._name in _peaks or self._device.index is None:
             return []
         return [Job("peaks", {"device": self._device.index}, done)]
 

@@ -176,7 +176,8 @@ class Worker:
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
             job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
-                "peaks" of a `device`; "ceiling" (`explained.allowed`); "simulate" (`look.closely`).
+                "peaks" of a `device`; "ceiling" (`explained.allowed`); "simulate" (`look.closely`);
+                "look" (`look.look`, whose answer is in `seen`).
 
         Raises:
             TypeError: if another process cannot be sent the arguments.

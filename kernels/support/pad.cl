@@ -8,6 +8,9 @@
 // Requires: nothing. LD is the leading dimension of the input, and offset is the index of
 //           its first element, so the input may be a block inside a larger matrix.
 
+#ifndef ELEMENT
+#define ELEMENT float // or ushort, for the bits of float16
+#endif
 #ifndef PX
 #define PX 32 // rows of work-items in a work-group
 #endif
@@ -21,15 +24,15 @@
 // P x Q with leading dimension LD  ->  P_XL x Q_XL, with zeros outside the P x Q corner
 __kernel __attribute__((reqd_work_group_size(PX, PY, 1)))
 void pad(const int P, const int Q, const int LD, const long offset,
-         const __global float* restrict in,
+         const __global ELEMENT* restrict in,
          const int P_XL, const int Q_XL,
-         __global float* restrict out)
+         __global ELEMENT* restrict out)
 {
     const int p = get_group_id(0)*PX + get_local_id(0);
     const int q0 = (get_group_id(1)*PY + get_local_id(1))*PE;
-    float value[PE];
+    ELEMENT value[PE];
     for (int e = 0; e < PE; e++) {
-        value[e] = p < P && q0 + e < Q ? in[offset + (long)(q0 + e)*LD + p] : 0.0f;
+        value[e] = p < P && q0 + e < Q ? in[offset + (long)(q0 + e)*LD + p] : 0;
     }
     for (int e = 0; e < PE; e++) {
         if (p < P_XL && q0 + e < Q_XL) {

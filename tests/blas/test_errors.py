@@ -49,7 +49,7 @@ def refused(kind, name, function, *args, **options) -> None:
 
 NOT_ARRAYS = ([[1.0] * 4] * 4, np.ma.ones((4, 4), F32), 3.0, F32(3), "a", memoryview(SQUARE))
 WRONG_TYPES = tuple(
-    SQUARE.astype(kind) for kind in ("f2", "i4", "u1", "?", "O", "U1", ">f4", "f8,f4")
+    SQUARE.astype(kind) for kind in ("i2", "i4", "u1", "?", "O", "U1", ">f4", "f8,f4")
 )
 
 
@@ -67,7 +67,10 @@ def test_what_is_no_array_of_the_right_type(name, any_device, no_launch):
                 refused(TypeError, name, sgemm, 1, **{"beta": 0, "c": good, **arrays})
             if name != "c":
                 refused(TypeError, name, matmul, **arrays)
-    for first, second in ((F32, np.float64), (np.complex64, F32), (np.float64, np.complex128)):
+    for first, second in (
+        *((F32, np.float64), (np.complex64, F32), (np.float64, np.complex128)),
+        *((F32, np.float16), (np.float16, np.float64)),
+    ):
         arrays = {"a": SQUARE.astype(first), "b": SQUARE.astype(first), name: SQUARE.astype(second)}
         other = "b" if name == "a" else name  # the type of a is the one that all must have
         refused(TypeError, other, gemm if name == "c" else matmul, *[1] * (name == "c"), **arrays)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layouts import whole
 
+import gemmlab
 from gemmlab import check, matmul, simt
 from gemmlab.blas import packed
 from gemmlab.blas.plan import Builder, Matrix, Product
@@ -41,6 +42,8 @@ WRONG = {
     "rows behind C": ("const int height = min(MR, M - m);\n                for",
                       "const int height = MR;\n                for"),
     "beta alone": ("beta*C0[", "1*C0["),
+    "half shifted": ("halves_of(vload8(0, x + i))", "halves_of(vload8(0, x + max(0, i - 1)))"),
+    "half columns misplaced": ("y += get_group_id(0)*(long)length", "y += get_group_id(0)*8L"),
 }  # fmt: skip
 
 
@@ -61,16 +64,18 @@ def strided(
 
 
 def is_right(  # noqa: PLR0913
-    device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, units: int = 2
+    device, blocks: packed.Blocks, sizes, alpha, beta, seed: int, monkeypatch, types=None
 ) -> bool:
     """Whether a product is exact and changes nothing around C.
 
-    `seed` draws values and layouts. NaN is around the operands and in C's memory.
+    `seed` draws values and layouts. NaN is around the operands and in C's memory. `types` are those
+    of the operands and of C, if they are not that of the sums.
     """
-    (m, n, k), rng, dtype = sizes, np.random.default_rng(seed), blocks.dtype
+    (m, n, k), rng = sizes, np.random.default_rng(seed)
+    operand, dtype = map(np.dtype, types or 2 * (blocks.dtype,))
     a, b, c0 = (
-        whole((m, k), seed, dtype),
-        whole((k, n), seed + 1, dtype),
+        whole((m, k), seed, operand),
+        whole((k, n), seed + 1, operand),
         whole((m, n), seed + 2, dtype),
     )
     frame = FRAME_BYTES // dtype.itemsize
@@ -98,12 +103,13 @@ def is_right(  # noqa: PLR0913
     if beta:
         where = (target, 0, 1, m) if in_place else operands[2]
         product = product._replace(before=(where[0], placed_at("c", (m, n), where)))
-    builder = Builder(device.queue, device, dtype)
+    builder = Builder(device.queue, device, operand, dtype)
     with monkeypatch.context() as patch:
         patch.setattr(packed.Blocks, "of", classmethod(lambda *_: blocks))
         packed.gemm(builder, product)
     builder.plan()(device.queue)
     expected = out.copy()
+    a, b = a.astype(blocks.dtype), b.astype(blocks.dtype)
     expected[frame : frame + m * n].reshape(n, m).T[...] = alpha * (a @ b) + beta * c0
     cl.enqueue_copy(device.queue, out, memory)
     return np.array_equal(out, expected)
@@ -128,12 +134,14 @@ def products(draw):
     m, n, k = (draw(side) for _ in range(3))
     k = draw(st.sampled_from((k, k, 255, 300)))
     factors = draw(st.sampled_from((1, -2))), draw(st.sampled_from((0, 0, 1, -3)))
+    halves = (None, ("f2", "f2"), ("f2", "f4")) if dtype == "f4" else (None,)
     return (
         blocks,
         (m, n, k),
         *factors,
         draw(st.integers(0, 2**16)),
         draw(st.sampled_from((1, 5000, 2**23))),
+        draw(st.sampled_from(halves)),
     )
 
 
@@ -148,11 +156,11 @@ def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
     )
     @given(products())
     def run(product):
-        *given_, panel_bytes = product
+        *given_, panel_bytes, types = product
         if given_[0].dtype == "f8" and "double" not in cpu.features:
             return
         monkeypatch.setattr(packed, "PANEL_BYTES", panel_bytes)
-        assert is_right(cpu, *given_, monkeypatch)
+        assert is_right(cpu, *given_, monkeypatch, types)
 
     run()
 
@@ -173,21 +181,35 @@ def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
     old, new = WRONG[mistake]
-    assert TEXT.count(old) == 1, old
+    texts = {file: sources.read(file) for file in (packed.FILE, packed.HALF_FILE)}
+    wrong = {file: text.replace(old, new) for file, text in texts.items()}
+    assert sum(text.count(old) for text in texts.values()) == 1, old
     blocks = packed.Blocks(np.dtype("f4"), 4, 16)
     monkeypatch.setattr(packed, "PANEL_BYTES", 1)
 
+    types = ("f2", "f2") if "half" in mistake else None
+
     def all_right() -> bool:
         return all(
-            is_right(cpu, blocks, (19, 16, 37), 2, beta, seed, monkeypatch)
+            is_right(cpu, blocks, (19, 16, 37), 2, beta, seed, monkeypatch, types)
             for beta in (0, 3)
             for seed in range(8)
         )
 
     assert all_right()
-    wrong = SimpleNamespace(read=lambda file: TEXT.replace(old, new))
-    monkeypatch.setattr(packed, "sources", wrong)  # for this module alone
+    monkeypatch.setattr(packed, "sources", SimpleNamespace(read=wrong.get))  # for this module alone
     assert not all_right()
+
+
+def test_float16_is_rounded_as_numpy_rounds(cpu):
+    """Every number of float16 by several factors: exact, tied, subnormal, infinite, NaN."""
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16).reshape(-1, 1)
+    one = np.ones((1, 1), np.float16)
+    for alpha in (1.0, 1 / 3, 1.5, 2.0**-9, 3.0 * 2**-12, 1.0005):
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = (np.float32(alpha) * x.astype(np.float32)).astype(np.float16)
+        found = gemmlab.hgemm(alpha, x, one, device=cpu)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("which", ["right", "rows behind C", "stored behind C", "panels apart"])

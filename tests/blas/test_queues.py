@@ -174,7 +174,7 @@ def test_a_product_with_itself_and_a_sum_over_an_operand(device):
 
 
 def test_accuracy_on_random_data(device):
-    for dtype in ("float32", "float64", "complex64"):
+    for dtype in ("float32", "float64", "complex64", "float16"):
         for kind, (m, n, k) in (
             ("uniform", (129, 33, 257)),
             ("normal", (31, 257, 3)),

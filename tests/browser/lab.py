@@ -339,7 +339,8 @@ class Book:
 
     def still(self, number: int):
         """The static picture in the output of a cell."""
-        return self.cell(number).locator(".jp-OutputArea-child:has(img)")
+        again = ".jp-OutputArea-child:has(.gemmlab-again)"
+        return self.cell(number).locator(f"{again} + .jp-OutputArea-child")
 
     def wait_idle(self) -> None:
         """Wait until the kernel is ready. The execution indicator says so too early, the status bar
@@ -514,14 +515,17 @@ class Book:
         return self.box(number).get_by_text("…").count() > 0
 
     def shown(self, number: int) -> dict[str, str]:
-        """The data attributes of the result shown, and its text (empty before the first)."""
+        """The data attributes of the result shown, its text, and the note below it (empty before
+        the first).
+        """
         found = self.box(number).evaluate(
             """box => {
                 const said = box.querySelector("[data-key]");
-                return said ? {...said.dataset, text: said.closest(".gemmlab-result").innerText} : {};
+                const note = box.querySelector(".gemmlab-note.gemmlab-said")?.innerText ?? "";
+                return said ? {...said.dataset, note, text: said.closest(".gemmlab-result").innerText} : {};
             }"""
         )
-        return {"key": "", "state": "", "count": "0", "text": "", **found}
+        return {"key": "", "state": "", "count": "0", "text": "", "note": "", **found}
 
     def theme(self, name: str) -> None:
         """Switch to the light or the dark theme."""
@@ -651,6 +655,7 @@ LOOK = """box => {
         const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
         const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
         if (element.closest(".gemmlab-spoken")) continue;  // for a screen reader: nothing of it is seen
+        if (getComputedStyle(element.parentElement).textOverflow === "ellipsis") continue;
         const scrolls = element.closest(".gemmlab-wide");  // since nobody could read a smaller picture
         const window = scrolls && scroller(element)?.getBoundingClientRect();
         if (window && (r.left < window.left || r.right > window.right)) continue;  // scrolled out of it
@@ -659,7 +664,8 @@ LOOK = """box => {
         const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
         const out = r.left < area.left - 1 || r.right > area.right + 1;
         if (!scrolls && out) wide.push(`${name}: ${r.left} to ${r.right}`);
-        const cut = element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== "visible";
+        const { overflowX, textOverflow } = getComputedStyle(element);  // an ellipsis says that there is more
+        const cut = element.scrollWidth > element.clientWidth + 1 && overflowX !== "visible" && textOverflow !== "ellipsis";
         if (!scrolls && cut && element.clientWidth)
             wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
         if (![...element.childNodes].some(n => n.nodeType === 3 && /[^\\s\\u200b]/.test(n.textContent))) continue;

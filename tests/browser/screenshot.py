@@ -5,9 +5,11 @@ FILE] NOTEBOOK...
 """
 
 import argparse
+from io import BytesIO
 from pathlib import Path
 
 from lab import Book, Lab, notebook
+from PIL import Image
 
 
 def pictures(book: Book, folder: Path, themes: list[str], widths: list[int]) -> None:
@@ -20,24 +22,29 @@ def pictures(book: Book, folder: Path, themes: list[str], widths: list[int]) -> 
             print(file)
 
 
+#: What a hand does in the README's picture: a slider, and the key that moves it.
+MOVES = [("WPT", "ArrowLeft")] * 3 + [("WPT", "ArrowRight")] * 4 + [("TS", "ArrowRight")]
+SECONDS = 1.4  # each of its frames is shown for so long
+
+
 def readme(lab: Lab, file: Path) -> None:
-    """An explorer after a few moves, as the README shows it."""
-    book = lab.open(
-        notebook(lab.notebooks / "readme.ipynb", "import gemmlab\ngemmlab.Explorer(kernel=3)"),
-        scale=2,
-    )
-    book.resize(1280, 1600)  # all of it is in the window
+    """An explorer that somebody moves, as an animated picture."""
+    text = "import gemmlab\ngemmlab.Explorer(kernel=3)"
+    book = lab.open(notebook(lab.notebooks / "readme.ipynb", text))
+    book.resize(1280, 1000)
     book.run_all()
-    for name, keys in (("WPT", "LLR"), ("TS", "LLLLRRRR"), ("WPT", "RR"), ("TS", "LR")):
-        for key in keys:
-            book.time(0, name, {"L": "ArrowLeft", "R": "ArrowRight"}[key])
-    book.wait_until(lambda: "tries" in book.moments() and "measured peak" in book.shown(0)["text"])
-    book.select(0)
-    book.page.evaluate("document.activeElement.blur()")
-    book.settle()
-    book.box(0).screenshot(path=file)
-    print(file)
+    frames = []
+    for name, key in [(None, None), *MOVES]:
+        if name:
+            book.time(0, name, key)
+        book.settle()
+        frames.append(Image.open(BytesIO(book.box(0).screenshot())).convert("RGB"))
     book.close()
+    first, *rest = (frame.crop((0, 0, *frames[0].size)) for frame in frames)
+    seconds = [SECONDS] * len(rest) + [2 * SECONDS]
+    durations = [int(1000 * s) for s in seconds]
+    first.save(file, save_all=True, append_images=rest, duration=durations, loop=0, quality=85)
+    print(file, f"{file.stat().st_size // 1000} kB")
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 """The browser's GPU in a real JupyterLab: Chromium's own, which its CPU plays."""
 
+import re
+
 import pytest
 from conftest import lacking
 from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook, opened
@@ -77,6 +79,66 @@ def test_the_browsers_gpu_from_a_notebook(lab):
     assert "GFLOPS on " in status(book)
     assert status(book).startswith("kernel 1, 128 x 128 x 128: right: every element exact, ")
     assert book.page.evaluate("opened.length") == 2
+    book.close()
+
+
+KERNEL = sources.read("03_work_per_thread.cl")
+EXPLORER, WRONG, LOOP, RIGHT = range(1, 5)
+
+
+def cell(old: str, new: str) -> str:
+    """A cell with the part of kernel 3 that computes, edited."""
+    part = sources.part(KERNEL, "compute")
+    assert old in part
+    return f"%%gemm 3 M=128 part=compute device=browser\n{part.replace(old, new)}"
+
+
+def test_the_explorer_and_the_magic_on_the_browsers_gpu(lab):
+    """A first answer, a move, another device and back; edits with an error, a loop, and neither."""
+    book = lab.open(
+        notebook(
+            lab.notebooks / "explorer.ipynb",
+            "%load_ext gemmlab\nimport gemmlab",
+            'gemmlab.Explorer(3, 128, device="browser")',
+            cell("a *", "aa *"),
+            cell("k++", "k += 0"),
+            cell("a *", "a * 1.0f *"),
+        )
+    )
+    book.run(0)
+    book.wait_ran(0)
+
+    def answered(number: int, key: str) -> dict[str, str]:
+        return book.wait_key(number, f"{key} M=128 N=128 K=128")
+
+    book.page.evaluate(KEEP)
+    book.run(EXPLORER)
+    first = answered(EXPLORER, "TS=32 WPT=8")
+    assert first["state"] == "ok" and "swiftshader" in first["text"]
+    assert "this browser, GFLOPS" in book.box(EXPLORER).inner_text()
+    book.press(EXPLORER, "TS", "ArrowLeft")
+    moved = answered(EXPLORER, "TS=24 WPT=8")
+    assert moved["state"] == "ok" and "your start" in moved["text"]
+
+    book.page.evaluate("opened.at(-1).destroy()")
+    book.wait_until(lambda: "The next product opens it again." in book.box(EXPLORER).inner_text())
+    book.press(EXPLORER, "TS", "ArrowRight")
+    assert answered(EXPLORER, "TS=32 WPT=8")["state"] == "ok"
+    book.wait_until(lambda: "was opened again" in book.box(EXPLORER).inner_text())
+
+    states = [(WRONG, "refused", "aa"), (LOOP, "refused", "loop has gone round"), (RIGHT, "ok", "")]
+    for number, state, words in states:
+        book.run(number)
+        shown = answered(number, "TS=32 WPT=8")
+        assert shown["state"] == state and words in shown["text"], shown
+        assert state == "ok" or re.search(r"line \d+: ", shown["text"])
+
+    devices = book.box(EXPLORER).locator("select").first
+    if devices.locator("option").count() > 1:  # this machine has OpenCL, too
+        browser = {"label": "this browser's GPU"}
+        for choice, words in (({"index": 0}, "this machine"), (browser, "this browser")):
+            devices.select_option(**choice)
+            book.wait_until(lambda words=words: words in book.shown(EXPLORER)["text"])
     book.close()
 
 

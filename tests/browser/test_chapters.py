@@ -133,10 +133,10 @@ def test_chapter_reads_well_without_being_run(chapter):
             f"cell {number} has no picture: {chapter.output(number)!r}"
         )
         chapter.wait_until(lambda number=number: chapter.still(number).is_visible())
-        assert (
-            chapter.still(number).locator("img").evaluate("i => i.complete && i.naturalWidth > 300")
-        )
-        assert "run the cell to move it" in chapter.output(number)
+        image = chapter.still(number).locator("img")
+        if image.count():  # a cell of OpenCL has words
+            assert image.evaluate("i => i.complete && i.naturalWidth > 300")
+        assert "No kernel runs behind this picture" in chapter.output(number)
         assert too_wide(chapter, number) == []
 
 
@@ -200,13 +200,14 @@ def test_chapter_explorers_move(alive):
             assert ("Right: every element exact" in shown["text"]) == (not broken), where
             assert error_text(shown["text"]) is None, where
             assert shown["key"] == alive.values(number), where
-            assert alive.box(number).locator("svg[role=img]").is_visible(), where
+            assert alive.box(number).locator(".gemmlab-tries").is_visible(), where
             assert too_wide(alive, number) == [], where
             assert not alive.still(number).is_visible(), where
 
+        alive.show_all(number)
         right(alive.shown(number))
         names = alive.names(number)
-        assert names[-3:] == ["M", "N", "K"] and len(names) > 3
+        assert {"M", "N", "K"} < {*names}
         for name in names if FULL else [names[0], "M"]:
             count = int(alive.shown(number)["count"])
             shown = alive.move(number, name)
@@ -232,7 +233,7 @@ def test_chapter_is_readable_in_both_themes(alive):
                 alive.box(number).evaluate("box => box.scrollIntoView({ block: 'center' })")
                 found = alive.box(number).evaluate(LOOK)
                 where = f"{theme}, {width} px, cell {number}"
-                assert len(found["texts"]) > 5, where
+                assert len(found["texts"]) > 2, where
                 assert found["wide"] == [], where
                 for text in found["texts"]:
                     assert text["contrast"] > 3, f"{where}: {text}"

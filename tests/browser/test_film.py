@@ -81,7 +81,7 @@ def test_play_moves_the_film_by_keys_alone(ran):
 
 
 def test_a_cell_of_opencl_is_stepped_through_and_its_race_marked(ran):
-    button = ran.cell(CELL).get_by_role("button", name="Step through this kernel")
+    button = ran.cell(CELL).get_by_role("button", name="Step through it")
     button.focus()
     ran.page.keyboard.press("Enter")
     ran.wait_until(lambda: ran.cell(CELL).locator(".gemmlab-wrong").count() > 0)

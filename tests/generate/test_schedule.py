@@ -36,12 +36,14 @@ def test_a_schedule_cannot_be_changed():
 
 WARPED = {"unit": "warps", "stages": 2, "unroll": 16}
 TENSOR = {"unit": "tensor", "stages": 2, "unroll": 16, "precision": "z"}
+HALF = {"unit": "tensor", "stages": 2, "precision": "h", "depth": 32, "unroll": 32}
+HALF |= {"micro_tile": (2, 4)}
 
 
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"precision": "h"}, ["precision", "'h'"]),
+        ({"precision": "q"}, ["precision", "'q'"]),
         ({"precision": np.float32}, ["precision"]),
         ({"trans_a": "C"}, ["trans_a='C'", "'s'"]),
         ({"precision": "d", "trans_b": "R"}, ["trans_b='R'", "'d'"]),
@@ -58,6 +60,12 @@ TENSOR = {"unit": "tensor", "stages": 2, "unroll": 16, "precision": "z"}
         (WARPED | {"load_widths": (1, 4)}, ["load_widths", "B"]),
         (TENSOR | {"load_widths": (2, 1)}, ["load_widths", "copy"]),
         (TENSOR | {"precision": "d", "depth": 24, "unroll": 24}, ["depth=24", "16"]),
+        (WARPED | {"precision": "h"}, ["'warps'", "'h'"]),
+        (HALF | {"depth": 16, "unroll": 16}, ["depth=16", "32"]),
+        (HALF | {"micro_tile": (2, 2)}, ["2 columns", "4"]),
+        (HALF | {"tile": (96, 32)}, ["96", "64"]),
+        (HALF | {"unit": "warpgroups", "precision": "s"}, ["'s'", "micro_tile=(2, 4)"]),
+        (HALF | {"unit": "warpgroups", "tile": (32, 16)}, ["(32, 16)", "64"]),
         ({"split_k": 2}, ["split_k=2", "unit"]),
         ({"split_k": 0}, ["split_k", "0"]),
         (WARPED | {"split_k": 2, "batch": True}, ["split_k", "batch"]),
@@ -98,7 +106,10 @@ def test_limits_of_a_device():
 
 
 def test_letters():
-    for letter, name in zip("sdcz", ("float32", "float64", "complex64", "complex128"), strict=True):
+    for letter, name in zip(
+        "sdczh", ("float32", "float64", "complex64", "complex128", "float16"), strict=True
+    ):
         assert letter_of(name) == letter and PRECISIONS[letter].dtype == np.dtype(name)
+    assert letter_of("float16", "float32") == "sh"
     with pytest.raises(KeyError):
-        letter_of(np.float16)
+        letter_of(np.int16)

@@ -7,7 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from configurations import DIRECT, SMALL, WARPS, case, covering, every, loaded, shared, warped
+from configurations import (
+    DIRECT,
+    HALF_WARPS,
+    SMALL,
+    WARPGROUPS,
+    WARPS,
+    case,
+    covering,
+    every,
+    loaded,
+    shared,
+    warped,
+)
 from conftest import in_part
 
 from gemmlab import simt
@@ -20,6 +32,7 @@ from gemmlab.generate import (
     origins,
     split_k,
     text,
+    warpgroups,
     warps,
     write,
     writer,
@@ -32,7 +45,7 @@ SOME = warped()[::7]
 def test_a_text_is_short_and_not_wide():
     for s in [*every(), *SOME, *shared(), *loaded()]:
         lines = write(s).splitlines()
-        assert len(lines) < 250 and max(map(len, lines)) <= 120, s.name
+        assert len(lines) < 275 and max(map(len, lines)) <= 120, s.name
         assert not any(line != line.rstrip() or "$" in line for line in lines), s.name
 
 
@@ -45,6 +58,7 @@ def test_a_text_contains_only_what_its_schedule_needs():
             "__local": s.scheme != "direct",
             "product(": s.element.components == 2,
             "mma.sync": s.unit == "tensor",
+            "wgmma": s.unit == "warpgroups",
             "atomic_inc": s.split_k > 1,
             "own_m" if s.scheme == "direct" else "m < M": s.a.guarded,
             "own_n" if s.scheme == "direct" else "n < N": s.b.guarded,
@@ -67,11 +81,12 @@ def test_every_line_has_a_function_that_wrote_it():
         by = {name: [] for name in wrote}
         for name, line in zip(wrote, lines, strict=True):
             by[name].append(line)
+        store = "store_tile" if s.element.half else "store_vector"
         for name, words in {
             "writer.parameters": "#define TSM",
-            f"{s.scheme}.identifiers": "// identifiers",
+            f"{'warps' if s.copies else s.scheme}.identifiers": "// identifiers",
             "epilogue.accumulators": "acc" if s.unit != "tensor" else "WPTN",
-            "epilogue.store_vector" if s.store_width > 1 else "epilogue.store_element": "C[",
+            f"epilogue.{store if s.store_width > 1 else 'store_element'}": "C[",
         }.items():
             assert any(words in line for line in by[name]), (s.name, name)
         assert ("writer.product" in by) == (s.element.components == 2)
@@ -79,8 +94,8 @@ def test_every_line_has_a_function_that_wrote_it():
 
 
 def test_public_functions_that_return_lines_sign_them():
-    dispatchers = {items.main_loop, warps.multiply, warps.tools, text.fill}
-    for module in (direct, epilogue, items, split_k, warps, writer):
+    dispatchers = {items.main_loop, warps.multiply, warps.tools, warpgroups.tools, text.fill}
+    for module in (direct, epilogue, items, split_k, warpgroups, warps, writer):
         for name, function in vars(module).items():
             if not inspect.isfunction(function) or name.startswith("_") or function in dispatchers:
                 continue
@@ -103,14 +118,14 @@ def test_a_part_of_ones_own():
 
 def launch_arguments(s: Schedule, given):
     """What `simt.run` takes: the size of the launch and the arguments, complex numbers as pairs."""
-    real = np.empty(0, s.element.dtype).real.dtype
+    real = np.empty(0, s.element.result).real.dtype
     m, n, k = given.sizes
 
     def numbers(number):
         return [number.real, number.imag] if s.element.components == 2 else [number]
 
     def view(x):
-        return x.memory.view(real), x.offset, x.ld
+        return x.memory.view(x.memory.real.dtype), x.offset, x.ld
 
     args = [m, n, k, *numbers(given.alpha), *view(given.a), *view(given.b)]
     if s.beta:
@@ -144,6 +159,7 @@ def test_the_microscope_finds_nothing_in_kernels_of_warps(s):
     assert run.ok and right, run.verdict
 
 
+EDGES = {"edges": "both", "tail": True}
 BOTH = {"beta": True, "edges": "both", "tail": True}
 MISTAKES = [
     (
@@ -160,6 +176,28 @@ MISTAKES = [
             "fragment": (r"wn \+ j\*8 \+ g", "wn + j*8 + t"),
             "column": (r"t\*2 \+ j%2", "t + j%2*4"),
             "sign": (r"MMA\(im, i, j, -", "MMA(im, i, j, "),
+        },
+    ),
+    (
+        Schedule("h", "N", "N", unit="tensor", stages=2, store_width=8, **EDGES, **HALF_WARPS),
+        {
+            "pair": (r"\(k\) \+ 1, i", "k, i"),
+            "upper": (r"\(i\) \+ g \+ 8", "(i) + g"),
+            "products": (r"l%4\)\*SHOWN\(8\*t \+ l/4", "l%4)*SHOWN(8*t + l/8"),
+            "turn": (r"< n1 \+ 16", "<= n1"),
+            "complete": (
+                r"(// barrier: these columns.*\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\)",
+                r"\1",
+            ),
+            "swizzle": (r"\(i \^ \(n1 \+ j\)", "(i ^ (j/4)"),
+        },
+    ),
+    (
+        Schedule("sh", "T", "N", unit="warpgroups", stages=3, **EDGES, **WARPGROUPS),
+        {
+            "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
+            "barrier": (r"SHOW\(\);\n\s+barrier\(CLK_LOCAL_MEM_FENCE\);", "SHOW();"),
+            "row": (r"A_AT\(l, wm \+ i\*8 \+ g\)", "A_AT(l, wm + i*8 + t)"),
         },
     ),
     (

@@ -99,8 +99,9 @@ def test_measuring_notes_what_it_finds(any_device, monkeypatch):
     assert seen == [(any_device, found)]
 
 
-def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
+def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch, tmp_path):
     """Mesa 26.2 of Debian compiles no fma."""
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     real, refuses = peaks.build, {"fused"}
 
     def build(device, context, title, text, params, *others):
@@ -115,4 +116,19 @@ def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
     refuses.add("all")
     with pytest.raises(gemmlab.BuildError, match="Internal compilation error"):
         peaks.peaks(any_device)
+    gemmlab.clear_caches()
+
+
+def test_the_highest_peak_ever_measured_counts(any_device, monkeypatch, tmp_path):
+    """So that all cells of a page name the same peak, however busy the machine is."""
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
+    gemmlab.clear_caches()
+    first = peaks.peaks(any_device)
+    monkeypatch.setattr(peaks, "_rate", lambda *arguments: 1e-3)
+    monkeypatch.setattr(peaks, "_copy", lambda device: 1e-3)
+    gemmlab.clear_caches()
+    assert peaks.peaks(any_device) == first
+    monkeypatch.setattr(peaks, "_copy", lambda device: 1e9)
+    gemmlab.clear_caches()
+    assert peaks.peaks(any_device) == dataclasses.replace(first, bandwidth=1e9)
     gemmlab.clear_caches()

@@ -7,6 +7,9 @@ ints (-3, -2, ...), l is an array of eight floats in local memory, and g is the 
 
 from __future__ import annotations
 
+import ctypes
+import math
+import os
 import re
 import time
 from pathlib import Path
@@ -14,9 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DEVICES
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from simt.cases import line_of
 
 from gemmlab import simt
+from gemmlab.simt.printing import parsed, printed
 
 TEMPLATE = """{before}
 __kernel __attribute__((reqd_work_group_size(8, 1, 1)))
@@ -30,7 +36,10 @@ void construct(__global const float* x, __global const int* y, __global {type}* 
 }}
 """
 X, Y = np.arange(8, dtype=np.float32) + 0.5, np.arange(8, dtype=np.int32) - 3
-DTYPES = {"int": "i4", "long": "i8", "ulong": "u8", "float": "f4", "float4": "f4"}
+DTYPES = {
+    **{"int": "i4", "uint": "u4", "short": "i2", "uchar": "u1", "long": "i8", "ulong": "u8"},
+    **{"float": "f4", "double": "f8", "float4": "f4"},
+}
 
 
 def constructs() -> list[tuple[str, str, str, list[float]]]:
@@ -255,25 +264,16 @@ def test_undefined_behaviour_is_found(body, part, kind, words):
     assert run.findings[0].line == line_of(written(case), part), run.verdict
 
 
-#: Right kernels that may not be accused.
-RIGHT = [
-    "float4 acc[2]; acc[0].x = 0; acc[0].y = 0; acc[0].z = 0; acc[0].w = 0; r = acc[0].x + "
-    "acc[0].w;",
-    "__local float4 t[8]; t[g].x = 1; t[g].y = 2; barrier(CLK_LOCAL_MEM_FENCE); r = t[7 - g].y;",
-    "__local float4 t[2]; if (g < 4) ((__local float*)t)[g] = g; else t[1].x = 1; "
-    "barrier(CLK_LOCAL_MEM_FENCE); r = t[0].w;",
-    "float4 v; v.x = g; v.y = 1; r = v.x + v.y;",
-    "float4 v; if (g & 1) v.x = 1; else v.x = 2; r = v.x;",
-    "l[g] = 1; barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); r = l[7 - g];",
-    "__local int c; if (g == 0) c = 0; barrier(CLK_LOCAL_MEM_FENCE); atomic_inc(&c); "
-    "barrier(CLK_LOCAL_MEM_FENCE); r = c;",
-    "struct { int a, b; } s, t; s.a = 1; t = s; r = t.a;",
-]
+FINDINGS = Path(__file__).with_name("findings.txt").read_text().splitlines()
 
 
-@pytest.mark.parametrize("body", RIGHT)
-def test_a_right_kernel_is_not_accused(body):
-    assert simulated(("int", "", body)).ok, simulated(("int", "", body)).verdict
+@pytest.mark.parametrize("case", FINDINGS)
+def test_what_is_wrong_is_found_and_what_is_right_is_not_accused(case):
+    """Each line: the kind of the first finding, or several, or none; and statements."""
+    kinds, _, body = case.partition(": ")
+    for order in ("lockstep", "warps"):
+        run = simulated(("int", "", body), order)
+        assert (run.findings[0].kind if run.findings else "none") in kinds.split("|"), run.verdict
 
 
 @pytest.mark.parametrize(
@@ -300,6 +300,27 @@ def test_a_right_kernel_is_not_accused(body):
 def test_printf_prints_as_c_does(form, args, expected):
     run = simulated(("int", "", f'if (g == 0) printf("{form}", {args});'))
     assert run.printed == [expected]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="C's printf is another library there")
+@settings(max_examples=2000, deadline=None, derandomize=True)
+@given(
+    flags=st.text("-+ #0", max_size=3),
+    width=st.sampled_from(["", "3", "12"]),
+    precision=st.sampled_from(["", ".", ".0", ".3", ".6"]),
+    kind=st.sampled_from("dioxXufeEgG"),
+    whole=st.sampled_from([0, 1, -1, 7, 255, -300, 2**31 - 1, -(2**31)]),
+    number=st.sampled_from([0.0, -0.0, 1.5, -2.25, 1e10, 3e-7, math.inf, -math.inf, 123456.789]),
+)
+def test_numbers_are_printed_as_by_the_c_library(flags, width, precision, kind, whole, number):
+    form = f"%{flags}{width}{precision}{kind}"
+    is_whole = kind in "dioxXu"
+    buffer = ctypes.create_string_buffer(100)
+    given = ctypes.c_int(whole) if is_whole else ctypes.c_double(number)
+    ctypes.CDLL(None).snprintf(buffer, 100, form.encode(), given)
+    kinds = [("int" if is_whole else "double", 1)]
+    found = printed(parsed(f'"{form}"'), [whole if is_whole else number], kinds)
+    assert found == buffer.value.decode()
 
 
 @pytest.mark.parametrize("source", ["", "// only a comment", "\n\n"])

@@ -84,146 +84,15 @@ def value(expression: str, before: str = "", kind: str = "int", helper: str = ""
     """What an expression is; g is the work-item's number, of 8."""
     body = f"int g = get_global_id(0); {before} out[g] = {expression};"
     text = f"{helper}\n__kernel void f(__global {kind}* out) {{ {body} }}"
-    dtype = {
-        "int": "i4",
-        "uint": "u4",
-        "long": "i8",
-        "ulong": "u8",
-        "float": "f4",
-        "double": "f8",
-        "half": "f2",
-        "uchar": "u1",
-        "short": "i2",
-    }[kind]
+    dtype = {"int": "i4", "half": "f2"}[kind]
     run = simt.run(text, "f", (8,), (8,), [simt.Empty(8, dtype)])
     assert run.ok, run.verdict
     return run.arrays["out"].tolist()
 
 
-@pytest.mark.parametrize(
-    "expression, before, kind, expected",
-    [
-        ("(g - 4)/3", "", "int", [-1, -1, 0, 0, 0, 0, 0, 1]),
-        ("(g - 4)%3", "", "int", [-1, 0, -2, -1, 0, 1, 2, 0]),
-        ("(uint)g - 1u", "", "uint", [2**32 - 1, 0, 1, 2, 3, 4, 5, 6]),
-        ("(ulong)g - 1", "", "ulong", [2**64 - 1, 0, 1, 2, 3, 4, 5, 6]),
-        ("((ulong)g - 1)/2", "", "ulong", [2**63 - 1, 0, 0, 1, 1, 2, 2, 3]),
-        ("(ulong)g - 1 > 5", "", "int", [1, 0, 0, 0, 0, 0, 0, 1]),
-        ("g << 30", "", "int", [0, 2**30, -(2**31), -(2**30)] * 2),
-        ("(g - 4) >> 1", "", "int", [-2, -2, -1, -1, 0, 0, 1, 1]),
-        ("(uchar)(g*100)", "", "uchar", [g * 100 % 256 for g in range(8)]),
-        ("(short)(g*10000)", "", "short", [(g * 10000 + 2**15) % 2**16 - 2**15 for g in range(8)]),
-        ("(int)(g*0.75f)", "", "int", [int(g * 0.75) for g in range(8)]),
-        ("(int)-1.5f", "", "int", [-1] * 8),
-        ("1.0/(g + 1)", "", "double", [1 / (g + 1) for g in range(8)]),
-        ("as_uint(1.0f) + g", "", "uint", [0x3F800000 + g for g in range(8)]),
-        ("as_float(0x40000000 + 0*g)", "", "float", [2.0] * 8),
-        (
-            "v.w + v.s1 + v.lo.x + v.odd.y",
-            "float4 v = (float4)(1.0f, 2.0f, (float2)(3.0f, g));",
-            "float",
-            [2 * g + 3.0 for g in range(8)],
-        ),
-        (
-            "v.x*10 + v.y",
-            "int2 v = (int2)(1, 2); v.yx = v; v.x += g;",
-            "int",
-            [(2 + g) * 10 + 1 for g in range(8)],
-        ),
-        ("select(1, 2, g > 3)", "", "int", [1] * 4 + [2] * 4),
-        ("clamp(g, 2, 5)", "", "int", [2, 2, 2, 3, 4, 5, 5, 5]),
-        ("g < 4 ? g : -g", "", "int", [0, 1, 2, 3, -4, -5, -6, -7]),
-        (
-            "x[g % 3][1] + x[1][g & 1]",
-            "int x[3][2] = {{1, 2}, {3, 4}};",
-            "int",
-            [5, 8, 3, 6, 7, 4, 5, 8],
-        ),
-        (
-            "*p + p[1] + (int)(p - x)",
-            "int x[4] = {1, 2, 3, 4}; int* p = x + 1; p++;",
-            "int",
-            [9] * 8,
-        ),
-        (
-            "s",
-            "int s = 0; for (int i = 0; i < 9; i++) { if (i == g) continue; if (i > 6) break; s "
-            "+= i; }",
-            "int",
-            [21 - g * (g < 7) for g in range(8)],
-        ),
-        ("s", "int s = 0; do { s += 2; } while (s < g);", "int", [2, 2, 2, 4, 4, 6, 6, 8]),
-        (
-            "s",
-            "int s = 0; switch (g) { case 1: s += 1; case 2: s += 2; break; default: s = 9; }",
-            "int",
-            [9, 3, 2, 9, 9, 9, 9, 9],
-        ),
-        (
-            "s",
-            "int s = 0; while (1) { if (s*s >= g) break; s++; }",
-            "int",
-            [0, 1, 2, 2, 2, 3, 3, 3],
-        ),
-        ("s", "int s = 5, t = s++ + --s; s = (t += 2, t);", "int", [12] * 8),
-        (
-            "s",
-            "int s = 0; if (g > 2 && (s = 1, g < 5) || g == 7) s += 2;",
-            "int",
-            [0, 0, 0, 3, 3, 1, 1, 3],
-        ),
-        ("sizeof(float4) + sizeof(int)", "", "int", [20] * 8),
-        ("dot((float2)(g, 2.0f), (float2)(3.0f))", "", "float", [3.0 * g + 6 for g in range(8)]),
-        ("(h + h)*h", "half h = (half)0.5h;", "half", [0.5] * 8),
-        ("mad24(g, 3, 1) + mul24(2, g) + abs(-g)", "", "int", [6 * g + 1 for g in range(8)]),
-        (
-            "(any.x & 1) + (any.y & 2)",
-            "int2 any = (int2)(g, 3) > (int2)(3);",
-            "int",
-            [0] * 4 + [1] * 4,
-        ),
-        (
-            "w[1].z + ((int*)c)[0]",
-            "float3 w[2]; w[1] = (float3)(1, 2, g); char c[4] = {1, 1};",
-            "int",
-            [257 + g for g in range(8)],
-        ),
-        ("fmin(sqrt((float)(g*g)), 5.0f)", "", "float", [0, 1, 2, 3, 4, 5, 5, 5]),
-        (
-            "(int)(x + y) + z",
-            "unsigned x = g; unsigned short y = 3; signed char z = -1;",
-            "int",
-            [g + 2 for g in range(8)],
-        ),
-        (
-            "(p == q) + (p != 0) + *(1 + p) + (p ? 8 : 0)",
-            "int x[2] = {1, 2}; int* p = x; int* q = &x[0];",
-            "int",
-            [12] * 8,
-        ),
-        (
-            "v.x + v.y",
-            "float2 v = g > 2 ? (float2)(1.0f, 2.0f) : 3.0f;",
-            "float",
-            [6.0] * 3 + [3.0] * 5,
-        ),
-        (
-            "s",
-            "int s = 0; for (int i = 0; i < 4; i++) { switch (i) { case 1: continue; default: s "
-            "+= i; } s += 10; }",
-            "int",
-            [35] * 8,
-        ),
-        (
-            "x[1][0]*10 + x[0][1] + y[1]",
-            "int x[2][2] = {1, 2, 3, 4}; int y[2] = {{5}, {6}};",
-            "int",
-            [38] * 8,
-        ),
-    ],
-)
-def test_the_language(expression, before, kind, expected):
-    assert value(expression, before, kind) == expected
+def test_half_numbers():
+    """Which CPU runtimes do not have."""
+    assert value("(h + h)*h", "half h = (half)0.5h;", "half") == [0.5] * 8
 
 
 def test_functions():

@@ -142,7 +142,7 @@ def test_precisions_are_compared_with_float32(any_device, monkeypatch):
     ("arguments", "words"),
     [
         ("calls", "nothing to compare"),
-        ("calls --sizes 8 --types float16", "float16"),
+        ("calls --sizes 8 --types float80", "float80"),
         ("calls --sizes 8 --precision tf16", "tf16"),
         ("calls --random -1", "--random"),
         ("calls --random 3 --most-flops 0", "--most-flops"),

@@ -10,7 +10,6 @@ import tune
 from gemmlab.catalog import Limits, catalog
 from gemmlab.generate import split, table
 from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
-from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.tiles import DEFAULTS, by_rule, complete_tile
 
 SMALL = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
@@ -114,7 +113,7 @@ def kinds(device):
     yield dataclasses.replace(device, kind="GPU", platform="NVIDIA CUDA", limits=gpu, units=132)
 
 
-@pytest.mark.parametrize("letter", PRECISIONS)
+@pytest.mark.parametrize("letter", tune.WARPS)
 def test_candidates_are_legal_and_the_rule_s_own_comes_first(letter, any_device):
     for device in kinds(any_device):
         found = tune.candidates(device, letter)

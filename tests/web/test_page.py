@@ -54,12 +54,13 @@ def browser():
 
 def answer(page, request):
     page.evaluate("(request) => ask(request)", request)
-    page.wait_for_function("(id) => state.result.id === id", arg=request["id"], timeout=60_000)
+    page.wait_for_function("(id) => state.result.id === id", arg=request["id"])
     return page.evaluate("state.result")
 
 
 def test_a_product_an_endless_loop_and_a_wrong_edit(browser, folder):
     page = browser.new_page()
+    page.set_default_timeout(120_000)
     page.goto((folder / "page.html").as_uri())
     page.wait_for_function("() => window.state?.gpu.name")
     panel = web.BrowserGPU(gpu=page.evaluate("state.gpu"))

@@ -90,6 +90,7 @@ class Visit:
 
     def __init__(self, browser, address: str, **options):
         self.page = browser.new_page(**options)
+        self.page.set_default_timeout(120_000)
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.page.on("request", lambda r: self.requests.append(r.url))
@@ -101,7 +102,7 @@ class Visit:
     def press(self, where: str) -> str:
         """Press Run or Check; what the page then says."""
         self.page.click(f"{where} .run")
-        self.page.wait_for_selector(f"{where} .run:enabled", timeout=120_000)
+        self.page.wait_for_selector(f"{where} .run:enabled")
         return self.page.inner_text(f"{where} .words")
 
     def replace(self, where: str, old: str, new: str) -> None:

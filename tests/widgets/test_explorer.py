@@ -296,7 +296,7 @@ def test_an_untouched_text_is_not_compared_with_the_original(desk, source):
     made.set(START)
     assert desk.asked[-1][0]["reference"] is None
     desk.answer()
-    assert soon(lambda: "the original, unchanged" in made.panel.value)
+    assert soon(lambda: "the original text" in made.panel.value)
 
 
 @pytest.mark.parametrize("ratio", [(0.5, 1.5, 3.0), (0.99, 1.0, 1.01), (1.01, 1.5, 2.0)])
@@ -416,22 +416,25 @@ def test_the_ceiling_is_worked_out_while_nobody_waits(explorer, desk, known):
     assert "ceiling" not in [job.job for plan in desk.idle.plans.values() for job in plan]
 
 
-def test_an_edited_text_is_compared_with_the_original_and_has_a_ceiling(desk):
-    for count in (1, 2):
-        made = explorer_module.Explorer(
-            3, m=64, source=TEXT.replace("acc[j] +=", "acc[j] = acc[j] +"), goal=10_000
-        )
-        made.set(START)
-        reference = desk.asked[-1][0]["reference"]
-        assert reference["source"] is None and reference["params"] == {"TS": 32, "WPT": 8}
-        desk.answer(3.0, ratio=(1.1, 1.2, 1.3))
-        assert soon(lambda made=made: state(made) == "ok") and len(made._history) == count
-    assert "1.10–1.30 × the original" in made.panel.value
-    (job,) = [job for job in desk.idle.plans[made._client] if job.job == "ceiling"]
-    job.done(Outcome({}, {"gflops": 13_400.0, "resource": "local memory"}))
-    assert soon(lambda: "13.4" in made._recorded.value)
-    for words in ("at most: local memory, 20 %", "✔", "more than 10.0 TFLOPS"):
-        assert words in made._recorded.value
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [(26_800.0, "✔"), (33_400.0, "more than the original"), (20_000.0, "less than the original")],
+)
+def test_an_edited_text_is_compared_with_the_original_here_and_on_an_h200(desk, own, words):
+    made = explorer_module.Explorer(3, m=64, source=TEXT.replace("acc[j] +=", "acc[j] = acc[j] +"))
+    made.set(START)
+    reference = desk.asked[-1][0]["reference"]
+    assert reference["source"] is None and reference["params"] == {"TS": 32, "WPT": 8}
+    desk.answer(3.0, ratio=(1.1, 1.2, 1.3))
+    assert soon(lambda: state(made) == "ok")
+    assert "1.10–1.30 × the original" in made.panel.value and made.words() == ""
+    jobs = [job for job in desk.idle.plans[made._client] if job.job == "ceiling"]
+    assert [job.arguments["source"] == TEXT for job in jobs] == [False, True]
+    for job, gflops in zip(jobs, (own, 26_800.0), strict=True):
+        job.done(Outcome({}, {"gflops": gflops, "resource": "local memory"}))
+    assert soon(lambda: words in made._recorded.value)
+    assert "kernel 1" in made._recorded.value and "cuBLAS" in made._recorded.value
+    assert "at most: local memory allows" in made.words()
     made.set(START)
     desk.answer(9.0, ok=False)
     assert soon(lambda: state(made) == "wrong" and made._recorded.value == ""), "no such promise"
@@ -486,3 +489,36 @@ def test_what_the_device_cannot_take_is_not_offered(desk):
 def test_what_cannot_be_explored_is_refused_by_name(given, kind, words, desk):
     with pytest.raises(kind, match=words):
         explorer_module.Explorer(3, **given)
+
+
+LARGE = {
+    "maxComputeInvocationsPerWorkgroup": 1024,
+    "maxComputeWorkgroupSizeX": 1024,
+    "maxComputeWorkgroupSizeY": 1024,
+    "maxComputeWorkgroupStorageSize": 49152,
+}
+
+
+def test_the_browsers_gpu_is_a_device_like_any_other(desk):
+    """Its limits, answers and map; and from its list, a device of this machine, and back."""
+    made = explorer_module.Explorer(3, m=64, device="browser")
+    made.set(START)
+    page, sizes = made.device.view, made.settings.controls["TS"]
+    assert page.request["id"] == 1 and not desk.asked and 64 not in sizes.values
+    page.gpu = {"name": "large", "limits": LARGE}
+    assert 64 in sizes.values and "not on this device" not in sizes._words.value
+    page.result = {"id": 1, "ok": True, "verdict": "right: every element exact", "ms": 1.0,
+                   "build": 0.1, "all": [1e-3] * 11, "other": [], "gpu": "large"}  # fmt: skip
+    assert state(made) == "ok" and "this browser" in made.panel.value
+    assert "large, with a browser's bounds checks" in made.panel.value.replace("&#x27;", "'")
+    assert made._maps.maps[-1]["title"].startswith("this browser")
+
+    made._devices.value = made._devices.options[0][1]
+    assert soon(lambda: desk.asked) and made._gpu.children == ()
+    desk.answer(2.0)
+    assert soon(lambda: "this machine" in made.panel.value)
+    assert made._maps.maps[-1]["title"].startswith("this machine")
+    made._devices.value = "browser"
+    assert made.device.view is not page and made.device.view.request["id"] == 1
+    made.device.view.result = {"id": 1, "error": "the browser offers no GPU"}
+    assert state(made) == "page" and "offers no GPU" in made.panel.value

@@ -403,7 +403,7 @@ def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
         def get(self):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(client.worker(), "submit", lambda name, *_, **__: asked.append(name))
+    monkeypatch.setattr(client.worker(), "submit", lambda name, *rest, **more: asked.append(name))
     monkeypatch.setattr(client.worker(), "stop", asked.append)
     monkeypatch.setattr(client, "queue", SimpleNamespace(SimpleQueue=Interrupted))
     with pytest.raises(KeyboardInterrupt, match="was stopped"):

@@ -1,0 +1,202 @@
+"""The GPU of the reader's browser as a device of an explorer, which the page measures."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from ..measurement.comparison import summary
+from ..measurement.records import Result
+from ..model import gflops
+from ..simt import TextError
+from ..web.panel import LEAST, BrowserGPU
+from ..web.plan import Job, jobs, whole
+from ..worker import client
+from ..worker.client import Outcome
+
+#: The value of `device` that means it.
+NAME = "browser"
+WORDS = "this browser's GPU"
+#: Seconds after which a page that says nothing is not waited for.
+PATIENCE = 120.0
+
+
+@dataclass
+class _Request:
+    client: str
+    arguments: dict[str, Any]
+    done: Callable[[Outcome], None]
+    step: Callable[[str], None]
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+    reference: Mapping[str, Job] | None = None
+    page: int = 0  # the id that its result will have
+    patience: threading.Timer | None = None
+
+
+class Browser:
+    """What an explorer needs of a device, and of the worker that measures on it.
+
+    Attributes:
+        view: what opens the GPU; it must be shown.
+        limits: those of any browser's GPU, until the page has opened it.
+    """
+
+    kind, index, cl = "GPU", None, None
+
+    def __init__(self, opened: Callable[[], None]):
+        self.view = BrowserGPU(brief=True)
+        self.limits = LEAST
+        self._opened = opened
+        self._newest: _Request | None = None
+        self.view.observe(self._found, "gpu")
+        self.view.on_result(self._answered)
+
+    @property
+    def name(self) -> str:
+        """What the page says the GPU is called; its rates are those of a page."""
+        name = self.view.gpu.get("name", "")
+        return name and f"{name}, with a browser's bounds checks"
+
+    def __str__(self) -> str:
+        return WORDS
+
+    def _found(self, change: Mapping[str, Any]) -> None:
+        limits = self.view.limits()
+        if limits is not None and limits != self.limits:
+            self.limits = limits
+            self._opened()
+
+    # As `client.Worker`.
+
+    def warm(self) -> None:
+        """Nothing has to be started."""
+
+    def limit(self, step: str, arguments: Mapping[str, Any]) -> float:
+        """Seconds that a step may take."""
+        return client.worker().limits.get(step, PATIENCE)
+
+    def submit(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        done: Callable[[Outcome], None],
+        step: Callable[[str], None],
+        job: str = "compare",
+    ) -> None:
+        """Ask the page for a comparison; an older request is forgotten.
+
+        A reader's text runs in the simulator before, in the worker's process and at a small size:
+        what does not end there, or breaks a rule, never reaches the page.
+        """
+        request = _Request(name, arguments, done, step)
+        self._newest = request
+        try:
+            request.jobs, reference = _jobs(arguments), arguments["reference"]
+            request.reference = _jobs(reference) if reference else None
+        except TextError as error:
+            self._refuse(request, _located(error))
+        except ValueError as error:
+            self._refuse(request, str(error))
+        else:
+            if arguments["source"] is None:
+                self._send(request)
+            else:
+                self._look(request)
+
+    def stop(self, name: str) -> None:
+        """Forget what runs: the page cannot interrupt it."""
+        if request := self._newest:
+            problem = "stopped, as you asked; the page ends what it has begun"
+            self._end(request, Outcome(request.arguments, problem=problem, kind="stopped"))
+            if request.arguments["source"] is not None:
+                client.worker().stop(f"{name}, look")
+
+    def _look(self, request: _Request) -> None:
+        names = ("kernel", "m", "n", "k", "params", "source")
+        given = {name: request.arguments[name] for name in names}
+
+        def done(outcome: Outcome) -> None:
+            problem, seen = outcome.problem, outcome.seen
+            if seen and seen.unread:
+                problem = f"The simulator could not run it, so the page does not: {seen.why}"
+            elif seen:
+                problem = str(seen)
+            if problem:
+                self._refuse(request, problem)
+            elif request is self._newest:
+                self._send(request)
+
+        client.worker().submit(f"{request.client}, look", given, done, request.step, "look")
+
+    def _send(self, request: _Request) -> None:
+        request.step("page")
+        words = f"The page has not answered for {PATIENCE:g} s. Is the notebook still open in it?"
+        request.patience = threading.Timer(PATIENCE, self._refuse, (request, words))
+        request.patience.daemon = True
+        request.patience.start()
+        request.page = self.view.request.get("id", 0) + 1
+        options = {name: request.arguments[name] for name in ("budget", "most_seconds")}
+        self.view.ask(request.jobs, reference=request.reference, **options)
+
+    def _refuse(self, request: _Request, problem: str) -> None:
+        self._end(request, Outcome(request.arguments, problem=problem, kind="refused"))
+
+    def _answered(self, result: dict[str, Any]) -> None:
+        request = self._newest
+        if request and result.get("id") == request.page:
+            self._end(request, _outcome(request.arguments, result))
+
+    def _end(self, request: _Request, outcome: Outcome) -> None:
+        if request.patience:
+            request.patience.cancel()
+        if request is self._newest:
+            self._newest = None
+            request.done(outcome)
+
+
+def _located(error: TextError) -> str:
+    """A mistake with its line, as the panel shows it."""
+    rows = (error.source or "").split("\n")
+    row = rows[error.line - 1].strip() if 0 < error.line <= len(rows) else ""
+    return f"line {error.line}: {error.message}\n    {row}".rstrip()
+
+
+def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:
+    kernel, params = arguments["kernel"], arguments["params"]
+    m, n, k = whole(kernel, arguments["m"], arguments["n"], arguments["k"], params)
+    return jobs(kernel, m, n, k, params, text=arguments["source"])
+
+
+def _outcome(arguments: dict[str, Any], found: Mapping[str, Any]) -> Outcome:
+    """What the page has found, as the worker would say it."""
+    if "error" in found:
+        return Outcome(arguments, problem=found["error"], kind="page")
+    m, n, k = arguments["m"], arguments["n"], arguments["k"]
+    times = found["all"] or [1e-3 * found["ms"]]
+    ms = 1e3 * median(times), 1e3 * min(times), 1e3 * max(times)
+    result = Result(
+        kernel=arguments["kernel"],
+        params=arguments["params"],
+        m=m,
+        n=n,
+        k=k,
+        ok=found["ok"],
+        verdict=found["verdict"],
+        error=0.0,
+        bound=0.0,
+        kernel_ms=ms,
+        pipeline_ms=ms,
+        passes_ms={},
+        repeats=len(times),
+        build_seconds=found["build"],
+        path="plain",
+        device={"device": found["gpu"], "kind": "GPU"},
+    )
+    if not found["ok"]:
+        return Outcome(arguments, result)
+    mine, other = ([gflops(m, n, k, s) for s in found[key]] for key in ("all", "other"))
+    seconds = sum(found["all"]) + sum(found["other"])
+    return Outcome(arguments, result, compared=summary(mine, other, seconds))

@@ -1,0 +1,144 @@
+"""The page's part of an explorer's maps, in a browser without JupyterLab: clicks, drags, keys,
+names and focus.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import lacking
+from lab import browser_path, opened
+
+from gemmlab import widgets
+
+pytestmark = pytest.mark.system
+
+SCRIPT = (Path(widgets.__file__).parent / "maps.js").read_text(encoding="utf-8")
+#: A stand-in for anywidget's model: it keeps what is sent, and lets the test change the state.
+PAGE = """
+<style>.gemmlab-grid { display: grid; } button { height: 20px; }</style>
+<div id="cell"><div id="maps"></div></div>
+<script type="module">
+  const source = %s;
+  const widget = (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;
+  const actions = {};
+  window.sent = [];
+  window.escaped = [];
+  window.state = %s;
+  document.getElementById("cell").addEventListener("keydown", (event) => window.escaped.push(event.key));
+  const model = { get: (name) => window.state[name], send: (message) => window.sent.push(message),
+                  on: (name, action) => actions[name] = action, off: () => {} };
+  window.redraw = (what = "maps") => actions[`change:${what}`]();
+  widget.render({ model, el: document.getElementById("maps") });
+  window.ready = true;
+</script>
+"""
+
+
+def cell(x: int, y: int) -> dict:
+    illegal = (x, y) == (32, 2)
+    state, words = ("illegal", "not legal") if illegal else ("recorded", "so much")
+    return {"x": x, "y": y, "state": state, "text": "", "label": f"TS={x}, WPT={y}: {words}"}
+
+
+MAP = {
+    "title": "recorded",
+    "names": ["TS", "WPT"],
+    "hint": "",
+    "across": "TS",
+    "down": "WPT",
+    "xs": [8, 16, 32],
+    "ys": [1, 2],
+    "cells": [cell(x, y) for x in (8, 16, 32) for y in (1, 2)],
+}
+TRIES = [
+    {"number": n, "right": True, "label": f"try {n}", "text": "", "low": 0, "middle": 0, "high": 0}
+    for n in (0, 1)
+]
+STATE = {"maps": [MAP], "here": [16, 1], "tries": {"title": "your tries", "marks": TRIES}}
+
+
+@pytest.fixture
+def page(browser):
+    """A page with a map of 3 x 2 cells, in which (16, 1) is the reader's and (32, 2) is illegal."""
+    page = browser.new_page()
+    page.set_content(PAGE % (json.dumps(SCRIPT), json.dumps(STATE)))
+    page.wait_for_function("window.ready")
+    yield page
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if browser_path() is None:
+        lacking("no Chromium")
+    with opened() as browser:
+        yield browser
+
+
+def at(page, x: int, y: int):
+    return page.locator(f"[data-x='{x}'][data-y='{y}']")
+
+
+def focused(page) -> list[int]:
+    """The values of the cell that has the focus."""
+    return page.evaluate("Object.values(document.activeElement.dataset).map(Number)")
+
+
+def test_a_click_chooses_a_cell_and_a_drag_the_last_one(page):
+    at(page, 8, 2).click()
+    assert page.evaluate("sent") == [{"choose": [8, 2]}]
+    assert page.locator(".gemmlab-grid [tabindex='0']").get_attribute("data-x") == "8"
+    page.evaluate("window.sent = []")
+    at(page, 8, 1).hover()
+    page.mouse.down()
+    for x, y in ((16, 1), (32, 1), (32, 2)):
+        at(page, x, y).hover()
+    page.mouse.up()
+    places = [{"pass": [16, 1]}, {"pass": [32, 1]}, {"choose": [32, 1]}]
+    assert page.evaluate("sent") == places, "an illegal cell is passed over"
+
+
+def test_tab_stops_once_and_arrows_and_enter_do_the_rest(page):
+    assert page.locator(".gemmlab-grid [tabindex='0']").count() == 1
+    page.keyboard.press("Tab")
+    assert focused(page) == [16, 1], "one begins where the sliders are"
+    moves = [
+        ("ArrowUp", [16, 2]),
+        ("ArrowUp", [16, 2]),
+        ("ArrowRight", [32, 2]),
+        ("ArrowDown", [32, 1]),
+        ("ArrowLeft", [16, 1]),
+        ("ArrowLeft", [8, 1]),
+        ("ArrowLeft", [8, 1]),
+    ]
+    for key, place in moves:
+        page.keyboard.press(key)
+        assert focused(page) == place
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press(" ")
+    assert page.evaluate("sent") == [{"choose": [8, 1]}, {"choose": [8, 2]}]
+    arrows = [key for key in page.evaluate("escaped") if key.startswith("Arrow")]
+    assert arrows == [], "JupyterLab would act upon them"
+
+
+def test_new_cells_keep_the_focus(page):
+    at(page, 8, 2).focus()
+    page.evaluate("redraw()")
+    assert focused(page) == [8, 2]
+    assert page.locator(".gemmlab-grid [tabindex='0']").count() == 1
+
+
+def test_the_ring_follows_the_reader(page):
+    page.evaluate("state.here = [32, 1]; redraw('here')")
+    assert page.locator("[aria-current=true]").get_attribute("data-x") == "32"
+    assert at(page, 32, 1).get_attribute("aria-label").startswith("your setting: ")
+
+
+def test_every_cell_and_every_try_has_a_name(page):
+    assert page.get_by_role("button").count() == 8
+    illegal = page.get_by_role("button", name="TS=32, WPT=2")
+    assert illegal.get_attribute("aria-disabled") == "true"
+    page.locator("#try-0").click()
+    assert page.evaluate("sent") == [{"again": 0}]
