@@ -47,9 +47,12 @@ def import_pyopencl() -> None:
     """Import PyOpenCL without its database, if that cannot be used: PyOpenCL decides when it is
     imported. If all is well, or PyOpenCL is not installed, do nothing.
     """
-    if importlib.util.find_spec("pyopencl") and "pyopencl" not in sys.modules and bad_database():
-        with variables(NO_DATABASE), suppress(ImportError):
-            import pyopencl  # noqa: F401
+    if "pyopencl" in sys.modules:
+        return
+    with suppress(ImportError):  # not installed, as in a browser
+        if importlib.util.find_spec("pyopencl") and bad_database():
+            with variables(NO_DATABASE):
+                import pyopencl  # noqa: F401
 
 
 def pocl_folder() -> Path | None:
