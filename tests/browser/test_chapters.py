@@ -16,7 +16,13 @@ CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9
 #: By file: the runtime on which a chapter runs here.
 DEVICE_OF = {path.name: browser_device(path.stem) for path in CHAPTERS}
 #: What makes a widget in a cell.
-WIDGETS = ("gemmlab.Explorer(", "%%gemm ", "gemmlab.Stepper(", "gemmlab.Generator(")
+WIDGETS = (
+    "gemmlab.Explorer(",
+    "%%gemm ",
+    "gemmlab.Stepper(",
+    "gemmlab.Generator(",
+    "gemmlab.Prediction(",
+)
 #: In a hole of a kernel: it is wrong until the learner fills it.
 HOLE = "// your lines"
 #: Where a chapter's other %%gemm cells are wrong until the learner repairs them: by the settings of
