@@ -622,11 +622,14 @@ WATCH = """box => {
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {
     const order = (box.querySelector("[data-key]")?.dataset.key ?? "").split(" ").map((pair) => pair.split("=")[0]);
-    return [...box.querySelectorAll(".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span")]
-    .map(label => {
-        const row = label.closest(".widget-hslider, .widget-checkbox");
-        const tick = row.querySelector("input[type=checkbox]"), readout = row.querySelector(".widget-readout");
-        return [label.textContent, tick ? +tick.checked : readout.textContent.trim()];
+    const labels = ".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span, .gemmlab-words > .widget-label";
+    const words = { yes: "True", no: "False" };
+    return [...box.querySelectorAll(labels)].map(label => {
+        const row = label.closest(".widget-hslider, .widget-checkbox, .gemmlab-words");
+        const tick = row.querySelector("input[type=checkbox]");
+        if (tick) return [label.textContent, +tick.checked];
+        const said = row.querySelector(".widget-readout, button.mod-active").textContent.trim();
+        return [label.textContent, row.matches(".gemmlab-words") ? words[said] ?? said : said];
     }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two)).map((pair) => pair.join("=")).join(" ");
 }"""
 
