@@ -106,7 +106,7 @@ class Picture(Figure):
         text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
         for colour in (style.A, style.B, style.C, style.WRONG, style.HERE):
-            text = text.replace(colour.any, colour.var)
+            text = _themed(text, colour)
         alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
         min_width = round(96 * MIN_WIDTH * self.get_figwidth())
         shape = f"max-width:100%;min-width:{min_width}px;height:auto"
@@ -117,6 +117,14 @@ class Picture(Figure):
         # nbconvert reads the size and the description from here
         metadata = {"image/png": {"width": width, "height": height, "alt": self.alt}}
         return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, metadata
+
+
+def _themed(svg: str, colour: style.Colour) -> str:
+    """Lines and words in the colour of the page's theme. Areas keep theirs: they have white words on
+    them.
+    """
+    svg = svg.replace(f"stroke: {colour.any}", f"stroke: {colour.var}")
+    return re.sub(r"<text[^>]*>", lambda found: found[0].replace(colour.any, colour.var), svg)
 
 
 def label_rows(ax: Axes, names: Sequence[str], middle: float = 0.0) -> None:
