@@ -120,9 +120,7 @@ class Picture(Figure):
 
 
 def _themed(svg: str, colour: style.Colour) -> str:
-    """Lines and words in the colour of the page's theme. Areas keep theirs: they have white words on
-    them.
-    """
+    """Lines and words in the colour of the page's theme. Areas, which hold white words, keep theirs."""
     svg = svg.replace(f"stroke: {colour.any}", f"stroke: {colour.var}")
     return re.sub(r"<text[^>]*>", lambda found: found[0].replace(colour.any, colour.var), svg)
 
