@@ -120,7 +120,7 @@ class Picture(Figure):
 
 
 def _themed(svg: str, colour: style.Colour) -> str:
-    """Lines and words in the colour of the page's theme. Areas, which hold white words, keep theirs."""
+    """Lines and words in the colour of the page's theme. Areas, under white words, keep theirs."""
     svg = svg.replace(f"stroke: {colour.any}", f"stroke: {colour.var}")
     return re.sub(r"<text[^>]*>", lambda found: found[0].replace(colour.any, colour.var), svg)
 
