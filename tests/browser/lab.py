@@ -416,6 +416,7 @@ class Book:
 
     def press(self, number: int, name: str, *keys: str) -> None:
         """Press keys with a slider focused."""
+        self.control(number, name).wait_for(state="visible")  # only then it can have the focus
         self.control(number, name).focus()
         for key in keys:
             self.page.keyboard.press(key)
@@ -442,6 +443,7 @@ class Book:
         handle, old = self.control(number, name), self.value(number, name)
         if not handle.is_visible():
             self.show_all(number)
+            handle.wait_for(state="visible")
         handle.focus()
         if handle.get_attribute("type") == "checkbox":
             self.page.keyboard.press("Space")

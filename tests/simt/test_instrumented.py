@@ -19,6 +19,7 @@ from gemmlab import simt
 from gemmlab.catalog import find
 from gemmlab.catalog.sources import read
 from gemmlab.generate import write
+from gemmlab.generate.precision import PRECISIONS
 from gemmlab.opencl.devices import NoDeviceError, find_device
 from gemmlab.simt.api import program_of
 from gemmlab.simt.types import Scalar
@@ -131,7 +132,11 @@ def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
         assert stores["C"] == m * n
 
 
-@pytest.mark.parametrize("c", in_part(covering(), 12), ids=lambda c: c.name)
+#: Without float16: the counters are in subscripts, and these texts load by functions.
+SUBSCRIPTED = [c for c in covering() if not PRECISIONS[c.precision].half]
+
+
+@pytest.mark.parametrize("c", in_part(SUBSCRIPTED, 12), ids=lambda c: c.name)
 def test_so_are_those_of_the_family_s_texts(c):
     run, right = simulated(c, write(c))
     items, args = launch_arguments(c, case(c, 0))
