@@ -170,9 +170,9 @@ class Stepper(Shell):
         ):
             values[name] = min(values[name], there[-1])
             if len(sliders[name].options) != len(there):
-                with sliders[name].hold_sync():  # new options move the slider to the first
-                    sliders[name].options = [(str(i), i) for i in there]
-                    sliders[name].value = values[name]
+                # this moves the slider to the first; both in one message would leave it without a number
+                sliders[name].options = [(str(i), i) for i in there]
+                sliders[name].value = values[name]
         if self._play.max != len(replay.steps) - 1:
             # the page has not said where the slider is, and max may lower it
             self._play.value = values["step"] - 1

@@ -175,7 +175,9 @@ def test_chapter_steppers_move(alive):
         if not names:  # buttons for words alone
             before = drawing.inner_html()
             words.first.click()
-            alive.wait_until(lambda number=number: alive.shown(number)["key"] == alive.values(number))
+            alive.wait_until(
+                lambda number=number: alive.shown(number)["key"] == alive.values(number)
+            )
             changed += ["words"] if drawing.inner_html() != before else []
         for name in names:
             before = drawing.inner_html()
