@@ -170,7 +170,7 @@ class Stepper(Shell):
         ):
             values[name] = min(values[name], there[-1])
             if len(sliders[name].options) != len(there):
-                # this moves the slider to the first; both in one message would leave it without a number
+                # this moves the slider to the first; in one message it would show no number
                 sliders[name].options = [(str(i), i) for i in there]
                 sliders[name].value = values[name]
         if self._play.max != len(replay.steps) - 1:
