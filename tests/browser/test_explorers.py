@@ -240,8 +240,10 @@ def test_nothing_moves(book):
     book.wait_until(lambda: settled(book, EXPLORER))
     seen.add(box.bounding_box()["height"])
     book.show_all(EXPLORER)
-    box.get_by_label("allow illegal settings").check()
+    illegal = box.get_by_label("allow illegal settings")
+    illegal.check()
     box.locator(".gemmlab-fold").click()
+    illegal.wait_for(state="hidden")  # the kernel closes it, which takes a moment
     for key in ("ArrowLeft",) * 8:  # over TS=20 and TS=12, which WPT=8 does not divide
         book.press(EXPLORER, "TS", key)
         seen.add(box.bounding_box()["height"])
