@@ -116,7 +116,7 @@ class Guarded(WorkPerThread):
 
 
 class Shifted(Prefetch):
-    """Any size without a copy: the last tiles move back until they are inside C."""
+    """Any size without padding: the last tiles move back until they are inside C."""
 
     file = "13_shifted.cl"
     edges = "shift"

@@ -85,8 +85,9 @@ def strip(
     for x, (kernel, share) in enumerate(shares.items()):
         colour, weight = (GREEN, "bold") if kernel == lit else (faint(INK, 0.45), "normal")
         ax.bar(x, share, width=0.7, color=colour)
-        ax.text(x, share + 0.03 * top, f"{share:.0f}", ha="center", color=INK, fontsize=9,
-                weight=weight)  # fmt: skip
+        lines = [yard for yard in yards.values() if share < yard < share + 0.15 * top]
+        y = max([share, *lines]) + 0.03 * top  # above a line that would cross the figure
+        ax.text(x, y, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
     for name, share in yards.items():
         ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--", zorder=0)
         ax.text(-0.45, share + 0.03 * top, f"{name}: {share:.0f}", color=INK, fontsize=9)

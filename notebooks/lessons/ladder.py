@@ -22,6 +22,7 @@ IDEAS = {
     19: "tensor cores that nobody waits for",
 }
 LIBRARY = "cuBLAS SGEMM"
+LEFT = 'style="text-align:left"'
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,10 @@ class Table:
     def _repr_html_(self) -> str:
         most = max(row.gflops for row in self.rows)
         body = "".join(_row(row, 100 * row.gflops / most) for row in self.rows)
-        names = "", "kernel", "the idea", "TFLOPS", "of cuBLAS", ""
-        heads = "".join(f"<th>{name}</th>" for name in names)
+        heads = (
+            f"<th></th><th {LEFT}>kernel</th><th {LEFT}>the idea</th>"
+            "<th>TFLOPS</th><th>of cuBLAS</th><th></th>"
+        )
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -69,8 +72,8 @@ def _row(row: Row, width: float) -> str:
     name = escape(row.name)
     if row.kernel is not None:
         name = f'<a href="../kernels/{catalog[row.kernel].file}">{name}</a>'
-    left = 'style="text-align:left"'
     return (
-        f"<tr><td>{row.kernel or ''}</td><td {left}>{name}</td><td {left}>{escape(row.idea)}</td>"
-        f"<td>{row.gflops / 1000:.1f}</td><td>{row.share:.0%}</td><td {left}>{bar}</td></tr>"
+        f"<tr><td>{row.kernel or ''}</td><td {LEFT}>{name}</td><td {LEFT}>{escape(row.idea)}</td>"
+        f"<td>{row.gflops / 1000:.1f}</td><td>{100 * row.share:.0f} %</td>"
+        f"<td {LEFT}>{bar}</td></tr>"
     )
