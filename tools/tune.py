@@ -4,13 +4,12 @@
     python tools/tune.py tiles results/choice.json --letter d --sizes 1000,2048
     python tools/tune.py constants results/choice.json --letter d
 
-`kernels` searches the ladder and the production kernels, by strategy for edges or precision.
-`constants` measures those of the generator's tiles of warps.
+`kernels` searches the kernels of the ladder, by strategy for edges. `constants` measures those of
+the generator's tiles of warps.
 
-`tiles` is AutoGEMM's profiler (D. Tanner, AutoGEMM, documentation of clBLAS, 2015, sections III and
-IV): at each size every tile is timed where it divides the sizes, which ranks it, and at the size
-minus one, where C is cut into up to four launches, which finds the fallback tile. It continues
-where it stopped. What is not exact never counts.
+`tiles` is AutoGEMM's profiler (D. Tanner, AutoGEMM, documentation of clBLAS, 2015, section III): at
+each size every tile is timed where it divides the sizes, which ranks it. It continues where it
+stopped. What is not exact never counts.
 """
 
 from __future__ import annotations
@@ -76,8 +75,7 @@ class Search:
 
     Attributes:
         device: where.
-        edges: the strategy whose kernels to try, or "auto" for all.
-        precision: whose kernels to try.
+        edges: the strategy whose kernels to try.
         kernels: only these, if there are any.
         tries: parameter sets of each kernel to begin with.
         steps: how often at most the best setting moves on to a neighbour.
@@ -85,27 +83,18 @@ class Search:
 
     device: Device
     edges: str = "pad"
-    precision: str = "float32"
     kernels: Sequence[Key] = ()
     tries: int = 6
     steps: int = 100
 
-    def table_list(self, size: int | Sizes) -> str:
-        """The list of the table that a row of this size belongs to."""
-        if self.precision != "float32":
-            return self.precision
-        whole = all(side % 4 == 0 for side in choices.dimensions(size))
-        return choices.WHOLE if self.edges == "auto" and whole else choices.EDGES[self.edges]
-
     def specs(self) -> list[KernelSpec]:
         """The kernels to try."""
-        tensor = self.precision != "float32"
         return [
             spec
             for kernel, spec in catalog.items()
             if (not self.kernels or kernel in self.kernels)
-            and spec.tensor == tensor
-            and self.edges in ("auto", spec.edges)
+            and not spec.tensor
+            and self.edges == spec.edges
         ]
 
 
@@ -118,7 +107,7 @@ def best_row(search: Search, size: int | Sizes, rate: Rater) -> dict[str, Any]:
         rate: rates a setting.
     """
     device, sizes = search.device, choices.dimensions(size)
-    kernel, params = choices.nearest(device, sizes, search.edges, search.precision)
+    kernel, params = choices.nearest(device, sizes, search.edges)
     rated: dict[tuple, float] = {}
 
     def best(settings: list[Setting]) -> Setting:
@@ -142,21 +131,18 @@ def best_row(search: Search, size: int | Sizes, rate: Rater) -> dict[str, Any]:
     gflops = rate_of(leader)
     print(f"  best: kernel {leader[0]} {leader[1]}, {gflops:,.1f} GFLOPS of {len(rated)} tried")
     row = {"size": size if isinstance(size, int) else list(size), "kernel": leader[0]}
-    return {**row, "params": leader[1], "gflops": round(gflops, 1), "units": device.units}
+    return {**row, "params": leader[1], "gflops": round(gflops, 1)}
 
 
 def samples(search: Search, sizes: Sizes) -> list[Setting]:
     """Some settings of every kernel, and all that the tables have."""
     limits, smallest = search.device.limits, min(sizes)
-    lists = (*choices.EDGES.values(), choices.WHOLE, *choices.PRECISIONS)
-    known = itertools.product(choices.table(), lists)
-    rows = [row for kind, each in known for row in choices.kernel_rows(kind, each)]
+    rows = [row for kind in choices.table() for row in choices.kernel_rows(kind, search.edges)]
     found = []
     for spec in search.specs():
         offers = [spec.fit(limits), *spec.sample(limits, search.tries, seed=smallest)]
         offers += [row["params"] for row in rows if row["kernel"] == spec.number]
-        for offer in offers:
-            params = {**offer, **choices.implied(search.precision, spec.number)}
+        for params in offers:
             large = max(spec.minimum_sizes(params)[:2]) > 8 * smallest
             if not large and not spec.problems(params, limits):
                 found.append((spec.number, params))
@@ -167,14 +153,13 @@ def neighbours(search: Search, setting: Setting) -> list[Setting]:
     """Legal settings one step of one parameter away; rules may move other parameters, too."""
     kernel, params = setting
     spec, limits = catalog[kernel], search.device.limits
-    fixed = choices.implied(search.precision, kernel)
     found = []
     for p in spec.params:
         below = [value for value in p.choices if value < params[p.name]][-1:]
         above = [value for value in p.choices if value > params[p.name]][:1]
         for value in (*below, *above):
             moved, _ = spec.nearest_legal({**params, p.name: value}, p.name, limits)
-            if not spec.problems(moved, limits) and fixed.items() <= moved.items():
+            if not spec.problems(moved, limits):
                 found.append((kernel, moved))
     return found
 
@@ -344,25 +329,21 @@ def device_operands(device: Device, letter: str, sizes: Sizes) -> tuple[cl.Comma
     return queue, cla.to_device(queue, a), cla.to_device(queue, b)
 
 
-def rates(device: Device, letter: str, tile: Tile, sizes: Sizes) -> tuple[float, float, str]:
-    """GFLOPS of whole tiles, and of a split's launches; or zeros and the reason."""
+def rate(device: Device, letter: str, tile: Tile, sizes: Sizes) -> tuple[float, str]:
+    """GFLOPS of whole tiles; or zero and the reason."""
     sides = [tile[side] for side in SIDES]
     m, n, k = (max(1, size // side) * side for size, side in zip(sizes, sides, strict=True))
-    less = max(1, sizes[0] - 1), max(1, sizes[1] - 1), max(1, sizes[2] - 1)
     try:
         if not is_exact(device, letter, tile, (m, n, k)):
-            return 0.0, 0.0, "it is not exact"
-        if not is_exact(device, letter, tile, less, edges="split"):
-            return 0.0, 0.0, "its split is not exact"
+            return 0.0, "it is not exact"
         given: dict[str, Any] = {"kernel": "family", "params": tile}
-        fast = call_rate(device, letter, (m, n, k), 0.1, **given)
-        return fast, call_rate(device, letter, less, 0.1, edges="split", **given), ""
+        return call_rate(device, letter, (m, n, k), 0.1, **given), ""
     except (RuntimeError, ValueError, MemoryError, cl.Error) as error:  # what does not fit
-        return 0.0, 0.0, str(error).splitlines()[0]
+        return 0.0, str(error).splitlines()[0]
 
 
 def profile(path: Path, sizes: list, device: Device, letter: str, tiles: list[Tile]) -> None:
-    """Find tiles and fallback of each size, and put them into the table; other rows stay."""
+    """Find the tiles of each size, and put them into the table; other rows stay."""
     common.load_table(path)  # refuses what is no table before a long search
     partial_path = path.with_suffix(".partial.json")
     known = common.load_table(partial_path)
@@ -373,18 +354,16 @@ def profile(path: Path, sizes: list, device: Device, letter: str, tiles: list[Ti
         for tile in tiles:
             key = " ".join(map(str, (device, letter, size, tile)))
             if key not in known:
-                known[key] = rates(device, letter, tile, whole)
+                known[key] = rate(device, letter, tile, whole)
                 records.write(partial_path, known)
-            fast, split, problem = known[key]
+            gflops, problem = known[key]
             if problem:
                 tqdm.write(f"  {letter} {tile} does not count: {problem}")
             else:
-                rated.append((fast, split, tile))
+                rated.append((gflops, tile))
             progress.update()
         if rated:
-            fallback = max(rated, key=lambda one: one[1])[2]
-            fastest = sorted(((fast, tile) for fast, _, tile in rated), key=lambda pair: -pair[0])
-            add_tiles(path, device, letter, size, fastest, fallback)
+            add_tiles(path, device, letter, size, sorted(rated, key=lambda pair: -pair[0]))
     device_operands.cache_clear()
     partial_path.unlink(missing_ok=True)
 
@@ -404,12 +383,12 @@ def compile_tile(index: int, letter: str, sizes: Sizes, tile: Tile) -> None:
 
 
 def add_tiles(
-    path: Path, device: Device, letter: str, size, rated: list[tuple[float, Tile]], fallback: Tile
+    path: Path, device: Device, letter: str, size, rated: list[tuple[float, Tile]]
 ) -> None:
-    """Put a row into the table: the fastest tiles of a size, and the fallback tile.
+    """Put a row into the table: the fastest tiles of a size.
 
     Not every device of a kind can run what is fastest: the fastest tile without warps is always
-        kept.
+    kept.
     """
     table, entry = open_section(path, device, "tiles")
     given = size if isinstance(size, int) else list(size)
@@ -417,7 +396,7 @@ def add_tiles(
     kept = rated[:KEPT]
     if simple and simple[0] not in kept:
         kept = [*rated[: KEPT - 1], *simple]
-    row = {"size": given, "tiles": [tile for _, tile in kept], "fallback": fallback}
+    row = {"size": given, "tiles": [tile for _, tile in kept]}
     row["gflops"] = [round(gflops, 1) for gflops, _ in kept]
     put_row(entry.setdefault("rules", {}), letter, row)
     records.write(path, table)
@@ -469,12 +448,12 @@ def put_row(entry: dict[str, Any], name: str, row: dict[str, Any]) -> None:
 def run_kernels(given: argparse.Namespace) -> None:
     common.load_table(given.file)  # refuses what is no table before a long search
     device = find_device(given.device)
-    search = Search(device, given.edges, given.precision, given.kernels, given.tries, given.steps)
+    search = Search(device, given.edges, given.kernels, given.tries, given.steps)
     for size in given.sizes:
         print(f"{' x '.join(map(str, choices.dimensions(size)))} on {device}:")
         row = best_row(search, size, partial(by_trial, device=device))
         table, entry = open_section(given.file, device, "kernels")
-        put_row(entry, search.table_list(size), row)
+        put_row(entry, given.edges, row)
         records.write(given.file, table)
 
 
@@ -508,11 +487,9 @@ def parser() -> argparse.ArgumentParser:
     kernels.set_defaults(run=run_kernels)
     words = "only these, such as 7,warp_tiling (default: all)"
     kernels.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
-    strategies, precisions = ("pad", "guard", "shift", "auto"), ("float32", "tf32", "tf32x3")
     kernels.add_argument(
-        "--edges", default="pad", choices=strategies, help="where tiles do not fit"
+        "--edges", default="pad", choices=[*choices.EDGES], help="where tiles do not fit"
     )
-    kernels.add_argument("--precision", default="float32", choices=precisions, help="of products")
     words = "parameter sets of each kernel to begin with (default: 6)"
     kernels.add_argument("--tries", type=count, default=6, help=words)
     words = "how often at most the best move on to a neighbour (default: 100)"

@@ -16,7 +16,7 @@ from ..opencl.devices import Device
 #: Words for `kernel` that do not name a kernel of the catalog.
 AUTO, FAMILY, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of the ladder, and "split", which only generated kernels have.
-EDGES = (*table.EDGES, "split")
+EDGES = (*table.EDGES, "auto", "split")
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,11 @@
 """Which kernel of the catalog `kernel="auto"` runs for a product in float32 or TF32.
 
 Where the table has a model of the device, `cost` predicts how long each candidate takes, and the
-fastest one runs, unless measurements of such sizes are at hand: those of `gemmlab.tune`, or of the
-table. Other devices, and values of `edges` other than "auto", use the table's nearest row.
+fastest one runs, unless such sizes were measured: by `gemmlab.tune`, or for the table. Other
+devices, and values of `edges` other than "auto", use the table's nearest row.
 
-A candidate is a text of the table with a way to share its work. Texts much larger than C, or far
-too small, are left out.
+A candidate is a text of the table with a way to share its work. Texts whose tiles are much larger
+than C, or far too small, are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..catalog.spec import Params, round_up, tiles_over
 from ..opencl.devices import Device
 from ..version import __version__
 from . import table
-from .cost import Chip, Constants, Shared, Work, described, seconds, sharing, text_of, work
+from .cost import Chip, Constants, Shared, Work, described, seconds, sharing, work
 from .table import Choice, Sizes
 
 #: How much faster than its rivals a candidate must be predicted to be if they are safer: float32
@@ -32,14 +32,14 @@ CLEARLY = 1.2
 STRIP = 8
 #: Elements of a tile that makes strips worthwhile.
 LARGE_TILE = 8192
-#: Tiles per compute unit that make a tile too small.
+#: Elements of the largest tiles, which suit any large product.
+LARGEST_TILE = 32768
+#: Tiles per compute unit that make other tiles too small.
 MANY_TILES = 64
 #: Tiles per compute unit that need no sharing.
 ENOUGH_TILES = 24
 #: Parts of a tile that are added up, at most.
 MOST_PARTS = 128
-#: Parts of a tile that a separate launch (LAST = 0) may add up faster.
-PARALLEL_PARTS = 8
 #: How many times as long a step of the separate loop for the last steps of k (TAIL) takes.
 TAIL_STEP = 1.5
 #: The part of all steps that this loop must save: it is one more text to compile.
@@ -103,7 +103,7 @@ class Candidate(NamedTuple):
 @cached(16)
 def model(device: Device) -> Model | None:
     """The model of the device's kind, with the device's own compute units; None without one."""
-    found = table.table().get(table.kind(device), {}).get("model")
+    found = table.section(table.kind(device), "model")
     if not found:
         return None
     texts: dict[str, list[KnownText]] = {precision: [] for precision in table.PRECISIONS}
@@ -113,7 +113,7 @@ def model(device: Device) -> Model | None:
             continue
         parts = params["PARTS"] if spec.tensor else 0
         own = Constants(*(1e-9 * value for value in constants))
-        shared = frozenset((share, strip, last) for share, strip, last in usual)
+        shared = frozenset((share, strip) for share, strip in usual)
         text = KnownText((name, tuple(params.items())), own, shared, tuple(groups))
         texts[("float32", "tf32", "tf32x3")[parts]].append(text)
     timed = {
@@ -164,10 +164,7 @@ def _warp_tiling(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict
     tail = tiles >= units and rest > 0 and p["TSK"] - TAIL_STEP * rest >= TAIL_SAVES * k
     for groups, split in product(_groups(per_unit, units, tiles, steps), (0, STRIP)[: 1 + strip]):
         order = 16 if groups == units else 8
-        ways = {"ORDER": order, "GROUPS": groups, "SPLIT": split, "TAIL": int(tail)}
-        yield {**p, **ways}
-        if groups >= PARALLEL_PARTS * tiles and p["WPTM"] * p["WPTN"] > 32:
-            yield {**p, **ways, "LAST": 0}
+        yield {**p, "ORDER": order, "GROUPS": groups, "SPLIT": split, "TAIL": int(tail)}
 
 
 def _narrow(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict[str, int]]:
@@ -195,7 +192,11 @@ def _suits(rows: int, cols: int, sizes: Sizes, units: int) -> bool:
     """Whether a tile is neither much larger than C, nor so small that there are too many."""
     m, n, _ = sizes
     few = tiles_over(m, rows) * tiles_over(n, cols) <= MANY_TILES * units
-    return few and (rows < 2 * m or rows <= 32) and (cols < 2 * n or cols <= 32)
+    return (
+        (few or rows * cols >= LARGEST_TILE)
+        and (rows < 2 * m or rows <= 32)
+        and (cols < 2 * n or cols <= 32)
+    )
 
 
 def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:
@@ -263,36 +264,37 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
     Raises:
         ValueError: if no kernel of that strategy supports these sizes.
     """
-    if edges == "auto" and model(device) is not None:
-        found = winner(device, sizes, precision) or recorded(device, sizes, precision)
-        order = [] if found else ranked(device, sizes, precision)
-        if order:
-            found = best(order).choice
-            if precision != "float32" and not find(found[0]).tensor:
-                return choose(device, sizes)
-        if found:
-            return found
-    return table.nearest(device, sizes, edges, precision)
+    if precision == "float32" and edges != "auto":
+        return table.nearest(device, sizes, edges)
+    found = winner(device, sizes, precision) or recorded(device, sizes, precision)
+    order = [] if found else ranked(device, sizes, precision)
+    if order:
+        found = best(order).choice
+        if precision != "float32" and not find(found[0]).tensor:
+            return choose(device, sizes)
+    if found:
+        return found
+    if precision == "float32":
+        return table.nearest(device, sizes, "pad")
+    spec = find("tensor_cores")
+    params = spec.fit(device.limits) | table.implied(precision, spec.number)
+    return spec.number, tuple(params.items())
 
 
 def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Choice, float]]:
     """Float32 kernels for so many products in one launch, each with its seconds, fastest first.
 
-    The model sees a batch as one product, whose rows of tiles are those of all products. Without a
-    model or a candidate: the kernel for a square product with as many elements.
+    The model sees a batch as one product, whose rows of tiles are those of all products; each tile
+    has a work-group. Without a model or a candidate: the kernel for a square product with as many
+    elements.
     """
-    (m, n, k), known, found = sizes, model(device), {}
-    for one in ranked(device, (number * m, n, k)):
-        kernel, params = one.choice
-        if "GROUPS" in dict(params):
-            params = tuple((dict(params) | {"GROUPS": 0}).items())  # a work-group per tile
-        text = text_of((kernel, params))
-        does = work((kernel, params), (number * round_up(m, described(text).rows), n, k))
-        assert known is not None
-        own = next(each.constants for each in known.texts["float32"] if each.choice == text)
-        found[kernel, params] = seconds(does, own, known.chip)
+    (m, n, k), known, found = sizes, model(device), []
+    for text in known.texts["float32"] if known else ():
+        for choice in settings(text.choice, (), (number * m, n, k), device.units):
+            does = work(choice, (number * round_up(m, described(text.choice).rows), n, k))
+            found.append((choice, seconds(does, text.constants, known.chip)))
     if found:
-        return sorted(found.items(), key=lambda pair: pair[1])
+        return sorted(found, key=lambda pair: pair[1])
     side = number**0.5
     return [(choose(device, (round(m * side), round(n * side), k)), inf)]
 

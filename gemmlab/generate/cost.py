@@ -36,7 +36,7 @@ OTHER_REGISTERS = 40
 SHARING = ("GROUPS", "ORDER", "SPLIT", "LAST", "TAIL")
 
 #: How the work of a text is shared: see `sharing`.
-Shared = tuple[float, int, int]
+Shared = tuple[float, int]
 
 
 class Work(NamedTuple):
@@ -134,9 +134,9 @@ def text_of(choice: Choice) -> Choice:
 
 
 def sharing(choice: Choice, units: int) -> Shared:
-    """Work-groups per compute unit, to a quarter (0 for one per tile), SPLIT, and LAST."""
+    """Work-groups per compute unit, to a quarter (0 for one per tile), and SPLIT."""
     p = dict(choice[1])
-    return round(4 * p.get("GROUPS", 0) / units) / 4, p.get("SPLIT", 0), p.get("LAST", 1)
+    return round(4 * p.get("GROUPS", 0) / units) / 4, p.get("SPLIT", 0)
 
 
 @cached(1024)

@@ -1,13 +1,14 @@
 """AutoGEMM's selection: a tile that divides the sizes, or C cut into up to four launches.
 
 A rule holds from some size on and lists tiles, the fastest first. The first one that divides M, N
-and K multiplies alone. If none does, the rule's fallback tile multiplies the part of C that
-consists of whole tiles, and up to three more launches the rest: the rows below it, the columns next
-to it, and the corner. Each launch has a kernel that guards only the edges it needs.
+and K multiplies alone. If none does, the first tile multiplies the part of C that consists of whole
+tiles, and up to three more launches the rest: the rows below it, the columns next to it, and the
+corner. Each launch has a kernel that guards only the edges it needs.
 
-Source: D. Tanner, AutoGEMM, documentation of clBLAS, 2015. Two things differ: where the depth does
-not divide K, kernels are guarded along k, while AutoGEMM adds a loop that is not unrolled; and
-products smaller than the smallest rule use that rule.
+Source: D. Tanner, AutoGEMM, documentation of clBLAS, 2015. Three things differ: a rule has no
+special tile for sizes that no tile divides; where the depth does not divide K, kernels are guarded
+along k, while AutoGEMM adds a loop that is not unrolled; and products smaller than the smallest
+rule use that rule.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..catalog.spec import Params
 from ..opencl.devices import Device
 from . import table
 from .table import Sizes, dimensions
-from .tiles import by_rule, complete_tile, divides, fits
+from .tiles import by_rule, complete_tile, fits
 
 #: For strips narrower than a micro-tile of a kernel without local memory, which cannot guard them.
 NARROW = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
@@ -38,19 +39,13 @@ class Launch(NamedTuple):
     edges: str  # where its last tiles end outside: "none", "rows", "columns" or "both"
 
 
-#: "size" (that of a cube, or M, N and K), "tiles", and possibly the "fallback" tile.
+#: "size" (that of a cube, or M, N and K) and "tiles".
 Rule = dict[str, Any]
 
 
 def rules(kind: str, precision: str) -> list[Rule]:
-    """The rules of the table for a kind of device, such as "nvidia"; complete tiles."""
-    known = table.table().get(kind, {}).get("tiles", {}).get("rules", {}).get(precision, [])
-    found = []
-    for rule in known:
-        tiles = [complete_tile(tile) for tile in rule["tiles"]]
-        fallback = complete_tile(rule["fallback"]) if "fallback" in rule else tiles[0]
-        found.append({"size": rule["size"], "tiles": tiles, "fallback": fallback})
-    return found
+    """The rules of the table for a kind of device, such as "nvidia"."""
+    return table.section(kind, "tiles").get("rules", {}).get(precision, [])
 
 
 def rules_for(device: Device, precision: str) -> list[Rule]:
@@ -58,12 +53,11 @@ def rules_for(device: Device, precision: str) -> list[Rule]:
 
     Without any, a single rule with the tile that `by_rule` gives.
     """
-    kind, found = table.kind(device), []
-    for rule in rules(kind, precision) or rules(table.FALLBACK[kind], precision):
-        tiles = [tile for tile in rule["tiles"] if fits(precision, tile, device)]
+    found = []
+    for rule in rules(table.kind(device), precision):
+        tiles = [t for t in rule["tiles"] if fits(precision, complete_tile(t), device)]
         if tiles:
-            fallback = rule["fallback"] if fits(precision, rule["fallback"], device) else tiles[0]
-            found.append({"size": rule["size"], "tiles": tiles, "fallback": fallback})
+            found.append({"size": rule["size"], "tiles": tiles})
     return found or [{"size": 1, "tiles": [by_rule(device, precision, (4096, 4096, 4096))]}]
 
 
@@ -95,11 +89,14 @@ def launches(sizes: Sizes, rules: Sequence[Rule]) -> list[Launch]:
     Raises:
         ParameterError: for parameters of a tile that do not exist.
     """
-    rule = rule_at(sizes, rules)
-    for tile in map(complete_tile, rule["tiles"]):
-        if divides(tile, sizes):
-            return cut(sizes, tile)
-    return cut(sizes, complete_tile(rule.get("fallback") or rule["tiles"][0]))
+    tiles = [complete_tile(tile) for tile in rule_at(sizes, rules)["tiles"]]
+    return cut(sizes, next((tile for tile in tiles if _divides(tile, sizes)), tiles[0]))
+
+
+def _divides(tile: Params, sizes: Sizes) -> bool:
+    """Whether M, N and K consist of whole tiles and steps."""
+    sides = (tile["TSM"], tile["TSN"], tile["TSK"])
+    return all(size % side == 0 for size, side in zip(sizes, sides, strict=True))
 
 
 def counts(shapes: Iterable[Sizes], rules: Sequence[Rule]) -> dict[int, int]:
