@@ -191,12 +191,10 @@ def _leaves_strip(size: int, side: int) -> bool:
 def _suits(rows: int, cols: int, sizes: Sizes, units: int) -> bool:
     """Whether a tile is neither much larger than C, nor so small that there are too many."""
     m, n, _ = sizes
-    few = tiles_over(m, rows) * tiles_over(n, cols) <= MANY_TILES * units
-    return (
-        (few or rows * cols >= LARGEST_TILE)
-        and (rows < 2 * m or rows <= 32)
-        and (cols < 2 * n or cols <= 32)
-    )
+    many = tiles_over(m, rows) * tiles_over(n, cols) > MANY_TILES * units
+    if many and rows * cols < LARGEST_TILE:
+        return False
+    return (rows < 2 * m or rows <= 32) and (cols < 2 * n or cols <= 32)
 
 
 def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:

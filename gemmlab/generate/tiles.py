@@ -21,9 +21,9 @@ from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule
 from .table import Sizes
 
-#: The parameters of a tile, with the names of the ladder; WIDTH are the elements of a load at most,
-#: STAGES the buffers in local memory, UNIT what computes a block of C (see `UNITS`), and SHARES the
-#: work-groups that share a tile.
+#: The parameters of a tile, with the names of the ladder. WIDTH is the number of elements that a
+#: load takes at most, STAGES that of buffers in local memory, and SHARES that of work-groups per
+#: tile. UNIT says what computes a block of C (see `UNITS`).
 DEFAULTS = {
     "TSM": 64,
     "TSN": 64,
@@ -49,9 +49,11 @@ MOST_SHARES = 64
 LEAST_STEPS = 64
 #: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
 ENOUGH_GROUPS = 8
-#: The features of a device that make kernels of warps fast: asynchronous copies came with tensor
-#: cores for TF32 and float16, those of warpgroups and larger ones for float64 with Hopper.
-ASYNCHRONOUS, HOPPER = "tensor", "warpgroups"
+#: The features of a device that make kernels of warps fast. Asynchronous copies came with tensor
+#: cores for TF32 and float16.
+ASYNCHRONOUS = "tensor"
+#: Hopper brought warpgroups, and larger tensor cores for float64.
+HOPPER = "warpgroups"
 
 
 class OperandLayout(NamedTuple):
@@ -71,7 +73,7 @@ class OperandLayout(NamedTuple):
 
 
 class RankedTile(NamedTuple):
-    """A tile, and the seconds that a product takes with it; inf if they are not known."""
+    """A tile, and the seconds that a product takes with it; inf for a tile of the rule."""
 
     tile: dict[str, int]
     seconds: float
@@ -157,13 +159,12 @@ def complete_tile(params: Params | None) -> dict[str, int]:
     return complete("the family", DEFAULTS, params)
 
 
-def constants(kind: str, precision: str) -> list[tuple[dict[str, int], Constants]]:
-    """The tiles whose constants the table has for a kind of device, such as "nvidia"."""
-    known = table.table().get(kind, {}).get("tiles", {}).get("constants", {})
-    return [
-        (complete_tile(tile), Constants(*(1e-9 * value for value in own)))
-        for tile, own in known.get(precision, [])
-    ]
+@cached(8)
+def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
+    """The tiles whose constants the table has, of those that the device supports."""
+    known = table.section(table.kind(device), "tiles").get("constants", {}).get(precision, [])
+    found = [(complete_tile(tile), Constants(*(1e-9 * v for v in own))) for tile, own in known]
+    return [(tile, own) for tile, own in found if fits(precision, tile, device)]
 
 
 def ranked(
@@ -190,12 +191,6 @@ def ranked(
     return sorted(found, key=lambda one: one.seconds)
 
 
-@cached(8)
-def _supported(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
-    known = constants(table.kind(device), precision)
-    return [(tile, own) for tile, own in known if fits(precision, tile, device)]
-
-
 @cached(4096)
 def choose(device: Device, precision: str, sizes: Sizes, number: int = 1) -> RankedTile:
     """The tile for a precision and M, N, K of the column-major product, or for a batch of products.
@@ -203,16 +198,10 @@ def choose(device: Device, precision: str, sizes: Sizes, number: int = 1) -> Ran
     Raises:
         ParameterError: if the device supports no tile at all.
     """
-    known = _supported(device, precision)
+    known = constants(device, precision)
     if known:
         return ranked(known, sizes, device.units, number)[0]
     return RankedTile(by_rule(device, precision, sizes, number), inf)
-
-
-def divides(tile: Params, sizes: Sizes) -> bool:
-    """Whether M, N and K consist of whole tiles and steps."""
-    sides = (tile["TSM"], tile["TSN"], tile["TSK"])
-    return all(size % side == 0 for size, side in zip(sizes, sides, strict=True))
 
 
 def _covers(tile: Params, sizes: Sizes) -> bool:
