@@ -143,37 +143,28 @@ class Schedule:
     @cached_property
     def a(self) -> Operand:
         """Operand A."""
-        k_contiguous = self.trans_a in "TC"
-        return Operand(
-            name="A",
-            index="m",
-            size="M",
-            tile_side="TSM",
-            ld="lda",
-            side=self.tile[0],
-            width=self.load_widths[0],
-            guarded=self.edges in ("rows", "both"),
-            conjugated=self.trans_a in "CR",
-            k_contiguous=k_contiguous,
-            pitch=self.tile[0] + self._padding if k_contiguous else self.tile[0],
-        )
+        return self._operand("A", "m", self.trans_a, self.trans_a in "TC", "rows")
 
     @cached_property
     def b(self) -> Operand:
         """Operand B."""
-        k_contiguous = self.trans_b in "NR"
+        return self._operand("B", "n", self.trans_b, self.trans_b in "NR", "columns")
+
+    def _operand(self, name: str, index: str, trans: str, k_contiguous: bool, edge: str) -> Operand:
+        number = "AB".index(name)
+        side, size = self.tile[number], index.upper()
         return Operand(
-            name="B",
-            index="n",
-            size="N",
-            tile_side="TSN",
-            ld="ldb",
-            side=self.tile[1],
-            width=self.load_widths[1],
-            guarded=self.edges in ("columns", "both"),
-            conjugated=self.trans_b in "CR",
+            name=name,
+            index=index,
+            size=size,
+            tile_side=f"TS{size}",
+            ld=f"ld{name.lower()}",
+            side=side,
+            width=self.load_widths[number],
+            guarded=self.edges in (edge, "both"),
+            conjugated=trans in "CR",
             k_contiguous=k_contiguous,
-            pitch=self.tile[1] + self._padding if k_contiguous else self.tile[1],
+            pitch=side + self._padding if k_contiguous else side,
         )
 
     @property
@@ -249,8 +240,8 @@ class Schedule:
             f"unroll{self.unroll}": True,
             f"width{self.load_widths[0]}x{self.load_widths[1]}": True,
             f"stages{self.stages}": True,
-            "rows": self.edges in ("rows", "both"),
-            "columns": self.edges in ("columns", "both"),
+            "rows": self.a.guarded,
+            "columns": self.b.guarded,
             "tail": self.tail,
             "batch": self.batch,
             "submatrix": self.submatrix,

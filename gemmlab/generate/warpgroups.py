@@ -8,23 +8,16 @@ too. OpenCL's compiler does not know the instruction: see `opencl.build.HIDDEN`.
 
 from __future__ import annotations
 
-from . import split_k, warps
 from .schedule import Schedule
 from .text import Lines, fill, writes
+from .warps import first_tiles, identifiers, load_tiles, local_memory
+
+__all__ = ["identifiers", "instruction", "local_memory", "main_loop"]
 
 #: What a descriptor calls a swizzled layout, by the halves that are neighbours.
 _SWIZZLES = {64: 1, 32: 2, 16: 3}
 #: Registers in a line of the text.
 _LINE = 16
-
-
-def tools(s: Schedule) -> Lines:
-    """What stands before the kernel."""
-    lines = [*split_k.fence(), ""] if s.split_k > 1 else []
-    lines = [*lines, *warps.copies(s), "", *warps.indices(s), ""]
-    for x in s.operands:
-        lines += [*warps.load_tile(s, x), ""]
-    return [*lines, *instruction(s), ""]
 
 
 @writes
@@ -97,14 +90,7 @@ def main_loop(s: Schedule) -> Lines:
     """The loop over k: the next tiles are copied while the instruction runs."""
     return fill(
         """
-        // load: the first tiles
-        for (int k0 = 0; k0 < (STAGES - 1)*TSK; k0 += TSK) {
-            if (k0 < K) {
-                load_a(Atile[k0/TSK], A, lda, m0, k0, M, K);
-                load_b(Btile[k0/TSK], B, ldb, n0, k0, N, K);
-            }
-            COPIED();
-        }
+        $first_tiles
 
         for (int k0 = 0, now = 0; k0 < K; k0 += TSK) { // now is the stage to compute from
             const int last = now > 0 ? now - 1 : STAGES - 1; // the stage to fill: it was used last
@@ -125,12 +111,13 @@ def main_loop(s: Schedule) -> Lines:
 
             // load: meanwhile the tiles for the stage that is free
             if (k1 < K) {
-                load_a(Atile[last], A, lda, m0, k1, M, K);
-                load_b(Btile[last], B, ldb, n0, k1, N, K);
+                $next_tiles
             }
             COPIED();
             FINISH();
             now = now + 1 < STAGES ? now + 1 : 0;
         }
-        """
+        """,
+        first_tiles=first_tiles(),
+        next_tiles=load_tiles("last", "k1"),
     )

@@ -19,14 +19,12 @@ from .text import Lines, fill, over, times, writes
 
 
 def tools(s: Schedule) -> Lines:
-    """What stands before the kernel: copies, indices in local memory, loads, and the MMA."""
+    """What stands before the kernel: copies, and indices in local memory."""
     lines = [*split_k.fence(), ""] if s.split_k > 1 else []
-    lines = [*lines, *copies(s), "", *indices(s), ""]
+    lines += [*copies(s), "", *indices(s), ""]
     for x in s.operands:
         lines += [*load_tile(s, x), ""]
-    if s.element.half:
-        return [*lines, *half_fragments(s), "", *half_instruction(), ""]
-    return [*lines, *instruction(), ""] if s.unit == "tensor" else lines
+    return lines
 
 
 def _staged(s: Schedule, width: int = 1) -> str:
@@ -158,9 +156,18 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
     )
 
 
+def instruction(s: Schedule) -> Lines:
+    """The instruction of the tensor cores, if they multiply."""
+    if s.unit == "warps":
+        return []
+    if s.element.half:
+        return [*half_fragments(s), "", *half_instruction(), ""]
+    return [*double_instruction(), ""]
+
+
 @writes
-def instruction() -> Lines:
-    """The instruction of the tensor cores; elsewhere work-items exchange elements and add up."""
+def double_instruction() -> Lines:
+    """The instruction for float64; elsewhere work-items exchange elements and add up."""
     return fill(
         """
         // multiply: add 16 x 4 elements of A times 4 x 8 of B to two rows and columns of sums per
@@ -308,19 +315,38 @@ def local_memory(s: Schedule) -> Lines:
 
 
 @writes
-def main_loop(s: Schedule) -> Lines:
-    """The loop over k: the next fragments and tiles are loaded while a work-item multiplies."""
-    tensor = s.unit == "tensor"
+def first_tiles() -> Lines:
+    """Start the copies of all stages but one."""
     return fill(
         """
         // load: the first tiles
         for (int k0 = 0; k0 < (STAGES - 1)*TSK; k0 += TSK) {
             if (k0 < K) {
-                load_a(Atile[k0/TSK], A, lda, m0, k0, M, K);
-                load_b(Btile[k0/TSK], B, ldb, n0, k0, N, K);
+                $load
             }
             COPIED();
         }
+        """,
+        load=load_tiles("k0/TSK", "k0"),
+    )
+
+
+@writes
+def load_tiles(stage: str, k0: str) -> Lines:
+    """Start the copies of two tiles into a stage; the first step of k and the stage are in C."""
+    return [
+        f"load_a(Atile[{stage}], A, lda, m0, {k0}, M, K);",
+        f"load_b(Btile[{stage}], B, ldb, n0, {k0}, N, K);",
+    ]
+
+
+@writes
+def main_loop(s: Schedule) -> Lines:
+    """The loop over k: the next fragments and tiles are loaded while a work-item multiplies."""
+    tensor = s.unit == "tensor"
+    return fill(
+        """
+        $first_tiles
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -345,8 +371,7 @@ def main_loop(s: Schedule) -> Lines:
                 }
                 $next_fragments
                 if (k == 0 && k1 < K) {
-                    load_a(Atile[last], A, lda, m0, k1, M, K);
-                    load_b(Btile[last], B, ldb, n0, k1, N, K);
+                    $next_tiles
                 }
                 if (k == 0) COPIED();
                 $multiply
@@ -354,6 +379,8 @@ def main_loop(s: Schedule) -> Lines:
             now = following;
         }
         """,
+        first_tiles=first_tiles(),
+        next_tiles=load_tiles("last", "k1"),
         number="uint" if s.element.half else s.element.vector(),
         pairs="[2]" if s.element.half else "",
         aligned="" if tensor else " __attribute__((aligned(16)))",

@@ -19,6 +19,7 @@ Every function takes the schedule and returns lines of C.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 from ..caches import cached
 from . import direct, epilogue, items, split_k, warpgroups, warps
@@ -26,6 +27,12 @@ from .schedule import Schedule
 from .text import Lines, Text, fill, writes
 
 Writer = Callable[[Schedule], Lines]
+_SCHEMES: dict[str, ModuleType] = {
+    "items": items,
+    "direct": direct,
+    "warps": warps,
+    "warpgroups": warpgroups,
+}
 
 
 def write(schedule: Schedule, **instead: Writer) -> Text:
@@ -40,11 +47,11 @@ def write(schedule: Schedule, **instead: Writer) -> Text:
     """
     if not instead:
         return _written(schedule)
-    own = parts(schedule)
-    unknown = sorted(instead.keys() - own.keys())
+    unknown = sorted(instead.keys() - parts(schedule).keys())
     if unknown:
-        raise TypeError(f"a text has the parts {', '.join(own)}, but not {', '.join(unknown)}")
-    return Text.of(_kernel(schedule, own | instead))
+        own = ", ".join(parts(schedule))
+        raise TypeError(f"a text has the parts {own}, but not {', '.join(unknown)}")
+    return Text.of(_kernel(schedule, instead))
 
 
 def origins(schedule: Schedule) -> tuple[str, ...]:
@@ -54,16 +61,28 @@ def origins(schedule: Schedule) -> tuple[str, ...]:
 
 @cached(512)
 def _written(s: Schedule) -> Text:
-    return Text.of(_kernel(s, parts(s)))
+    return Text.of(_kernel(s, {}))
 
 
 def parts(s: Schedule) -> dict[str, Writer]:
     """The functions that write the parts of a text, by the parts' names."""
-    return _COMMON | _BY_SCHEME[s.scheme]
+    scheme = _SCHEMES[s.scheme]
+    return {
+        "header": header,
+        "parameters": parameters,
+        "arithmetic": arithmetic,
+        "signature": signature,
+        "identifiers": scheme.identifiers,
+        "pointers": pointers,
+        "local_memory": scheme.local_memory,
+        "accumulators": epilogue.accumulators,
+        "main_loop": scheme.main_loop,
+        "store": direct.store if s.scheme == "direct" else epilogue.store,
+    }
 
 
 @writes
-def _kernel(s: Schedule, functions: dict[str, Writer]) -> Lines:
+def _kernel(s: Schedule, instead: dict[str, Writer]) -> Lines:
     return fill(
         """
         $header
@@ -84,7 +103,7 @@ def _kernel(s: Schedule, functions: dict[str, Writer]) -> Lines:
             $store
         }
         """,
-        **{name: function(s) for name, function in functions.items()},
+        **{name: function(s) for name, function in (parts(s) | instead).items()},
     )
 
 
@@ -180,9 +199,9 @@ _MACROS = {
 @writes
 def arithmetic(s: Schedule) -> Lines:
     """Functions and macros before the kernel. Only `items` adds up complex numbers as such."""
-    lines = warps.tools(s) if s.scheme == "warps" else []
-    if s.scheme == "warpgroups":
-        lines = warpgroups.tools(s)
+    lines = []
+    if s.copies:
+        lines = [*warps.tools(s), *_SCHEMES[s.scheme].instruction(s)]
     if s.element.components == 2:
         lines = [*lines, *product(s), ""]
         if s.scheme == "items":
@@ -275,37 +294,3 @@ def pointers(s: Schedule) -> Lines:
         ]
     lines = ["A += offset_a;", "B += offset_b;"]
     return [*lines, *split_k.own_steps(s)] if s.split_k > 1 else lines
-
-
-_COMMON: dict[str, Writer] = {
-    "header": header,
-    "parameters": parameters,
-    "arithmetic": arithmetic,
-    "signature": signature,
-    "pointers": pointers,
-    "accumulators": epilogue.accumulators,
-    "store": epilogue.store,
-}
-_BY_SCHEME: dict[str, dict[str, Writer]] = {
-    "items": {
-        "identifiers": items.identifiers,
-        "local_memory": items.local_memory,
-        "main_loop": items.main_loop,
-    },
-    "direct": {
-        "identifiers": direct.identifiers,
-        "local_memory": direct.local_memory,
-        "main_loop": direct.main_loop,
-        "store": direct.store,
-    },
-    "warps": {
-        "identifiers": warps.identifiers,
-        "local_memory": warps.local_memory,
-        "main_loop": warps.main_loop,
-    },
-    "warpgroups": {
-        "identifiers": warps.identifiers,
-        "local_memory": warps.local_memory,
-        "main_loop": warpgroups.main_loop,
-    },
-}
