@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from math import prod
 from numbers import Real
 from typing import Any
@@ -17,7 +17,8 @@ from ..blas.plan import Builder, Matrix, check_memory
 from ..blas.problem import Layout, Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
-from ..catalog.spec import KernelSpec, positive, round_up
+from ..catalog.spec import KernelSpec, Params, positive, round_up
+from ..generate.table import Sizes
 from ..model import gflops
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
@@ -27,6 +28,12 @@ from .records import Result
 
 #: Bytes of memory with a pattern before and after C.
 FRAME = 16384
+#: Wall-clock seconds of runs to warm up, after which a device's clock is not credible.
+WARM_UP = 0.3
+#: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
+RUNS = 6
+#: The side of the smallest product that predicts the time of a larger one.
+SIDE = 128
 _PATTERN = np.float32(-7.25e-19)
 
 
@@ -82,21 +89,21 @@ def measure(  # noqa: PLR0913
         repeats = positive("repeats", repeats)
     if most_seconds is not None and (not isinstance(most_seconds, Real) or not most_seconds > 0):
         raise ValueError(f"most_seconds must be a positive number, not {most_seconds!r}")
-    device, spec, chosen = find_device(device), find(kernel), params is not None
-    params = spec.validate(params, device.limits) if params is not None else spec.fit(device.limits)
+    device, spec = find_device(device), find(kernel)
+    params = None if params is None else spec.validate(params, device.limits)
     problem = Problem.compact(m, n, k)
-    passes = plan(spec, params, problem, device.features)
+    passes = plan(spec, params or spec.fit(device.limits), problem, device.features)
     check_memory(device, footprint(problem, passes), spec.wide)
     on_step("compile")
-    bench = _Bench(_compiled(spec, params if chosen else None, device, source), device, sizes)
+    built = _compiled(spec, params, device, source)
     if most_seconds is not None:
         on_step("predict")
-        bench.refuse_slow(most_seconds)
+        _refuse_slow(built, device, sizes, most_seconds)
     on_step("check")
     data = _data(m, n, k)
-    exact, accurate, framed = bench.check(data)
+    exact, accurate, framed = _checked(built, device, data)
     on_step("time")
-    product = bench.product(data.u, data.v)
+    product = Product.of(built, device, data.u, data.v)
     timed = runs(product) if runs else repeated(product, repeats)
     times = timed.milliseconds
     verdict = str(exact) if framed else f"wrong: it writes outside C; inside C, {exact}"
@@ -106,7 +113,7 @@ def measure(  # noqa: PLR0913
         verdict += "; wall-clock times, because this driver's clock contradicts them"
     result = Result(
         kernel=spec.number,
-        params=bench.kernel.params,
+        params=built.params,
         m=m,
         n=n,
         k=k,
@@ -118,8 +125,8 @@ def measure(  # noqa: PLR0913
         pipeline_ms=_spread([sum(run.values()) for run in times]),
         passes_ms={name: statistics.median(run[name] for run in times) for name in times[0]},
         repeats=len(times),
-        build_seconds=bench.kernel.build_seconds + bench.first_launch,
-        path=bench.kernel.path,
+        build_seconds=built.build_seconds,
+        path=built.path,
         device=device.facts(),
     )
     peaks.note(device, result)
@@ -152,126 +159,70 @@ def compile_ahead(  # noqa: PLR0913
     device: Device | int | str | None = None,
     source: str | None = None,
     on_step: Callable[[str], None] = lambda step: None,
-) -> float:
+) -> None:
     """Compile a kernel and launch it once, so that a later measurement finds it in the caches.
 
-    Some runtimes, such as PoCL, compile again at the first launch; so do the passes around the
-    kernel.
+    Some runtimes, such as PoCL, compile again at the first launch.
 
     Args:
         kernel, m, n, k, params, device, source, on_step: as in `measure`.
-
-    Returns:
-        The seconds that it took.
     """
-    start = time.perf_counter()
     device, spec = find_device(device), find(kernel)
     on_step("compile")
-    bench = _Bench(Kernel(spec, params, device, device.context, source), device, (m, n, k))
+    built = Kernel(spec, params, device, device.context, source)
     on_step("predict")
-    bench.product(*check.random_inputs(*smaller(spec, params, (m, n, k), 128))).run()
-    return time.perf_counter() - start
+    sizes = smaller(spec, params, (m, n, k), SIDE)
+    Product.of(built, device, *check.random_inputs(*sizes)).run()
 
 
-#: Wall-clock seconds of runs to warm up, after which a device's clock is not credible.
-WARM_UP = 0.3
-#: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
-RUNS = 6
-
-
-def smaller(
-    spec: KernelSpec, params: Mapping[str, int], sizes: Sequence[int], side: int
-) -> tuple[int, int, int]:
-    """Sizes of a smaller product with the same passes: it is padded where the whole one is.
-
-    So it compiles all that the whole product needs, and its rate is that of the same work.
+def smaller(spec: KernelSpec, params: Params, sizes: Sizes, side: int) -> Sizes:
+    """Sizes of a smaller product of whole tiles.
 
     Args:
         spec, params: the kernel, and all its parameters.
-        sizes: those of the whole product.
-        side: the largest side of the smaller product, unless a unit of the kernel is larger. No
-            side exceeds the whole product's.
+        sizes: those of the whole product, which no side exceeds.
+        side: about the largest side of the smaller product.
     """
-    chosen = []
-    for size, least, unit in zip(
-        sizes, spec.minimum_sizes(params), spec.units(params), strict=True
-    ):
-        near = max(side, least)
-        if size % unit == 0:
-            near = round_up(near, unit)
-        elif near % unit == 0:
-            # one less is padded to as much; but a kernel that shifts its tiles needs a whole one
-            near += 1 if near == least and spec.edges == "shift" else -1
-        chosen.append(min(size, near))
-    return chosen[0], chosen[1], chosen[2]
+    tiles = zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True)
+    m, n, k = (min(size, round_up(max(side, least), unit)) for size, least, unit in tiles)
+    return m, n, k
 
 
-class _Bench:
-    """The steps of a measurement of one kernel at m, n, k."""
-
-    def __init__(self, kernel: Kernel, device: Device, sizes: tuple[int, int, int]):
-        self.kernel, self.device, self.sizes = kernel, device, sizes
-        self._wall_seconds: list[float] = []
-
-    @property
-    def first_launch(self) -> float:
-        """Seconds by which the first run was slower than the second: some runtimes compile then."""
-        return max(0.0, self._wall_seconds[0] - self._wall_seconds[1])
-
-    def product(self, a: np.ndarray, b: np.ndarray) -> Product:
-        """The product of a (m x k) and b (k x n), column-major, with a new frame around C."""
-        problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
-        buffers = upload(self.device, a), upload(self.device, b)
-        return Product(self.kernel, self.device, problem, *buffers)
-
-    def _run(self, product: Product) -> dict[str, float]:
-        start = time.perf_counter()
-        passes = product.run()
-        self._wall_seconds.append(time.perf_counter() - start)
-        return passes
-
-    def check(self, data: _Data) -> tuple[check.Verdict, check.Verdict, bool]:
-        """The exact verdict, the accuracy verdict, and whether the frame is intact."""
-        product = self.product(data.a, data.b)
-        self._run(product)
-        exact, framed = data.exact(product.result()), product.frame.untouched()
-        product = self.product(data.u, data.v)
-        self._run(product)
-        error = self.kernel.spec.product_error(self.kernel.params)
-        return exact, data.accurate(product.result(), error), framed
-
-    def refuse_slow(self, most: float) -> None:
-        """Raise TooSlow if smaller runs predict more than `most` seconds for check and timing.
-
-        Small products leave a GPU partly idle, so the prediction starts at a size of 128 and
-        doubles it as long as the rate still rises.
-        """
-        total, side, rate = prod(self.sizes), 128, 0.0
-        while True:
-            sizes = smaller(self.kernel.spec, self.kernel.params, self.sizes, side)
-            work = prod(sizes)
-            if work == total:
-                return
-            product = self.product(*check.random_inputs(*sizes))
-            self._run(product)
-            seconds = min(sum(self._run(product).values()) for _ in range(2)) * 1e-3
-            rises, rate = work / seconds > 1.2 * rate, work / seconds
-            if RUNS * total / rate <= most:
-                return
-            if not rises or RUNS * 8 * work / rate > most:
-                side = int((most * rate / RUNS) ** (1 / 3))
-                raise TooSlow(
-                    f"{' x '.join(map(str, self.sizes))} would take about {total / rate:.1f} s per "
-                    f"run with these settings; the limit here is {most / RUNS:.2f} s per run, "
-                    f"which is enough for about {side} x {side} x {side}"
-                )
-            side *= 2
+def _checked(
+    kernel: Kernel, device: Device, data: _Data
+) -> tuple[check.Verdict, check.Verdict, bool]:
+    """The exact verdict, the accuracy verdict, and whether the frame is intact."""
+    product = Product.of(kernel, device, data.a, data.b)
+    product.run()
+    exact, framed = data.exact(product.result()), product.frame.untouched()
+    product = Product.of(kernel, device, data.u, data.v)
+    product.run()
+    accurate = data.accurate(product.result(), kernel.spec.product_error(kernel.params))
+    return exact, accurate, framed
 
 
-def prepare(kernel: Kernel, device: Device, sizes: tuple[int, int, int]) -> Product:
-    """A product of random matrices, ready to run."""
-    data = _data(*sizes)
-    return _Bench(kernel, device, sizes).product(data.u, data.v)
+def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> None:
+    """Raise TooSlow if smaller runs predict more than `most` seconds for check and timing.
+
+    Small products leave a GPU partly idle, so their sides are doubled until the prediction is low
+    enough, or until the next one would take too long itself.
+    """
+    total, side = prod(sizes), SIDE
+    while (work := prod(some := smaller(kernel.spec, kernel.params, sizes, side))) < total:
+        product = Product.of(kernel, device, *check.random_inputs(*some))
+        product.run()
+        seconds = min(sum(product.run().values()) for _ in range(2)) * 1e-3
+        predicted = seconds * total / work
+        if RUNS * predicted <= most:
+            return
+        if RUNS * 8 * seconds > most:
+            least = int((most / RUNS / seconds * work) ** (1 / 3))
+            raise TooSlow(
+                f"{' x '.join(map(str, sizes))} would take about {predicted:.1f} s per "
+                f"run with these settings; the limit here is {most / RUNS:.2f} s per run, "
+                f"which is enough for about {least} x {least} x {least}"
+            )
+        side *= 2
 
 
 def upload(device: Device, x: np.ndarray) -> cl.Buffer:
@@ -288,9 +239,6 @@ class Product:
         device: where.
         problem: the sizes.
         a, b: the buffers of A (M x K) and B (K x N).
-
-    Attributes:
-        problem: the sizes.
     """
 
     def __init__(
@@ -308,6 +256,18 @@ class Product:
         builder = Builder(device.timed_queue, device)
         builder.multiply(kernel, problem, a, b, self._out, self.frame.inside)
         self._plan = builder.plan()
+
+    @classmethod
+    def of(cls, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
+        """The product of a (m x k) and b (k x n), column-major."""
+        problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
+        return cls(kernel, device, problem, upload(device, a), upload(device, b))
+
+    @classmethod
+    def random(cls, kernel: Kernel, device: Device, sizes: Sizes) -> Product:
+        """The product of the random matrices that `measure` times."""
+        data = _data(*sizes)
+        return cls.of(kernel, device, data.u, data.v)
 
     def run(self) -> dict[str, float]:
         """Multiply once; the milliseconds of each pass on the device, by name."""
