@@ -78,10 +78,10 @@ def ladder(chip: str = "H200", size: int = 4096) -> list[model.Explanation]:
     Raises:
         ValueError: for another chip, or if nothing is recorded at this size.
     """
-    numbers = in_order(_results(chip, size))
-    if not numbers:
+    rungs = [rung(number, chip, size) for number in in_order(_results(chip, size))]
+    if not rungs:
         raise ValueError(f"nothing is recorded for {chip} at size {size}")
-    return [rung(number, chip, size) for number in numbers]
+    return rungs
 
 
 def rates(chip: str = "H200", size: int = 4096) -> dict[Key, float]:
@@ -113,10 +113,9 @@ def rung(kernel: Key, chip: str = "H200", size: int = 4096) -> model.Explanation
     Raises:
         ValueError: as there, or if this kernel is not recorded.
     """
-    results = _results(chip, size)
-    if kernel not in results:
+    result = _results(chip, size).get(kernel)
+    if result is None:
         raise ValueError(f"kernel {kernel} is not recorded for {chip} at size {size}")
-    result = results[kernel]
     params = result.get("params") or PUBLISHED.get(kernel)
     return model.explain(kernel, params, CHIPS[chip], result["gflops"], size)
 
@@ -151,8 +150,7 @@ def roofline(
 
 
 def parts(kernel: int) -> dict[str, float]:
-    """Where an H200 spends a kernel's time: GFLOPS of texts that do only a part of the work, and so
-    are wrong.
+    """GFLOPS on an H200 of texts that do only a part of a kernel's work, and so are wrong.
 
     Returns:
         "as it is"; "loaded once", where all steps compute with the first tiles (barriers stay);
@@ -200,20 +198,12 @@ def table(rungs: list[model.Explanation]) -> str:
     notes: dict[str, str] = {}  # each once, with its letter
     for r in rungs:
         second = r.ceilings[1]
-        further = (
-            f"{second.resource} {model.percent(second.share)}"
-            if second.share < 0.995
-            else "none below 100 %"
-        )
+        further = f"{second.resource} {model.percent(second.share)}"
         letters = [notes.setdefault(why, chr(ord("a") + len(notes))) for why in r.why]
-        cells = [
-            r.roof.resource,
-            model.percent(r.roof.share),
-            further,
-            model.percent(r.share),
-            f"{100 * r.gap:.0f} %",
-        ]
-        rows.append(f"| {r.kernel} | {' | '.join(cells)} | {', '.join(letters)} |")
-    return "\n".join(
-        [*rows, "", *(f"- ({letter}) {why}" for why, letter in notes.items())]
-    ).rstrip()
+        rows.append(
+            f"| {r.kernel} | {r.roof.resource} | {model.percent(r.roof.share)} | "
+            f"{further if second.share < 0.995 else 'none below 100 %'} | "
+            f"{model.percent(r.share)} | {100 * r.gap:.0f} % | {', '.join(letters)} |"
+        )
+    listed = [f"- ({letter}) {why}" for why, letter in notes.items()]
+    return "\n".join([*rows, "", *listed]).rstrip()

@@ -43,7 +43,6 @@ class Record:
         spilled: bytes per work-item that did not fit into registers; None likewise.
         occupancy: work-items that a multiprocessor holds at the same time, in per cent of its
             maximum; None likewise.
-        current: whether the kernel's text is still the recorded one.
         problem: why the setting does not count.
     """
 
@@ -55,7 +54,6 @@ class Record:
     registers: int | None = None
     spilled: int | None = None
     occupancy: int | None = None
-    current: bool = True
     problem: str = ""
 
     @property
@@ -121,7 +119,9 @@ class Landscape:
 
     def current(self, kernel: Key) -> bool:
         """Whether the text that was recorded is the kernel's present one."""
-        return self.kernels.get(kernel, {}).get("text") == fingerprint(find(kernel).file)
+        found, spec = self.kernels.get(kernel, {}), find(kernel)
+        columns = [*spec.defaults, *MEASURED]
+        return found.get("text") == fingerprint(spec.file) and found["columns"] == columns
 
     def rate(self, kernel: Key, values: Mapping[str, int]) -> Record | None:
         """What was recorded for a setting; None if it was not recorded.
@@ -134,21 +134,21 @@ class Landscape:
         row = self.rows(kernel).get(tuple(values.get(name, -1) for name in names))
         if row is None:
             return None
-        params, current = {name: values[name] for name in names}, self.current(kernel)
+        params = {name: values[name] for name in names}
         if isinstance(row[0], str):
-            return Record(kernel, params, self.size, 0.0, 0.0, current=current, problem=row[0])
-        gflops, registers, spilled, occupancy = row
-        compiled = registers, spilled, occupancy
-        return Record(kernel, params, self.size, gflops, gflops / self.peak, *compiled, current)
+            return Record(kernel, params, self.size, 0.0, 0.0, problem=row[0])
+        return Record(kernel, params, self.size, row[0], row[0] / self.peak, *row[1:])
 
     def rows(self, kernel: Key) -> dict[tuple[int, ...], list]:
-        """By the values of the parameters: `MEASURED`, or why the setting does not count."""
+        """By the values of the parameters: `MEASURED`, or why the setting does not count.
+
+        There are none of a text that has changed since.
+        """
         if kernel not in self._rows:
-            names, table = list(find(kernel).defaults), self.kernels.get(kernel)
-            rows = []
-            if table is not None and table["columns"] == [*names, *MEASURED]:
-                rows = [*table["settings"], *table["refused"]]
-            self._rows[kernel] = {tuple(row[: len(names)]): row[len(names) :] for row in rows}
+            count, rows = len(find(kernel).defaults), []
+            if self.current(kernel):
+                rows = [*self.kernels[kernel]["settings"], *self.kernels[kernel]["refused"]]
+            self._rows[kernel] = {tuple(row[:count]): row[count:] for row in rows}
         return self._rows[kernel]
 
     def best(self, kernel: Key) -> Record | None:
@@ -204,14 +204,11 @@ def fingerprint_of(text: str) -> str:
 
 
 def _check(head: dict[str, Any]) -> None:
-    """Raise an error unless all entries have the types that `Landscape` documents, which excludes
-    HTML in the place of numbers.
+    """Raise an error unless all entries are what `Landscape` documents, which excludes HTML in the
+    place of numbers.
     """
-    types: dict[str, Any] = {"title": str, "size": int, "peak": (int, float)}
-    types |= {"limits": dict, "kernels": dict}
-    for name, expected in types.items():
-        if not isinstance(head.get(name), expected):
-            raise ValueError(f"it has no valid {name!r}, but {head.get(name)!r:.60}")
+    if not isinstance(head["title"], str):
+        raise TypeError(f"title={head['title']!r:.60} must be a text")
     if not (head["size"] > 0 and 0 < head["peak"] < math.inf):
         raise ValueError(f"size={head['size']!r} and peak={head['peak']!r} must be positive")
     limits = {name: value for name, value in head["limits"].items() if name != "name"}
@@ -225,13 +222,13 @@ def _check(head: dict[str, Any]) -> None:
         for *values, why in kernel["refused"]:
             _check_numbers(name, values, columns - len(MEASURED))
             if not isinstance(why, str):
-                raise ValueError(f"kernel {name} has a refused setting without a reason: {why!r}")
+                raise TypeError(f"kernel {name} has a refused setting without a reason: {why!r}")
 
 
 def _check_numbers(name: str, row: list, length: int | None = None) -> None:
-    numbers = (isinstance(x, (int, float)) and math.isfinite(x) for x in row if x is not None)
+    numbers = (isinstance(x, (int, float)) and 0 <= x < math.inf for x in row if x is not None)
     if not all(numbers) or len(row) != (len(row) if length is None else length):
-        raise ValueError(f"{name} has a row that is not {length or 'a list of'} numbers: {row!r}")
+        raise ValueError(f"{name}: {row!r:.200} must be {length or 'a list of'} numbers")
 
 
 @cached(1)

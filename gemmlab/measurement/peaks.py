@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
-from .. import files, model
+from .. import model
 from ..caches import cached, on_clear
 from ..catalog import find, sources
 from ..opencl.build import BuildError, build
@@ -30,21 +27,14 @@ LOOPS = {
 SECONDS = 10e-3
 #: Timed runs of a loop; the fastest counts.
 RUNS = 5
-#: How often the fastest loop is measured again: another program may have used a core meanwhile.
-AGAIN = 3
 
 #: By the index of a device: the highest rate of a kernel, and which kernel it was.
 _beaten: dict[int, tuple[float, str]] = {}
-_lock = threading.Lock()
 on_clear(_beaten.clear)
 
 
 def peaks(device: Device | int | str | None = None, caches: bool = False) -> model.Peaks:
     """The peaks of a device: multiply-adds in registers, and a copy within global memory.
-
-    The highest rates ever measured on a device count, those of earlier sessions included: a peak is
-    a property of the machine, and another program may be using it now. They are kept in
-    ``peaks.json`` in the user's folder.
 
     If a kernel was faster than the loop of multiply-adds (see `note`), the loop was not the peak:
     the kernel's rate is, and `how` says so.
@@ -78,10 +68,8 @@ def note(device: Device, result: Result) -> None:
     """
     if not result.ok or result.kernel_ms[0] < 0.1 or find(result.kernel).tensor:
         return
-    with _lock:
-        if result.gflops > _beaten.get(device.index, (0.0, ""))[0]:
-            which = f"kernel {result.kernel} at {result.m} x {result.n} x {result.k}"
-            _beaten[device.index] = result.gflops, which
+    which = f"kernel {result.kernel} at {result.m} x {result.n} x {result.k}"
+    _beaten[device.index] = max((result.gflops, which), _beaten.get(device.index, (0.0, "")))
 
 
 @cached(8)
@@ -97,28 +85,9 @@ def _measured(device: Device) -> model.Peaks:
     if problem and not rates:
         raise problem
     fastest = max(rates, key=rates.__getitem__)
-    gflops = max(rates[fastest], *(_arithmetic(device, *fastest) for _ in range(AGAIN)))
     chains, width, fused = fastest
     how = f"{chains} chains of {width} floats, {'fma(a, b, c)' if fused else 'a*b + c'}"
-    kept = _highest(device, arithmetic=[gflops, width, how], copy=[_copy(device)])
-    gflops, width, how = kept["arithmetic"]
-    return model.Peaks(gflops=gflops, bandwidth=kept["copy"][0], width=width, how=how)
-
-
-def _highest(device: Device, **measured: list[Any]) -> dict[str, list[Any]]:
-    """What was measured now, or earlier where that was more: lists that begin with a rate."""
-    name = ", ".join(str(fact) for fact in device.facts().values())
-    highest = measured
-
-    def change(every: dict[str, dict[str, list[Any]]]) -> dict[str, Any]:
-        nonlocal highest
-        known = every.get(name, {})
-        highest = {what: max(rate, known.get(what, rate)) for what, rate in measured.items()}
-        return {**every, name: {**known, **highest}}
-
-    with suppress(OSError):
-        files.change_json(sources.own_folder() / "peaks.json", dict, change)
-    return highest
+    return model.Peaks(rates[fastest], _copy(device), width=width, how=how)
 
 
 def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:
@@ -138,14 +107,7 @@ def _memories(device: Device) -> tuple[float, float]:
     _, items = _items(device)
     if device.kind == "GPU":
         vectors = 1 << items.bit_length()
-        rates = _local(device), _cache(device, 4, 4, vectors, (1, 4 * items, items))
-    else:
-        rates = _cpu_caches(device, items)
-    kept = _highest(device, local=[rates[0]], cache=[rates[1]])
-    return kept["local"][0], kept["cache"][0]
-
-
-def _cpu_caches(device: Device, items: int) -> tuple[float, float]:
+        return _local(device), _cache(device, 4, 4, vectors, (1, 4 * items, items))
     width, chains = min(8, device.limits.vector), 8
     first, second = (size // (4 * width) for size in (2**14, 2**20))
     nearest = _cache(device, width, chains, first, (0, chains, 1))
@@ -198,14 +160,11 @@ def _rate(device: Device, name: str, params: dict[str, int], *arguments: Any) ->
     kernel, (local, items) = _compiled(device, params, name), _items(device)
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
 
-    def seconds(rounds: int) -> float:
-        queue, start = device.timed_queue, time.perf_counter()
-        spent = clock.device_seconds(kernel(queue, (items,), (local,), rounds, *arguments, out))
-        wall = time.perf_counter() - start
-        return spent if clock.credible([(spent, wall)]) else wall
+    def seconds(runs: int) -> float:
+        queue, given = device.timed_queue, (rounds, *arguments, out)
+        return min(clock.launch_seconds(lambda: kernel(queue, (items,), (local,), *given), runs))
 
     rounds = 64
-    seconds(rounds)  # some runtimes compile now
-    while seconds(rounds) < SECONDS and rounds < 2**24:
+    while seconds(1) < SECONDS and rounds < 2**24:
         rounds *= 2
-    return items * rounds / min(seconds(rounds) for _ in range(RUNS)) * 1e-9
+    return items * rounds / seconds(RUNS) * 1e-9

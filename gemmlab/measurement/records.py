@@ -109,8 +109,7 @@ def distinguish(results: Mapping[str, Result]) -> str:
     apart.
 
     They can if even the fastest run of the worst is slower than the median run of the best. Slow
-    runs say little, since whatever else the machine does makes a run slower, and little makes it
-    faster.
+    runs say little: whatever else the machine does makes a run slower, and hardly anything faster.
 
     Args:
         results: at least one, by what sets it apart from the others, such as "WPT 4".
@@ -127,7 +126,7 @@ def distinguish(results: Mapping[str, Result]) -> str:
     ]
     if len(results) > 1:
         worst, *_, best = sorted(results, key=lambda name: results[name].gflops)
-        if distinct(results[worst], results[best]):
+        if ranges[worst][1] < results[best].gflops:
             faster = (
                 f"{best} is {results[best].gflops / results[worst].gflops:.2f} times as fast as "
                 f"{worst}"
@@ -137,14 +136,6 @@ def distinguish(results: Mapping[str, Result]) -> str:
             reached = f"the fastest run of {worst} reaches the median of {best}"
             lines.append(f"There is no difference that can be measured here: {reached}.")
     return "\n".join(lines)
-
-
-def distinct(one: Result, other: Result) -> bool:
-    """Whether two rates can be told apart: even the fastest run of the slower one is slower than
-    the other's median.
-    """
-    slower, faster = sorted((one, other), key=lambda result: result.gflops)
-    return _range(slower)[1] < faster.gflops
 
 
 def _range(result: Result) -> tuple[float, float]:
@@ -250,11 +241,10 @@ def yardsticks(title: str = "", size: int = 4096) -> dict[str, float]:
     Returns:
         GFLOPS by the name of the library.
     """
+    together = [file for file in recorded() if "side_by_side" in file and title in file["title"]]
     return {
         yard["name"]: yard["gflops"]
-        for file in recorded()
-        for yard in (
-            file["yardsticks"] if "side_by_side" in file and title in file["title"] else ()
-        )
+        for file in together
+        for yard in file["yardsticks"]
         if (yard["m"], yard["n"], yard["k"]) == (size,) * 3
     }
