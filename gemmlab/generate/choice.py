@@ -287,10 +287,11 @@ def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Ch
     elements.
     """
     (m, n, k), known, found = sizes, model(device), []
-    for text in known.texts["float32"] if known else ():
-        for choice in settings(text.choice, (), (number * m, n, k), device.units):
-            does = work(choice, (number * round_up(m, described(text.choice).rows), n, k))
-            found.append((choice, seconds(does, text.constants, known.chip)))
+    if known is not None:
+        for text in known.texts["float32"]:
+            for choice in settings(text.choice, (), (number * m, n, k), device.units):
+                does = work(choice, (number * round_up(m, described(text.choice).rows), n, k))
+                found.append((choice, seconds(does, text.constants, known.chip)))
     if found:
         return sorted(found, key=lambda pair: pair[1])
     side = number**0.5

@@ -39,22 +39,16 @@ Interval = tuple[float, float, float]  # low, median, high
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a job found about a rate, and how it compares with a reference.
+    """What runs show about a rate, and how it compares with a reference.
 
     Attributes:
         rate: GFLOPS of the candidate.
         spread: of its runs: the width of the middle 80 %, as a share of the median.
-        runs: how many there were.
-        seconds: the time they took, those of the reference included.
-        reference: GFLOPS of the reference; None if there was none.
-        ratio: the candidate's rate divided by the reference's.
+        ratio: the candidate's rate divided by the reference's; None if there was none.
     """
 
     rate: Interval
     spread: float
-    runs: int
-    seconds: float
-    reference: Interval | None = None
     ratio: Interval | None = None
 
     @property
@@ -70,8 +64,8 @@ class Comparison:
 
 def revive(found: Mapping[str, Any]) -> Comparison:
     """A comparison that came as JSON."""
-    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
-    return Comparison(**fields)
+    ratio = found["ratio"] and tuple(found["ratio"])
+    return Comparison(tuple(found["rate"]), found["spread"], ratio)
 
 
 def differs(ratio: Interval) -> bool:
@@ -116,13 +110,12 @@ def alternate(
     """
     mine, other = list[float](), list[float]()
     end, flip = clock() + budget, random.Random()
+    both = [(candidate, mine)]
+    if reference is not None:
+        both.append((reference, other))
     while len(mine) < LOOKS[-1] and (len(mine) < least or clock() < end):
-        first = reference is not None and flip.random() < 0.5
-        if reference is not None and first:
-            other.append(reference())
-        mine.append(candidate())
-        if reference is not None and not first:
-            other.append(reference())
+        for run, rates in flip.sample(both, len(both)):
+            rates.append(run())
         if len(mine) in LOOKS and _certain(mine, other):
             break
     return mine, other
@@ -159,38 +152,27 @@ def compare(
     """
     device = find_device(arguments.get("device"))
     rates: tuple[list[float], list[float]] = [], []
-    seconds = 0.0
 
     def runs(product: timing.Product) -> timing.Runs:
-        nonlocal rates, seconds
-        start = time.perf_counter()
+        nonlocal rates
         mine = timing.Runs(product)
         other = timing.Runs(_prepared(device, **_hashable(reference))) if reference else None
         if other:  # one clock for both
             mine.credible = other.credible = mine.credible and other.credible
         rates = alternate(mine.once, other.once if other else None, budget)
-        seconds = time.perf_counter() - start
         return mine
 
     result = timing.measure(**arguments, on_step=on_step, runs=runs)
-    return result, summary(*rates, seconds)
+    return result, summary(*rates)
 
 
-def summary(mine: Sequence[float], other: Sequence[float], seconds: float) -> Comparison:
-    """What the rates of runs show: those of the candidate, and those of a reference, if there was
-    one.
-    """
+def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
+    """What rates show: those of the candidate, and of a reference, if there was one."""
     ordered = sorted(mine)
     tenth = len(mine) // 10
     middle = ordered[-1 - tenth] - ordered[tenth]
-    return Comparison(
-        rate=interval(mine, RATE_ALPHA),
-        spread=middle / interval(mine, RATE_ALPHA)[1],
-        runs=len(mine),
-        seconds=seconds,
-        reference=interval(other, RATE_ALPHA) if other else None,
-        ratio=ratio_of(mine, other) if other else None,
-    )
+    rate = interval(mine, RATE_ALPHA)
+    return Comparison(rate, middle / rate[1], ratio_of(mine, other) if other else None)
 
 
 def _hashable(reference: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from math import inf
@@ -48,8 +47,6 @@ USUAL = (
 )
 #: Candidates that a trial times.
 BEST = 8
-#: Of these, candidates of the same text, which differ in how work is shared.
-OF_A_TEXT = 3
 
 
 def tune(
@@ -84,35 +81,21 @@ def tune(
             "there is one kernel; for a GPU 'python tools/record.py candidates' and "
             "'tools/fit.py' make the constants"
         )
-    contested = [contenders(device, (n, m, k), precision) for m, n, k in shapes]
-    compile_ahead(device, [one for some in contested for one in some])
-    for (m, n, k), some in tqdm(list(zip(shapes, contested, strict=True)), disable=None):
-        try_out(device, (n, m, k), precision, some)
+    contested = {}
+    for m, n, k in shapes:
+        sizes = n, m, k
+        if choice.winner(device, sizes, precision) is None:
+            contested[sizes] = [
+                one.choice for one in choice.ranked(device, sizes, precision)[:BEST]
+            ]
+    compile_ahead(device, [one for some in contested.values() for one in some])
+    for sizes, some in tqdm(contested.items(), disable=None):
+        times = {one: seconds(device, sizes, one) for one in some}
+        if min(times.values(), default=inf) < inf:
+            winner = min(times, key=lambda one: times[one])
+            choice.record_winner(device, sizes, precision, winner)
     products.plan_for.cache_clear()  # type: ignore[attr-defined]
     return [explain(device, *shape, precision) for shape in shapes]
-
-
-def contenders(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
-    """The candidates that a trial times, those first that the model finds fastest; none if there
-    was a trial already.
-    """
-    found: list[Choice] = []
-    alike: Counter[Choice] = Counter()
-    if choice.winner(device, sizes, precision) is None:
-        for one in choice.ranked(device, sizes, precision):
-            text = choice.text_of(one.choice)
-            if len(found) < BEST and alike[text] < OF_A_TEXT:
-                found.append(one.choice)
-                alike[text] += 1
-    return found
-
-
-def try_out(device: Device, sizes: Sizes, precision: str, some: Iterable[Choice]) -> None:
-    """Time candidates for M, N, K of a column-major product, and remember the fastest one."""
-    times = {one: seconds(device, sizes, one) for one in some}
-    winner = min(times, key=lambda one: times[one], default=None)
-    if winner is not None and times[winner] < inf:
-        choice.record_winner(device, sizes, precision, winner)
 
 
 def seconds(device: Device, sizes: Sizes, one: Choice) -> float:
@@ -130,10 +113,7 @@ def seconds(device: Device, sizes: Sizes, one: Choice) -> float:
 
 def compile_ahead(device: Device, choices: Iterable[Choice]) -> None:
     """Compile on a GPU in one process per core: its compiler uses one core. The driver keeps the
-    results on disk.
-
-    The processes do not depend on the user's program, which therefore needs no
-    ``if __name__ == "__main__"``.
+    results on disk. The user's program needs no ``if __name__ == "__main__"``.
 
     Args:
         device: nothing is done unless it is a GPU.

@@ -198,5 +198,4 @@ def _outcome(arguments: dict[str, Any], found: Mapping[str, Any]) -> Outcome:
     if not found["ok"]:
         return Outcome(arguments, result)
     mine, other = ([gflops(m, n, k, s) for s in found[key]] for key in ("all", "other"))
-    seconds = sum(found["all"]) + sum(found["other"])
-    return Outcome(arguments, result, compared=summary(mine, other, seconds))
+    return Outcome(arguments, result, compared=summary(mine, other))

@@ -83,7 +83,7 @@ class Desk:
             device={},
         )
         rate = (0.9 * gflops, gflops, 1.1 * gflops)
-        compared = Comparison(rate, spread, 11, 0.1, ratio and rate, ratio)
+        compared = Comparison(rate, spread, ratio)
         done(Outcome(arguments, result, compared=compared))
 
 
