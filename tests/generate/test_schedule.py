@@ -11,7 +11,7 @@ from gemmlab.catalog import Limits
 from gemmlab.generate import Schedule
 from gemmlab.generate.precision import PRECISIONS, letter_of
 
-WARPS = Schedule("c", unit="warps", stages=2, unroll=16)
+WARPED = {"unit": "warps", "stages": 2, "unroll": 16}
 
 
 def test_schedules_that_differ_have_different_names():
@@ -22,19 +22,16 @@ def test_schedules_that_differ_have_different_names():
     others |= {"edges": "rows", "tail": True, "batch": True, "submatrix": True, "unit": "warps"}
     others |= {"split_k": 2, "store_width": 2}
     assert set(others) == {field.name for field in fields(Schedule)}
-    names = {WARPS.name, replace(WARPS, unit="items").name}
+    warps = Schedule("c", **WARPED)
+    names = {warps.name, replace(warps, unit="items").name}
     for name, value in others.items():
-        base = WARPS if name in ("split_k", "store_width") else replace(WARPS, unit="items")
+        base = warps if name in ("split_k", "store_width") else replace(warps, unit="items")
         names.add(replace(base, **{name: value}).name)
-    assert len(names) == 1 + len(others)  # unit="warps" is WARPS itself
-
-
-def test_a_schedule_cannot_be_changed():
+    assert len(names) == 1 + len(others)  # unit="warps" is `warps` itself
     with pytest.raises(FrozenInstanceError):
-        Schedule().precision = "d"
+        warps.precision = "d"
 
 
-WARPED = {"unit": "warps", "stages": 2, "unroll": 16}
 TENSOR = {"unit": "tensor", "stages": 2, "unroll": 16, "precision": "z"}
 HALF = {"unit": "tensor", "stages": 2, "precision": "h", "depth": 32, "unroll": 32}
 HALF |= {"micro_tile": (2, 4)}
@@ -46,14 +43,10 @@ HALF |= {"micro_tile": (2, 4)}
         ({"precision": "q"}, ["precision", "'q'"]),
         ({"precision": np.float32}, ["precision"]),
         ({"trans_a": "C"}, ["trans_a='C'", "'s'"]),
-        ({"precision": "d", "trans_b": "R"}, ["trans_b='R'", "'d'"]),
-        ({"trans_b": 1}, ["trans_b", "1"]),
         ({"beta": 1}, ["beta", "1"]),
-        ({"beta": True, "batch": True}, ["beta", "batch"]),
         ({"submatrix": True, "batch": True}, ["submatrix", "batch"]),
         ({"edges": "all"}, ["edges", "'all'"]),
         ({"stages": True}, ["stages", "True"]),
-        ({"unit": "warp"}, ["unit", "'warp'"]),
         ({"unit": "warps"}, ["stages", "1"]),
         ({"unit": "tensor", "stages": 2}, ["tensor", "'s'", "depth=16", "unroll=4"]),
         (WARPED | {"micro_tile": (2, 32)}, ["64 columns", "32", "4"]),
@@ -61,24 +54,19 @@ HALF |= {"micro_tile": (2, 4)}
         (TENSOR | {"load_widths": (2, 1)}, ["load_widths", "copy"]),
         (TENSOR | {"precision": "d", "depth": 24, "unroll": 24}, ["depth=24", "16"]),
         (WARPED | {"precision": "h"}, ["'warps'", "'h'"]),
-        (HALF | {"depth": 16, "unroll": 16}, ["depth=16", "32"]),
         (HALF | {"micro_tile": (2, 2)}, ["2 columns", "4"]),
         (HALF | {"tile": (96, 32)}, ["96", "64"]),
         (HALF | {"unit": "warpgroups", "precision": "s"}, ["'s'", "micro_tile=(2, 4)"]),
         (HALF | {"unit": "warpgroups", "tile": (32, 16)}, ["(32, 16)", "64"]),
         ({"split_k": 2}, ["split_k=2", "unit"]),
-        ({"split_k": 0}, ["split_k", "0"]),
         (WARPED | {"split_k": 2, "batch": True}, ["split_k", "batch"]),
         ({"store_width": 4}, ["store_width=4", "'items'"]),
-        (WARPED | {"store_width": 2}, ["store_width=2", "'s'"]),
         (WARPED | {"store_width": 4, "beta": True}, ["store_width=4", "beta"]),
         ({"stages": 0}, ["stages=0", "depth", "unroll", "load_widths"]),
         ({"stages": 0, "depth": 1, "unroll": 1, "load_widths": (8, 1)}, ["4 rows", "8"]),
         ({"tile": 64}, ["tile", "64"]),
-        ({"tile": (64, 0)}, ["tile", "(64, 0)"]),
         ({"tile": (64, 30)}, ["30 columns", "4"]),
         ({"load_widths": (1.0, 1)}, ["load_widths", "1.0"]),
-        ({"unroll": True}, ["unroll", "True"]),
         ({"unroll": 3}, ["depth=16", "unroll=3"]),
         ({"precision": "z", "load_widths": (16, 1)}, ["load_widths", "16", "'z'"]),
         ({"depth": 2, "unroll": 2, "load_widths": (1, 4)}, ["load_widths", "4", "2", "B"]),
@@ -106,10 +94,8 @@ def test_limits_of_a_device():
 
 
 def test_letters():
-    for letter, name in zip(
-        "sdczh", ("float32", "float64", "complex64", "complex128", "float16"), strict=True
-    ):
-        assert letter_of(name) == letter and PRECISIONS[letter].dtype == np.dtype(name)
-    assert letter_of("float16", "float32") == "sh"
+    for letter, element in PRECISIONS.items():
+        assert letter_of(element.dtype, element.result) == letter
+    assert letter_of("float16", "float32") == "sh" and letter_of("complex64") == "c"
     with pytest.raises(KeyError):
         letter_of(np.int16)

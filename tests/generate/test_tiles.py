@@ -87,26 +87,26 @@ def test_the_fastest_tile_depends_on_the_product():
 
 
 def test_measured_tiles_are_legal_and_chosen_where_the_device_has_what_they_need(any_device):
-    device = gpu(any_device, features=HOPPER)
+    device, older = (gpu(any_device, features=f) for f in (HOPPER, frozenset({"double"})))
     for letter in "dczh":
-        known = tiles.constants("nvidia", letter)
+        known = tiles.constants(device, letter)
         assert len(known) > 5
         for tile, own in known:
-            assert list(tile) == list(DEFAULTS) and tiles.fits(letter, tile, device)
+            assert list(tile) == list(DEFAULTS)
             assert 0 < own.share <= 1.1 * own.latency, "sharing a unit can only save time"
         tile, seconds = tiles.choose(device, letter, (1000, 1000, 1000))
         assert tile["UNIT"] and 0 < seconds < 1
-        older = gpu(any_device, features=frozenset({"double"}))
+        assert tiles.constants(older, letter) == []
         assert tiles.choose(older, letter, (1000,) * 3).tile["UNIT"] == 0
 
 
-def test_rules_of_the_table_are_legal():
-    for letter in "dcz":
-        for rule in split.rules("nvidia", letter):
-            assert rule["tiles"]
-            for tile in (*rule["tiles"], rule["fallback"]):
-                a, b = OperandLayout("T", 0, 512), OperandLayout("N", 0, 512)
-                configure(letter, tile, (512, 512, 512), a, b, True)
+def test_rules_name_tiles_that_the_device_supports(any_device):
+    for device in (gpu(any_device, features=HOPPER), gpu(any_device), any_device):
+        for letter in PRECISIONS:
+            for rule in split.rules_for(device, letter):
+                every = [complete_tile(tile) for tile in rule["tiles"]]
+                assert every and all(tiles.fits(letter, tile, device) for tile in every)
+    assert len(split.rules_for(gpu(any_device, features=HOPPER), "d")) > 4
 
 
 def test_parameters_that_are_refused():

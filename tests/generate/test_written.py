@@ -30,17 +30,11 @@ from gemmlab.generate.written import Gemm, GeneratedKernel, Pairs, View, check_d
 
 
 def test_a_covering_sample(device):
-    """Every pair of values of precision, op, beta, edges, tail, load widths and stages."""
+    """Every pair of values of precision, op, beta, edges, tail, load widths and stages; few kernels
+    of warps, since they take long to compile; split-K twice, since it needs counters that are 0.
+    """
     assert wrong(device, in_part(covering(), 4)) == []
-
-
-def test_a_sample_of_the_kernels_of_warps(device):
-    """Few, since they take long to compile; the microscope runs more of them."""
     assert wrong(device, in_part(covering(warped())[::5], 4)) == []
-
-
-def test_split_k(device):
-    """On all runtimes; twice, since the next launch needs counters that are 0."""
     some = in_part(shared(), 2)
     assert wrong(device, some) == [] and wrong(device, some[:3]) == []
 
@@ -62,12 +56,12 @@ def test_split_k_adds_up_in_one_order(any_device):
 
 def test_each_queue_has_its_workspace(any_device):
     s = Schedule("d", unit="tensor", split_k=2, **WARPS | {"stages": 2})
-    kernel = written(s, any_device, any_device.context)
+    kernel, given = written(s, any_device, any_device.context), case(s)
+    assert written(s, any_device, any_device.context) is kernel, "it is compiled once"
     queues = [cl.CommandQueue(any_device.context) for _ in "ab"]
-    spaces = [kernel.workspace((64, 64, 64), queue) for queue in queues]
-    assert not {id(buffer) for buffer in spaces[0]} & {id(buffer) for buffer in spaces[1]}
-    assert kernel.workspace((32, 32, 64), queues[0]) == spaces[0], "what is large enough is kept"
-    given = case(s)
+    one, other = ({*kernel.workspace((64, 64, 64), queue)} for queue in queues)
+    assert not one & other
+    assert {*kernel.workspace((32, 32, 64), queues[0])} == one, "what is large enough is kept"
     with ThreadPoolExecutor(2) as pool:
         runs = pool.map(lambda queue: computed(kernel, given, queue=queue), queues * 4)
         assert all(np.array_equal(c, given.expected) for c, _ in runs)
@@ -152,11 +146,6 @@ def test_c_may_be_updated_in_place(device):
             given = case(s)
             c, inside = computed(written(s, device, device.context), given, in_place=True)
             assert np.array_equal(c, given.expected) and inside, s.name
-
-
-def test_a_kernel_is_compiled_once(any_device):
-    args = covering()[0], any_device, any_device.context
-    assert written(*args) is written(*args)
 
 
 def test_what_a_device_cannot_run_is_refused_by_name(any_device):

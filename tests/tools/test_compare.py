@@ -12,7 +12,7 @@ import pyopencl.array as cla
 import pytest
 from conftest import lacking
 
-from gemmlab.generate import table
+from gemmlab.generate import choice
 
 
 def test_random_shapes_follow_the_seed_and_the_bounds():
@@ -177,7 +177,7 @@ def test_launches_alone_are_recorded(any_device, monkeypatch, capsys, tmp_path):
     assert names == [(name, m, rate) for name, rate in libraries for m in (64, 32)]
     for one, sizes in zip(found["side_by_side"], [(64, 64, 64), (32, 96, 64)], strict=True):
         assert (one["m"], one["n"], one["k"]) == sizes
-        chosen = table.nearest(any_device, sizes)
+        chosen = choice.choose(any_device, sizes)
         assert (one["kernel"], tuple(one["params"].items())) == chosen
         assert len(one["auto"]) == compare.ROUNDS and min(one["auto"]) > 0
     assert all(result["ok"] for result in found["auto"]) and len(found["auto"]) == 2

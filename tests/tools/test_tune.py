@@ -35,7 +35,7 @@ def test_the_search_finds_the_fastest_and_never_a_wrong_one(any_device):
 
     row = tune.best_row(tune.Search(any_device, tries=2), 512, rate)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
-    assert (row["size"], row["gflops"], row["units"]) == (512, 160, any_device.units)
+    assert (row["size"], row["gflops"]) == (512, 160)
     assert len(rated) == len(set(rated)), "nothing is rated twice"
 
 
@@ -54,46 +54,17 @@ def test_what_the_table_has_stays_unless_something_is_faster(any_device):
     assert row["kernel"] == other and row["gflops"] == 200
 
 
-def test_settings_keep_what_the_precision_means(any_device):
-    tried = []
-    search = tune.Search(any_device, "auto", "tf32x3", tries=1, steps=2)
-
-    def rate(setting, sizes):
-        tried.append(setting)
-        return len(tried)
-
-    row = tune.best_row(search, (64, 64, 32), rate)
-    assert row["size"] == [64, 64, 32]
-    assert {kernel for kernel, _ in tried} == {k for k, spec in catalog.items() if spec.tensor}
-    assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
-    assert all(catalog[k].problems(params, any_device.limits) == [] for k, params in tried[1:])
-
-
-@pytest.mark.parametrize(
-    ("size", "edges", "precision", "name"),
-    [
-        (1024, "auto", "float32", "whole"),
-        ((64, 8192, 8191), "auto", "float32", "ragged"),
-        (1024, "pad", "float32", "pad"),
-        (1000, "shift", "float32", "shift"),
-        (1024, "auto", "tf32", "tf32"),
-    ],
-)
-def test_the_list_that_a_row_belongs_to(size, edges, precision, name, any_device):
-    assert tune.Search(any_device, edges, precision).table_list(size) == name
-
-
 def test_kernels_go_into_their_list_and_the_rest_stays(tmp_path, any_device, monkeypatch):
     monkeypatch.setattr(tune, "best_row", lambda search, size, rate: {"size": size, "new": 1})
     file, kind = tmp_path / "choice.json", table.kind(any_device)
     kept = [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
-    known = {kind: {"kernels": {"ragged": kept, "commands": ["before"]}}, "other": {"rows": []}}
+    known = {kind: {"kernels": {"guard": kept, "commands": ["before"]}}, "other": {"rows": []}}
     file.write_text(json.dumps(known))
-    options = ["--edges", "auto", "--device", str(any_device.index)]
+    options = ["--edges", "guard", "--device", str(any_device.index)]
     tune.main(["kernels", str(file), "--sizes", "1002,512", *options])
     found = json.loads(file.read_text())
-    assert [row["size"] for row in found[kind]["kernels"]["whole"]] == [512]
-    assert found[kind]["kernels"]["ragged"] == [kept[0], {"size": 1002, "new": 1}]
+    new = [{"size": 512, "new": 1}, {"size": 1002, "new": 1}]
+    assert found[kind]["kernels"]["guard"] == [kept[0], *new]
     assert found["other"] == {"rows": []} and len(found[kind]["kernels"]["commands"]) == 2
 
 
@@ -134,7 +105,7 @@ def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
     entry = entry["tiles"]
     assert len(entry["commands"]) == 1 and entry["device"] == any_device.name
     (rule,) = entry["rules"]["s"]
-    assert rule["size"] == 32 and rule["tiles"] == [SMALL] and rule["fallback"] == SMALL
+    assert rule["size"] == 32 and rule["tiles"] == [SMALL]
     assert len(split.launches((64, 64, 64), [rule])) == 1
     assert len(split.launches((63, 63, 63), [rule])) == 4
     assert list(tmp_path.iterdir()) == [file], "notes are gone when all is done"
@@ -143,13 +114,13 @@ def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
 def test_a_profile_ranks_tiles_and_continues(any_device, tmp_path, monkeypatch):
     file, rated = tmp_path / "choice.json", []
 
-    def rates(device, letter, tile, sizes):
+    def rate(device, letter, tile, sizes):
         rated.append((sizes, tile["TSM"]))
         if len(rated) == 3:
             raise KeyboardInterrupt
-        return (2.0, 1.0, "") if tile == SMALL else (1.0, 2.0, "")
+        return (2.0, "") if tile == SMALL else (1.0, "")
 
-    monkeypatch.setattr(tune, "rates", rates)
+    monkeypatch.setattr(tune, "rate", rate)
     monkeypatch.setattr(tune, "compile_tiles", lambda *given: None)
     sizes = [32, (64, 48, 16)]
     with pytest.raises(KeyboardInterrupt):
@@ -159,7 +130,7 @@ def test_a_profile_ranks_tiles_and_continues(any_device, tmp_path, monkeypatch):
     (entry,) = json.loads(file.read_text()).values()
     assert [rule["size"] for rule in entry["tiles"]["rules"]["d"]] == [32, [64, 48, 16]]
     for rule in entry["tiles"]["rules"]["d"]:
-        assert rule["tiles"] == [SMALL, LONG] and rule["fallback"] == LONG
+        assert rule["tiles"] == [SMALL, LONG]
 
 
 def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path):
