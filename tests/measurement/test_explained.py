@@ -1,6 +1,4 @@
-"""What the model allows for a measured rate, as the worker is asked for it: in numbers and words
-that JSON can hold.
-"""
+"""What the model allows for a measured rate, in numbers and words that JSON can hold."""
 
 import pytest
 
