@@ -682,7 +682,6 @@ def check_06_3(settings):
             False, "", f"the compiler gave it {found.registers} registers; at most 64. {hint}"
         )
     share = found.gflops / best.gflops
-    share = found.gflops / best.gflops
     words = (
         f"{found.registers} registers, {found.occupancy} % occupancy, {share:.0%} of the default's "
         "rate."

@@ -41,7 +41,7 @@ class Limits:
         local_memory: bytes per work-group.
         vector: numbers in the widest vector that its compiler supports.
         complex_bytes: bytes in the widest vector of complex numbers that it supports.
-        unroll: steps of a loop that its compiler unrolls in good time.
+        unroll: iterations that its compiler can unroll without taking seconds.
         asynchronous: whether it has asynchronous copies and TF32 (NVIDIA's, since compute
             capability 8.0).
         warpgroups: whether it has the instructions of warpgroups (compute capability 9.0 only).
@@ -73,7 +73,7 @@ class Switch:
 
 
 class Broken(NamedTuple):
-    """A constraint that a setting breaks: the parameters involved, and what is wrong."""
+    """A constraint that a setting violates: the parameters involved, and the reason in words."""
 
     names: frozenset[str]
     sentence: str
@@ -97,8 +97,8 @@ class KernelSpec:
             where there is one.
         one_dimensional: whether its work-groups are numbered along dimension 0 alone: as many as
             tiles, or GROUPS.
-        edges: what it does where the matrix does not fit the tiles: "pad" (nothing: sizes must be
-            whole tiles), "guard" (any size), or "shift" (any size from one tile on, any K).
+        edges: how it treats sizes that are not multiples of the tile: "pad" (it needs multiples),
+            "guard" (it takes any size), or "shift" (any size of at least one tile, and any K).
         wide: whether it indexes with 64 bits.
         tensor: whether it multiplies in TF32.
         turns: whether it can store the transpose of C (see `text`).

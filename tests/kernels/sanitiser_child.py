@@ -1,8 +1,8 @@
 """One case for Oclgrind:  oclgrind --data-races ... python sanitiser_child.py CASE
 
-CASE is JSON: a `job` ("gemm", "transpose", "pad", "unpad", "range" or "axpby"), its `sizes`, and for
-"gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right", or what is wrong
-with the result.
+CASE is JSON: a `job` ("gemm", "transpose", "pad", "unpad", "range" or "axpby"), its `sizes`, and
+for "gemm" the `kernel`, its `params`, and perhaps another `source`. Prints "right", or what is
+wrong with the result.
 """
 
 import json
