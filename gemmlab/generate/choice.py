@@ -36,18 +36,10 @@ LARGE_TILE = 8192
 LARGEST_TILE = 32768
 #: Tiles per compute unit that make other tiles too small.
 MANY_TILES = 64
-#: Tiles per compute unit that need no sharing.
-ENOUGH_TILES = 24
-#: Parts of a tile that are added up, at most.
-MOST_PARTS = 128
 #: How many times as long a step of the separate loop for the last steps of k (TAIL) takes.
 TAIL_STEP = 1.5
 #: The part of all steps that this loop must save: it is one more text to compile.
 TAIL_SAVES = 0.1
-#: Elements of A that make it worthwhile to copy A with aligned columns.
-COPY_ELEMENTS = 2**16
-#: Steps of k for the deepest tiles of narrow products.
-LONG = 2048
 #: Rows or columns of C that a narrow kernel may have.
 LINES = (1, 2, 4, 8, 16)
 
@@ -154,11 +146,10 @@ def _warp_tiling(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict
     m, n, k = sizes
     if not _suits(p["TSM"], p["TSN"], sizes, units):
         return
-    may_copy = p["WIDTH"] == 1 or (m * k >= COPY_ELEMENTS and n >= 64)
-    if (p["WIDTH"] == 1) if m % 4 == 0 else not may_copy:
+    if p["WIDTH"] == 1 and m % 4 == 0:  # vectors fit, without a copy of A
         return
     tiles, steps = tiles_over(m, p["TSM"]) * tiles_over(n, p["TSN"]), tiles_over(k, p["TSK"])
-    large = p["TSM"] * p["TSN"] >= LARGE_TILE and k <= 2 * min(m, n)
+    large = p["TSM"] * p["TSN"] >= LARGE_TILE
     strip = large and (_leaves_strip(m, p["TSM"]) or _leaves_strip(n, p["TSN"]))
     rest = k % p["TSK"]
     tail = tiles >= units and rest > 0 and p["TSK"] - TAIL_STEP * rest >= TAIL_SAVES * k
@@ -170,13 +161,11 @@ def _warp_tiling(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict
 def _narrow(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict[str, int]]:
     """Few columns (ROWS = 0), whose long operand is A, or few rows, whose long operand is B."""
     m, n, k = sizes
-    few, side, contiguous = (m, n, k) if p["ROWS"] else (n, m, m)
+    few, contiguous = (m, k) if p["ROWS"] else (n, m)
     lines = next((count for count in LINES if count >= few), None)
-    if lines != p["LINES"] or (few > 4 and side < few):
+    if lines != p["LINES"] or p["WIDTH"] != (4 if contiguous % 4 == 0 else 1):
         return
-    if p["WIDTH"] != (4 if contiguous % 4 == 0 else 1):
-        return
-    if p["TSK"] > 128 and k <= p["TSK"] // 2 or p["TSK"] == 1024 and k < LONG:
+    if p["TSK"] > 128 and 2 * k <= p["TSK"]:
         return
     rows, columns = find("narrow").tile_grid(m, n, p)
     for groups in _groups(per_unit, units, rows * columns, tiles_over(k, p["TSK"])):
@@ -200,10 +189,7 @@ def _suits(rows: int, cols: int, sizes: Sizes, units: int) -> bool:
 def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:
     """How many work-groups may share so many tiles of so many steps; 0 for one per tile."""
     offered = {max(1, round(share * units)) for share in per_unit}
-    if tiles > ENOUGH_TILES * units:
-        offered = set()
-    most = tiles * min(steps, MOST_PARTS)
-    return [0, *sorted(groups for groups in offered if groups <= most and 8 * groups >= tiles)]
+    return [0, *sorted(n for n in offered if n <= tiles * steps and 8 * n >= tiles)]
 
 
 # The choice

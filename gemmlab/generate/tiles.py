@@ -39,6 +39,8 @@ DEFAULTS = {
 #: Registers of 32 bits for a work-item's accumulators, by the rule for GPUs: of 255, as many again
 #: hold operands and addresses, and two work-groups of 256 still share a multiprocessor.
 ACCUMULATORS = 64
+#: Micro-tiles that the rule tries, the largest first.
+MICRO_TILES = ((8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1), (1, 1))
 #: Bytes of a GPU's widest load.
 LOAD_BYTES = 16
 #: Bytes of the widest vector of a CPU, which uses several instructions where it has smaller ones.
@@ -262,9 +264,8 @@ def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
     side = 8 if most >= 64 else 4
     if is_gpu and most >= 256:
         side = 16
-    rows = columns = 8 if is_gpu else 4
-    while True:
-        if rows * columns * size // 4 <= ACCUMULATORS:
+    for rows, columns in MICRO_TILES:
+        if (is_gpu or rows <= 4) and rows * columns * size // 4 <= ACCUMULATORS:
             yield DEFAULTS | {
                 "TSM": side * rows,
                 "TSN": side * columns,
@@ -274,12 +275,6 @@ def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
                 "WIDTH": max(1, LOAD_BYTES // size) if is_gpu else 1,
                 "STAGES": 2 if is_gpu else 1,
             }
-        if rows == columns == 1:
-            return
-        if rows > columns:
-            rows //= 2
-        else:
-            columns //= 2
 
 
 def _count(tile: Params, sizes: Sizes) -> int:
