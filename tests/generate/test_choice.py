@@ -53,20 +53,6 @@ def test_every_shape_has_legal_candidates_and_the_best_is_chosen(gpu, sizes, pre
     assert choice.choose(gpu, sizes, precision=precision) == expected
 
 
-def test_twice_the_work_takes_twice_the_time_and_half_the_units_take_longer(gpu):
-    known = choice.model(gpu)
-    kernel, params = choice.choose(gpu, (4096, 4096, 4096))
-    taken = kernel, tuple((dict(params) | {"GROUPS": 0}).items())
-    text = cost.text_of(taken)
-    own = next(each.constants for each in known.texts["float32"] if each.choice == text)
-
-    def seconds(k, chip=known.chip):
-        return cost.seconds(cost.work(taken, (4096, 4096, k)), own, chip)
-
-    assert 1.8 < seconds(8192) / seconds(4096) < 2.2
-    assert seconds(4096, known.chip._replace(units=66)) > 1.5 * seconds(4096)
-
-
 def test_sizes_on_record_take_their_fastest_kernel_on_the_same_device(gpu):
     other = dataclasses.replace(gpu, name="NVIDIA Another", units=66)
     timed = choice.model(gpu).timed

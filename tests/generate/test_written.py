@@ -7,26 +7,23 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from configurations import (
-    DIRECT,
-    SMALL,
     WARPS,
     Stored,
     case,
     computed,
     covering,
     every,
-    on_device,
     shared,
     warped,
     wrong,
 )
 from conftest import FULL, in_part
 
-from gemmlab import ParameterError, check
+from gemmlab import ParameterError
 from gemmlab.generate import Schedule, write
 from gemmlab.generate import written as family_written
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.written import Gemm, GeneratedKernel, Pairs, View, check_double, written
+from gemmlab.generate.written import GeneratedKernel, check_double, written
 
 
 def test_a_covering_sample(device):
@@ -80,55 +77,6 @@ def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
         found = np.full(counters.size // 4, -1, np.int32)
         cl.enqueue_copy(queue, found, counters)
         assert np.array_equal(c, given.expected) and (found == counted).all()
-
-
-@pytest.mark.parametrize(
-    "s",
-    [
-        Schedule(batch=True, **SMALL),
-        Schedule(batch=True, **DIRECT),
-        Schedule(
-            batch=True, unit="warps", stages=2, **WARPS | {"micro_tile": (4, 4), "tile": (32, 32)}
-        ),
-    ],
-    ids=lambda s: s.scheme,
-)
-def test_a_batch(s, any_device):
-    """Five pairs that share B; the first result is the second matrix of C."""
-    m, n, k = 32, 32, 16
-    a, b = check.exact_inputs(5 * m, n, k)
-    c = np.full((6, n, m), np.nan, np.float32)
-    buffers = [on_device(any_device, x) for x in (a.reshape(5, m, k).transpose(0, 2, 1), b.T, c)]
-    product = Gemm(
-        (m, n, k),
-        2.0,
-        View(buffers[0], 0, 1, m),
-        View(buffers[1], 0, 1, k),
-        0.0,
-        None,
-        buffers[2],
-        Pairs(5, 1, m * k, 0),
-    )
-    written(s, any_device, any_device.context).bound(product)(any_device.queue)
-    cl.enqueue_copy(any_device.queue, c, buffers[2])
-    expected = (2 * (a @ b)).reshape(5, m, n).transpose(0, 2, 1)
-    assert np.isnan(c[0]).all() and np.array_equal(c[1:], expected)
-
-
-@pytest.mark.parametrize("s", [Schedule(**SMALL), Schedule(**DIRECT)], ids=lambda s: s.scheme)
-def test_a_submatrix(s, any_device):
-    """The rest of the larger matrix stays as it is."""
-    m, n, k = 16, 8, 16
-    a, b = check.exact_inputs(m, n, k)
-    c = np.full((n + 3, m + 5), np.nan, np.float32)
-    left, right, out = (on_device(any_device, x) for x in (a.T, b.T, c))
-    submatrix = View(out, 2 * (m + 5) + 3, 1, m + 5)
-    product = Gemm((m, n, k), 1.0, View(left, 0, 1, m), View(right, 0, 1, k), 0.0, None, submatrix)
-    part = replace(s, submatrix=True)
-    written(part, any_device, any_device.context).bound(product)(any_device.queue)
-    cl.enqueue_copy(any_device.queue, c, out)
-    assert np.array_equal(c[2 : n + 2, 3 : m + 3], (a @ b).T)
-    assert np.isnan(c).sum() == c.size - m * n
 
 
 @pytest.mark.optimised(False)

@@ -98,22 +98,7 @@ CASES += [
 @pytest.mark.parametrize(("number", "params", "sizes"), CASES)
 def test_a_kernel_is_clean(number, params, sizes, tmp_path):
     assert max(sizes) <= 68  # larger ones would take minutes
-    assert watched(tmp_path, job="gemm", kernel=number, params=params, sizes=sizes) == ("right", "")
-
-
-HELPERS = {
-    "range": [(65, 7), (1, 1)],
-    "transpose": [(17, 33), (1, 5)],
-    "pad": [(16, 16, 32, 16), (5, 19, 17, 20), (1, 1, 1, 1)],
-    "unpad": [(5, 19, 17, 20)],
-    "axpby": [(65, 2.0, 0.0), (7, 0.0, 3.0), (1, 0.0, 0.0)],
-}
-
-
-@pytest.mark.parametrize("job", HELPERS)
-def test_a_helper_is_clean(job, tmp_path):
-    for sizes in HELPERS[job]:
-        assert watched(tmp_path, job=job, sizes=sizes) == ("right", ""), sizes
+    assert watched(tmp_path, kernel=number, params=params, sizes=sizes) == ("right", "")
 
 
 PARAMS = {1: {"TS": 4}, 2: {"TS": 4}, 3: {"TS": 4, "WPT": 2}}
@@ -147,9 +132,7 @@ FAULTS |= {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_reported(fault, tmp_path):
     number, source, words = FAULTS[fault]
-    _, log = watched(
-        tmp_path, job="gemm", kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source
-    )
+    _, log = watched(tmp_path, kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
@@ -204,9 +187,7 @@ def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
         run = simulate(number, *sizes, params, edit.source)
         if not run.ok:
             break
-    _, log = watched(
-        tmp_path, job="gemm", kernel=number, params=params, sizes=sizes, source=edit.source
-    )
+    _, log = watched(tmp_path, kernel=number, params=params, sizes=sizes, source=edit.source)
     print(edit, "|", log.partition("\n")[0] or "Oclgrind says nothing", "|", run.verdict)
     assert not run.ok and (not log or not run.findings or agree(log, run) == [])
 
@@ -231,7 +212,7 @@ def test_a_fault_of_warps_is_reported(change, groups, sizes, words, tmp_path):
     barrier = isinstance(change, int)
     source = (without_barrier if barrier else edited)("warp_tiling", change)
     case = {"params": SMALL["warp_tiling"] | {"GROUPS": groups}, "sizes": sizes, "source": source}
-    _, log = watched(tmp_path, job="gemm", kernel="warp_tiling", **case)
+    _, log = watched(tmp_path, kernel="warp_tiling", **case)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
@@ -264,12 +245,12 @@ def without(source: str, barrier: int) -> str:
 def by_the_last(source: str, sizes, tmp_path) -> tuple[str, str]:
     case = {"params": SMALL["warp_tiling"] | {"GROUPS": 5}, "sizes": sizes, "source": source}
     options = ("--max-errors", "100000")
-    return watched(tmp_path, options, job="gemm", kernel="warp_tiling", **case)
+    return watched(tmp_path, options, kernel="warp_tiling", **case)
 
 
 def test_without_oclgrind_the_child_says_so(any_device):
     """A clean log of a run on another device would prove nothing."""
-    case = json.dumps({"job": "axpby", "sizes": (1, 1.0, 1.0)})
+    case = json.dumps({"kernel": 1, "params": {"TS": 4}, "sizes": (4, 4, 4)})
     done = subprocess.run(
         [sys.executable, str(CHILD), case], capture_output=True, text=True, timeout=100
     )

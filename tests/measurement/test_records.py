@@ -50,22 +50,6 @@ def test_a_table_of_choices_names_device_command_and_date(name):
         assert entry["commands"] and all(c.startswith(SCRIPTS) for c in entry["commands"]), kind
 
 
-def test_the_recorded_comparison_with_cublas_is_whole():
-    found = json.loads((ROOT / "results" / "nvidia_h200_cublas.json").read_text(encoding="utf-8"))
-    names = {"cublas": "cuBLAS SGEMM", "clblast": "CLBlast SGEMM"}
-    assert [(y["name"], y["m"], y["n"], y["k"], y["gflops"]) for y in found["yardsticks"]] == [
-        (name, x["m"], x["n"], x["k"], sorted(x[key])[1])
-        for key, name in names.items()
-        for x in found["side_by_side"]
-    ]
-    for one in found["side_by_side"]:
-        for who in (*names, "auto"):
-            assert len(one[who]) == 3 and min(one[who]) > 0
-        full = catalog[one["kernel"]].validate(one["params"])
-        assert full == catalog[one["kernel"]].complete(one["params"])
-    assert max(x["gflops"] for x in found["auto"]) <= 1.05 * found["peaks"]["gflops"]
-
-
 def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
     """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
 

@@ -13,7 +13,6 @@ from gemmlab import catalog, model
 from gemmlab.catalog import sources
 from gemmlab.measurement import sweeps
 from gemmlab.opencl import ptx
-from lessons import cuda
 
 
 @pytest.mark.parametrize("number", list(catalog)[1:])
@@ -84,25 +83,6 @@ def test_every_sweep_is_recorded(title):
         moved = {**params, **dict.fromkeys(name.split(), value)}
         spec = catalog[number]
         assert value not in recorded or not spec.problems(spec.complete(moved))
-
-
-def test_the_rest_of_the_record_fits_its_sweeps():
-    found = sweeps.recorded()
-    sizes = {value for _, name, values, _ in CURVES.values() if name == "size" for value in values}
-    assert set(found["passes"]) == sizes
-    for size, passes in found["passes"].items():
-        assert min(passes.values()) > 0 and ("pad" in passes) == ("unpad" in passes)
-        assert passes["gemm"] == max(passes.values()), size
-    for title, used in found["registers"].items():
-        assert set(used) == set(found["curves"][title])
-        assert all(0 < registers <= 255 and spilled >= 0 for registers, spilled in used.values())
-    assert found["transposing"]["coalesced"] > found["transposing"]["naive"] > 0
-    assert all(switch["ok"] and switch["gflops"] > 0 for switch in found["switches"].values())
-    assert set(found["cuda"]) == set(found["opencl"]) == {str(number) for number in cuda.KERNELS}
-    assert all(
-        run["ok"] and run["gflops"] > 0 and run["registers"] > 0 for run in found["cuda"].values()
-    )
-    assert min(found["opencl"].values()) > 0
 
 
 @pytest.mark.parametrize("wpt", CURVES["03 WPT"][2])
