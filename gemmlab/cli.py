@@ -357,9 +357,11 @@ def _record(given: Arguments, device, named: list, auto: list) -> None:
     """Write the results so far."""
     from .measurement import peaks, records
 
-    chosen = {"auto": [records.entry(result) for result in auto]} if auto else {}
-    title, roof = given.title or device.name, vars(peaks.peaks(device))
-    records.save(given.json, named, _command(), title=title, peaks=roof, **chosen)
+    found = {"title": given.title or device.name, "peaks": vars(peaks.peaks(device))}
+    for name, results in (("auto", auto), ("results", named)):
+        if results or name == "results":
+            found[name] = [records.entry(result) for result in results]
+    records.write(given.json, records.origin(_command()) | found)
 
 
 def run_tune(given: Arguments) -> int:

@@ -67,7 +67,7 @@ def store(s: Schedule) -> Lines:
     conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
     m, n = _coordinates(s)
     if s.store_width > 1 and s.element.half:
-        return [*(split_k.fix_up(sums, total, s.split_k) if s.split_k > 1 else []), *store_tile(s)]
+        return [*(split_k.fix_up(sums, total) if s.split_k > 1 else []), *store_tile(s)]
     element = store_element(s, total, "m", "n", conditions)
     if s.store_width > 1:
         element = store_vector(s, conditions)
@@ -84,7 +84,7 @@ def store(s: Schedule) -> Lines:
             }
         }
         """,
-        fix_up=[*split_k.fix_up(sums, total, s.split_k), ""] if s.split_k > 1 else [],
+        fix_up=[*split_k.fix_up(sums, total), ""] if s.split_k > 1 else [],
         factors=factors(s),
         next=f" += {s.store_width}" if s.store_width > 1 else "++",
         m=m,

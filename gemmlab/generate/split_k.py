@@ -47,14 +47,14 @@ def own_steps(s: Schedule) -> Lines:
 
 
 @writes
-def fix_up(sums: Sequence[str], total: str, shares: int) -> Lines:
+def fix_up(sums: Sequence[str], total: str) -> Lines:
     """Store the sums; the last work-group of a tile adds up all of them, in the order of k.
 
     Args:
         sums: what makes up a sum of a work-item, in C: itself, or its real and imaginary part.
         total: a sum as one number, in C.
-        shares: how many work-groups share a tile.
     """
+    components = ("",) if len(sums) == 1 else (".x", ".y")
     return fill(
         """
         // fix-up: store the sums of this share
@@ -78,29 +78,6 @@ def fix_up(sums: Sequence[str], total: str, shares: int) -> Lines:
         }
         // the last one adds them up
         IN_ORDER();
-        $add_up
-        """,
-        total=total,
-        add_up=_add_two(sums) if shares == 2 else _add_all(sums),
-    )
-
-
-def _add_two(sums: Sequence[str]) -> Lines:
-    """Two shares have only one order, since x + y = y + x: own sums stay in registers."""
-    return fill(
-        """
-        for (int j = 0; j < WPTN; j++)
-            for (int i = 0; i < WPTM; i++) {
-                $add
-            }
-        """,
-        add=_add_piece(sums, "1 - share"),
-    )
-
-
-def _add_all(sums: Sequence[str]) -> Lines:
-    return fill(
-        """
         for (int j = 0; j < WPTN; j++)
             for (int i = 0; i < WPTM; i++) $zeroes = 0;
         for (int s = 0; s < SHARES; s++)
@@ -109,12 +86,10 @@ def _add_all(sums: Sequence[str]) -> Lines:
                     $add
                 }
         """,
+        total=total,
         zeroes=" = ".join(sums),
-        add=_add_piece(sums, "s"),
+        add=[
+            f"{each} += PIECE(s, i, j){component};"
+            for each, component in zip(sums, components, strict=True)
+        ],
     )
-
-
-def _add_piece(sums: Sequence[str], share: str) -> Lines:
-    components = ("",) if len(sums) == 1 else (".x", ".y")
-    pairs = zip(sums, components, strict=True)
-    return [f"{each} += PIECE({share}, i, j){component};" for each, component in pairs]

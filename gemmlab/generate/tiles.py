@@ -51,11 +51,6 @@ MOST_SHARES = 64
 LEAST_STEPS = 64
 #: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
 ENOUGH_GROUPS = 8
-#: The features of a device that make kernels of warps fast. Asynchronous copies came with tensor
-#: cores for TF32 and float16.
-ASYNCHRONOUS = "tensor"
-#: Hopper brought warpgroups, and larger tensor cores for float64.
-HOPPER = "warpgroups"
 
 
 class OperandLayout(NamedTuple):
@@ -214,10 +209,13 @@ def _covers(tile: Params, sizes: Sizes) -> bool:
 def fits(precision: str, tile: Params, device: Device) -> bool:
     """Whether the device supports the tile in its most demanding form: both operands contiguous
     along k, loads as wide as may be; and for kernels of warps, whether they are fast there.
+
+    Asynchronous copies came with tensor cores for TF32 and float16; warpgroups, and larger tensor
+    cores for float64, with Hopper.
     """
     unit = UNITS[tile["UNIT"]]
     is_simple = unit == "warps" or (unit == "tensor" and PRECISIONS[precision].half)
-    if unit != "items" and (ASYNCHRONOUS if is_simple else HOPPER) not in device.features:
+    if unit != "items" and ("tensor" if is_simple else "warpgroups") not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     a, b = OperandLayout("T", 0, 16), OperandLayout("N", 0, 16)

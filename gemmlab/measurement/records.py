@@ -176,11 +176,6 @@ def _json(value: Any, margin: str = "") -> str:
     return json.dumps(value)
 
 
-def save(path: str | Path, results: list[Result], command: str, **more) -> None:
-    """Write results as JSON, with the command and the versions that made them."""
-    write(path, {**origin(command), **more, "results": [entry(r) for r in results]})
-
-
 @cached(32)
 def read(name: str) -> dict[str, Any]:
     """A file of ``results/`` by its name without the suffix, such as "nvidia_h200_chapters"."""
