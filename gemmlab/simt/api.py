@@ -123,9 +123,7 @@ class Run:
         return count.total(self.lines)
 
     def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Entries of the log with their numbers; of a work-group, by its number, those in which its
-        lanes take part.
-        """
+        """The log's entries with their numbers; of one work-group, those in which it takes part."""
         for number, e in enumerate(self.log):
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
@@ -418,9 +416,7 @@ def _launch(  # noqa: PLR0913
 def settings(
     spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None
 ) -> dict[str, int]:
-    """Complete parameters that suit these sizes: those given, else the defaults, or small tiles.
-    Raises ValueError.
-    """
+    """Complete parameters for these sizes: the given ones, the defaults, or small tiles."""
     full = spec.validate(params)
     problem = _unsuited(spec, m, n, k, full)
     if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
@@ -431,9 +427,7 @@ def settings(
 
 
 def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
-    """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules
-    allow that.
-    """
+    """Complete parameters with tiles small enough to draw, if the kernel's rules allow that."""
     full = spec.validate(params)
     for most in (SMALL, SMALL_WARPS, SMALL_TILES):
         small = full | {
@@ -551,9 +545,7 @@ def _redefined(program: Program, params: Mapping[str, int]) -> Iterator[Finding]
 def _as_a_product(
     program: Program, spec: KernelSpec, params: dict[str, int], local: tuple[int, int]
 ) -> None:
-    """A product's kernel has a product's parameters, and the work-groups that it is launched
-    with.
-    """
+    """Refuse a kernel that has not the parameters, or the work-groups, of a product."""
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
     problems = []
     if len(program.params) != len(wanted):
@@ -597,9 +589,7 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
 def _fixup(
     spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: Sequence[object]
 ) -> Machine:
-    """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has
-    cut.
-    """
+    """The second launch of Stream-K: fixup.cl adds up the pieces of divided tiles."""
     m, n, k = sizes
     rows, cols, depth = spec.tiles(params)
     down, across = spec.tile_grid(m, n, params)

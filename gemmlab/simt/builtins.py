@@ -251,9 +251,7 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
 def best(
     choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
 ) -> list[int]:
-    """Which choices fit best, by C++'s rules: one, or none, or several between which nothing
-    decides.
-    """
+    """The best choices by C++'s rules: one, none, or several if the call is ambiguous."""
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):
         if len(params) != len(args):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from . import tree
 from .builtins import BARRIERS, FENCES, IDENTIFIERS
 from .expressions import Expressions, Pointed
-from .meaning import ROUNDINGS
+from .meaning import ROUNDINGS, known
 from .text import UnknownError
 from .tree import written
 from .types import (
@@ -44,9 +44,9 @@ class Calls(Expressions):
         name = node.name
         if node.target is not None:
             return self.own(node)
-        known: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
-        if known is not None:
-            return known(node)
+        special: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
+        if special is not None:
+            return special(node)
         if name in IDENTIFIERS:
             return self.identifier(node)
         if name in FENCES:
@@ -78,15 +78,16 @@ class Calls(Expressions):
         if what == "global_offset":
             return self.number(0, ULONG)
         outside = 1 if what in ("local_size", "global_size", "num_groups") else 0
-        if which.constant is None:
+        one = known(node.args[0])
+        if one is None:
             which = self.named(which)
             code = str(outside)
             for d in (2, 1, 0):
                 code = f"pick({which.code} == {d}, wave.{what}[{d}], {code})"
             return Value(code, ULONG)
-        if not 0 <= which.constant <= 2:
+        if not 0 <= one <= 2:
             return self.number(outside, ULONG)
-        return Value(f"wave.{what}[{int(which.constant)}]", ULONG)
+        return Value(f"wave.{what}[{int(one)}]", ULONG)
 
     def own(self, node: tree.Call) -> Value:
         """A function of the text: a function of Python, which waits at barriers if it has any."""
@@ -118,7 +119,8 @@ class Calls(Expressions):
 
     # ---- by name
     def call_barrier(self, node: tree.Call) -> Value:
-        flags = self.args(node)[0].constant
+        self.args(node)
+        flags = known(node.args[0])
         site = self.site("barrier", node.spot, "barrier")
         self.sites[-1].fence = (
             3 if flags is None or node.name == "wait_group_events" else int(flags)
@@ -291,9 +293,7 @@ class Calls(Expressions):
         return Value(code, node.type)
 
     def vector_access(self, node: tree.Call) -> Value:
-        """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, which may begin
-        anywhere.
-        """
+        """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, at any address."""
         loads, aligned = node.name.startswith("vload"), node.name.startswith(("vloada", "vstorea"))
         *value, at, base = self.args(node)
         assert isinstance(base.type, Pointer) and isinstance(base.type.to, Scalar)

@@ -52,9 +52,7 @@ class Counts:
 
 
 def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
-    """What each line has cost. `bank_bytes` is the width of a bank of local memory: 4, on some
-    chips 8.
-    """
+    """The cost of each line. `bank_bytes` is the width of a bank of local memory: 4 or 8."""
     if bank_bytes not in (4, 8):
         raise ValueError(f"bank_bytes must be 4 or 8, not {bank_bytes!r}")
     places: dict[tuple, list[Entry]] = {}
@@ -125,9 +123,7 @@ def rows(entries: list[Entry], size: int = 0) -> np.ndarray:
 
 
 def transactions(asked: np.ndarray, size: int) -> int:
-    """Sectors that warps touch: each lane's first byte in a row per warp (-1: none), and how many
-    bytes it wants.
-    """
+    """Sectors that warps touch: a row per warp of each lane's first byte (-1: none)."""
     return int(_first_of_each(_units(asked, [*range(0, size, SECTOR), size - 1], SECTOR))[1].sum())
 
 
@@ -145,9 +141,7 @@ def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
 
 def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
-    """The fewest turns for the same accesses: each word is delivered once, however many lanes or
-    parts want it.
-    """
+    """The turns for the same accesses if each word is delivered once to all lanes."""
     turns_of_all, most = 0, bank_bytes * WARP  # a bank cannot deliver more than one word per turn
     for first in range(0, size, most):
         offsets = range(first, min(size, first + most), min(size, bank_bytes))
@@ -156,9 +150,7 @@ def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
 
 def _units(asked: np.ndarray, offsets: Sequence[int], size: int) -> np.ndarray:
-    """The aligned pieces of `size` bytes that lie so many bytes behind those that lanes ask for; -1
-    for no lane.
-    """
+    """The aligned pieces of `size` bytes at these offsets from each lane's byte; -1: none."""
     pieces = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array(offsets)) // size, -1)
     return pieces.reshape(len(asked), -1) if len(asked) else np.empty((0, 1), np.int64)
 

@@ -74,9 +74,7 @@ class Wave:
 
     def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
              stop: bool = False) -> None:  # fmt: skip
-        """Something is wrong in the lanes `bad`; `message` has {} where the first of them is
-        named.
-        """
+        """Report a mistake of the lanes `bad`; {} in the message becomes the first of them."""
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
@@ -106,9 +104,7 @@ class Wave:
         memory.store(self, site, self.flat(site, memory, indices, mask), value, mask)
 
     def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
-        """The element's number. Each index is checked by itself: beyond the end of a row lies the
-        next one.
-        """
+        """The element's number. Each index is checked: beyond the end of a row begins the next."""
         total = 0
         for number, (size, step) in enumerate(site.shape):
             index = indices[number]
@@ -118,9 +114,7 @@ class Wave:
         return total
 
     def within(self, site: Site, memory: Memory, number: int, index: Lanes, mask: Mask) -> Lanes:
-        """One index of several, which must lie between 0 and its size; for lanes outside the mask
-        it becomes 0.
-        """
+        """One of several indices, which must be below its size; 0 outside the mask."""
         last = site.shape[number][0] - 1
         index, bad = self.between(index, last, mask)
         if bad is not None:
@@ -169,9 +163,7 @@ class Wave:
         return index
 
     def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
-        """The index (0 for lanes outside the mask), and in which lanes it is not from 0 to `last`:
-        None if in none.
-        """
+        """The index (0 outside the mask), and the lanes in which it is not from 0 to `last`."""
         if index.__class__ is int:
             return index, None if 0 <= index <= last else True
         if mask is not None:
@@ -190,9 +182,7 @@ class Wave:
         return memory.address or self.machine.address(memory)
 
     def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
-        """The arrays that pointers point into: each with the number of the element and the lanes
-        that want it.
-        """
+        """The arrays that a pointer points into, with the element and the lanes of each."""
         which = base >> SHIFT
         numbers = (
             [which]
@@ -279,9 +269,7 @@ class Wave:
         size: int,
         mask: Mask,
     ) -> None:
-        """The work-items of a group copy `count` elements together; `steps` are the distances of
-        elements.
-        """
+        """A group copies `count` elements; `steps` are the distances between elements."""
         most = int(np.max(count)) if self.lanes else 0
         for first in range(0, most, self.machine.work_items):
             number = first + self.items
@@ -325,9 +313,7 @@ class Wave:
         self.find("race", site, text, True, mask)
 
     def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
-        """The value of a variable that was declared without one; `at` says which numbers of a
-        vector are read.
-        """
+        """The value of a variable declared without one; `at`: the parts of a vector to read."""
         if value is not None and value.__class__ is not Partly:
             return value
         if value is None:
@@ -371,9 +357,7 @@ class Wave:
         return cut(x, INT)
 
     def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
-        """A float as a whole number, rounded towards zero, which OpenCL C defines only where the
-        type has it.
-        """
+        """A float, rounded towards zero; OpenCL C defines it only if the type can hold it."""
         exact = np.asarray(x, float)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
         if np.any(bad):
@@ -403,9 +387,7 @@ class Wave:
             self.note("whole division", site, "a division of whole numbers, which drops the rest")
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        """A number that something is divided by; for lanes outside the mask it may be 0, and
-        becomes 1.
-        """
+        """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
         zero = b == 0
         if not np.any(zero):
             return b
@@ -586,9 +568,7 @@ class Machine:
         args: Sequence[object],
         rng: np.random.Generator,
     ) -> None:
-        """Let waves of some groups run from barrier to barrier, in an order that nobody may rely
-        on.
-        """
+        """Run waves of some groups from barrier to barrier, in random order."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         for a in self.program.locals:

@@ -71,8 +71,8 @@ CONSTANT: dict[str, Callable] = {
     "*": operator.mul,
     "/": quotient_of,
     "%": remainder_of,
-    "<<": lambda a, b: a << (b & 63),
-    ">>": lambda a, b: a >> (b & 63),
+    "<<": operator.lshift,
+    ">>": operator.rshift,
     "<": operator.lt,
     ">": operator.gt,
     "<=": operator.le,
@@ -84,6 +84,14 @@ CONSTANT: dict[str, Callable] = {
     "^": operator.xor,
     "&&": lambda a, b: bool(a and b),
     "||": lambda a, b: bool(a or b),
+}
+
+
+_SIGNS: dict[str, Callable] = {
+    "+": operator.pos,
+    "-": operator.neg,
+    "!": operator.not_,
+    "~": lambda x: ~int(x),
 }
 
 
@@ -99,44 +107,45 @@ def as_number(value: float, of: Scalar) -> float:
         return int(bool(value))
     if of.whole:
         return wrapped(int(value), of) if abs(value) < 2.0**200 else 0
-    if of is FLOAT:
+    if of is not DOUBLE:
+        code = "f" if of is FLOAT else "e"
         try:
-            return struct.unpack("f", struct.pack("f", value))[0]
+            return struct.unpack(code, struct.pack(code, value))[0]
         except OverflowError:
             return float("inf") if value > 0 else float("-inf")
     return float(value)
 
 
 def known(node: tree.Node) -> float | None:
-    """The value of an expression if it is a number that is known before the kernel runs, else
-    None.
+    """The value of an expression if it is a number that is known before the kernel runs, else None.
+
+    It is None, too, where C does not define the result.
     """
     if isinstance(node, tree.Number):
         return node.value
     if isinstance(node, tree.Name):
         return node.variable.constant
-    if isinstance(node, (tree.Convert, tree.Cast)):
-        value = known(node.operand)
-        return (
-            as_number(value, node.type)
-            if value is not None and isinstance(node.type, Scalar)
-            else None
-        )
-    if isinstance(node, tree.Unary) and node.op in "+-!~":
-        value = known(node.operand)
-        if value is None or not isinstance(node.type, Scalar):
-            return None
-        result = {"+": value, "-": -value, "!": not value, "~": ~int(value)}[node.op]
-        return as_number(result, node.type)
+    if not isinstance(node, Expr) or not isinstance(node.type, Scalar):
+        return None
     if isinstance(node, tree.Choice):
         condition = known(node.condition)
         return None if condition is None else known(node.yes if condition else node.no)
-    if isinstance(node, tree.Binary) and node.op in CONSTANT and isinstance(node.type, Scalar):
-        return _known_operation(node)
+    if isinstance(node, tree.Binary) and node.op in CONSTANT:
+        return _known_operation(node, node.type)
+    if isinstance(node, (tree.Convert, tree.Cast, tree.Unary)):
+        value = known(node.operand)
+        if value is None or (isinstance(node, tree.Unary) and node.op not in _SIGNS):
+            return None
+        if isinstance(node, tree.Unary):
+            value = _SIGNS[node.op](value)
+        elif isinstance(value, float) and node.type.whole and node.type is not BOOL:
+            fits = node.type.least - 1 < value < node.type.most + 1
+            return as_number(value, node.type) if fits else None
+        return as_number(value, node.type)
     return None
 
 
-def _known_operation(node: tree.Binary) -> float | None:
+def _known_operation(node: tree.Binary, to: Scalar) -> float | None:
     left = known(node.left)
     if left is not None and node.op in ("&&", "||") and bool(left) == (node.op == "||"):
         return int(bool(left))
@@ -147,9 +156,11 @@ def _known_operation(node: tree.Binary) -> float | None:
     if node.op == "/" and not of.whole:
         return as_number(left / right, of) if right else None
     if node.op in "/%" and right == 0:
-        raise TextError("division by zero", node.spot)
-    assert isinstance(node.type, Scalar)
-    return as_number(CONSTANT[node.op](left, right), node.type)
+        raise TextError(f"{written(node)}: division by zero", node.spot)
+    if node.op in ("<<", ">>"):
+        return as_number(CONSTANT[node.op](left, int(right) & (to.bits - 1)), to)
+    value = CONSTANT[node.op](left, right)
+    return None if to is INT and not to.least <= value <= to.most else as_number(value, to)
 
 
 def constant(node: tree.Node) -> int:
@@ -405,9 +416,7 @@ class Meaning:
         return tree.Binary(spot, op, left, right, type=pointer.type)
 
     def common(self, spot: Spot, op: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """Both operands in the type in which C computes; beside a vector, one number is used for
-        each element.
-        """
+        """Both operands in the type in which C computes; a number beside a vector is widened."""
         if isinstance(a.type, Vector) and isinstance(b.type, Vector):
             if a.type != b.type:
                 self.unfit(spot, op, a, b)
@@ -544,9 +553,7 @@ class Meaning:
         return tree.Cast(spot, node, type=to)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
-        """(float4)(a, b) of numbers and shorter vectors; one number is used for all, but not if
-        `exact`.
-        """
+        """(float4)(a, b) of numbers and vectors; a single number fills it, unless `exact`."""
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):

@@ -91,9 +91,7 @@ class Memory:
         return self._begins[size]
 
     def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
-        """Where in `view` the numbers lie that each lane wants, a row for each number of a
-        vector.
-        """
+        """Where the numbers of each lane are in `view`, a row for each number of a vector."""
         size = site.scalar.size
         if site.width > 1:
             index = index + steps(site.width)

@@ -64,7 +64,6 @@ ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
-MOST_CASES = 1000  # that `case 1 ... 1000:` may stand for
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
@@ -84,9 +83,7 @@ class Specified:
 
 @dataclass
 class Declarator:
-    """A name, or none, and what type it makes of the one before it; of a function also the
-    parameters.
-    """
+    """A name, if any, its type, and the parameters if it is a function."""
 
     type: Type
     space: str
@@ -102,14 +99,13 @@ class Parser(Meaning):
         end = end or (tokens[-1].spot if tokens else Spot(1))
         self.tokens = [*tokens, Token("end", "", end)]
         self.at = 0
-        self.scopes: list[dict[str, Variable | Type | int]] = [
-            {}
-        ]  # variables, types, and numbers of enum
+        # variables, types, and numbers of enum
+        self.scopes: list[dict[str, Variable | Type | int]] = [{}]
         self.tags: list[dict[str, Type]] = [{}]
         self.functions: dict[str, list[tree.Function]] = {}
         self.function: tree.Function | None = None
         self.labels: set[str] = set()
-        self.switches: list[tuple[int, dict, Type] | None] = []  # loops (None) and switches around
+        self.switches: list[tuple[int, list, Type] | None] = []  # loops (None) and switches around
         self.loops = 0
 
     # ---- tokens
@@ -322,9 +318,7 @@ class Parser(Meaning):
         self.expect("}", "after the numbers of an enum")
 
     def attributes(self) -> dict[str, list[Node]]:
-        """__attribute__((name, name(1, 2))), any number of them: names and what is in their
-        brackets.
-        """
+        """Any number of __attribute__((name, name(1, 2))): arguments by name."""
         found: dict[str, list[Node]] = {}
         while self.text in ("__attribute__", "__attribute"):
             start = self.next()
@@ -376,9 +370,7 @@ class Parser(Meaning):
         return of, space, const
 
     def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
-        """A name with stars before and [sizes] or (parameters) behind, in brackets or not; the name
-        may be missing.
-        """
+        """A name, if any, with stars before it and [sizes] or (parameters) behind it."""
         of, space, self.const = self.pointers(of, space, const)
         inside = self.ahead()
         plain_name = (
@@ -738,12 +730,11 @@ class Parser(Meaning):
             self.fail(f"a switch needs a whole number, not {an(value.type)}", value.spot)
         value = self.value(value)
         self.expect(")", "after the condition of 'switch'")
-        self.switches.append((self.nesting + 1, {}, value.type))
+        self.switches.append((self.nesting + 1, [], value.type))
         found = self.opened(self.block)
         self.switches.pop()
         assert isinstance(found, tree.Block)
-        body = [one for node in found.body for one in getattr(node, "cases", [node])]
-        return tree.Switch(spot, value, body)
+        return tree.Switch(spot, value, found.body)
 
     def case(self) -> Node:
         token = self.next()
@@ -753,26 +744,20 @@ class Parser(Meaning):
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
             self.fail("'case' and 'default' stand in a switch", token.spot)
-        level, cases, of = around
+        level, seen, of = around
         if self.nesting != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
-        if first is None or last is None:
-            return self.one_case(token, cases, None)
-        least, most = (self.convert(self.whole(value, "a case"), of) for value in (first, last))
-        if least is most or constant(least) == constant(most):
-            return self.one_case(token, cases, least)
-        if constant(most) - constant(least) > MOST_CASES:
-            raise UnknownError("so long a range of cases", token.spot)
-        numbers = range(constant(least), constant(most) + 1)
-        every = [tree.Number(token.spot, number, type=of) for number in numbers]
-        return tree.Cases(token.spot, [self.one_case(token, cases, value) for value in every])
-
-    def one_case(self, token: Token, cases: dict, value: Expr | None) -> tree.Case:
-        at = None if value is None else constant(value)
-        if at in cases:
-            self.fail(f"this {token.text} stands in line {cases[at]} already", token.spot)
-        cases[at] = token.spot.line
-        return tree.Case(token.spot, value)
+        numbers = None
+        if first is not None and last is not None:
+            ends = [constant(self.convert(self.whole(x, "a case"), of)) for x in (first, last)]
+            numbers = range(ends[0], ends[1] + 1)
+        for line, others in seen:
+            both = numbers is others is None or (numbers and others and (
+                max(numbers[0], others[0]) <= min(numbers[-1], others[-1])))  # fmt: skip
+            if both:
+                self.fail(f"this {token.text} stands in line {line} already", token.spot)
+        seen.append((token.spot.line, numbers))
+        return tree.Case(token.spot, numbers)
 
     def label(self) -> Node:
         token = self.next()
@@ -946,9 +931,7 @@ class Parser(Meaning):
         return tree.Braces(spot, items, names=names)
 
     def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
-        """A first value for something of a type, and the type, which it completes if that is an
-        array without size.
-        """
+        """The type, now with its size, and the initial value as that type."""
         if isinstance(value, tree.Braces):
             if isinstance(of, Scalar | Pointer | Opaque):
                 if len(value.items) != 1:
@@ -969,9 +952,7 @@ class Parser(Meaning):
 
     # ---- the whole text
     def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name (overloaded ones with a number), and the variables outside of
-        them.
-        """
+        """The functions by name (overloaded ones with a number), and the global variables."""
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
@@ -1135,9 +1116,7 @@ def holds(field: Field, name: str) -> bool:
 
 
 class Filler:
-    """Says which bytes of an array or a structure each value between { and } becomes; the others
-    become 0.
-    """
+    """Computes the bytes that each value between { and } fills; the others become 0."""
 
     def __init__(self, parser: Parser, braces: tree.Braces):
         self.parser, self.braces = parser, braces
@@ -1145,51 +1124,42 @@ class Filler:
     def fill(self, of: Type) -> Type:
         """Returns the type, with its size if that was not known."""
         if isinstance(of, Array) and not of.n:
-            size = stride(of.of)
-            self.aggregate(Array(of.of, 1 << 30), self.braces, 0)
-            ends = [at // size + 1 for at, _ in self.braces.filled]
-            return Array(of.of, max([*ends, self.most, 1]))
+            return Array(of.of, max(1, self.aggregate(Array(of.of, 1 << 30), self.braces, 0)))
         self.aggregate(of, self.braces, 0)
         return of
 
-    most = 0
-
-    def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> None:
-        """Between { and }: one value after the other, or where its name says."""
-        parts = self.parts(of, offset)
-        if (
-            isinstance(of, Array)
-            and len(braces.items) == 1
-            and isinstance(braces.items[0], tree.Text)
-        ):
-            self.text(of, braces.items[0], offset)
-            return
-        at, next_part = 0, 0
-        while at < len(braces.items):
-            item = braces.items[at]
-            names = braces.names.get(at)
-            if names:
-                to, where, path = self.designated(of, offset, names, item)
-                next_part = path[0] + (len(path) > 1)
-                if len(path) > 1:
-                    self.one(to, item, where)
-                    at += 1
-                    continue
-            if next_part >= self.count(of):
-                self.parser.fail(f"too many values for {an(of)}", item.spot)
-            to, where = parts(next_part)
-            at += self.some(to, braces.items[at:], where)
-            next_part += 1
-            if offset == 0 and isinstance(of, Array):
-                self.most = max(self.most, next_part)
+    def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> int:
+        """Fill the parts in order, or as they are named; returns how many parts there must be."""
+        items = braces.items
+        if isinstance(of, Array) and len(items) == 1 and isinstance(items[0], tree.Text):
+            return self.text(of, items[0], offset)
+        at = part = most = 0
+        while at < len(items):
+            path: list[int] = []
+            if at in braces.names:
+                to, where, path = self.designated(of, offset, braces.names[at], items[at])
+                part = path[0]
+            elif part >= self.count(of):
+                self.parser.fail(f"too many values for {an(of)}", items[at].spot)
+            else:
+                to, where = self.part(of, part, offset)
+            if len(path) > 1:
+                self.one(to, items[at], where)
+                at += 1
+            else:
+                at += self.some(to, items[at:], where)
+            part += 1
+            most = max(most, part)
+        return most
 
     def designated(
         self, of: Type, offset: int, names: list, item: Expr
     ) -> tuple[Type, int, list[int]]:
-        """The type and the place of an element, and the numbers of the parts that lead to it."""
+        """The type and the offset of an element, and the numbers of the parts that lead to it."""
         path: list[int] = []
         for name in names:
-            while True:  # until the name is reached, inside fields without a name
+            reached = False
+            while not reached:  # inside fields without a name
                 number = name
                 if isinstance(of, Struct) and isinstance(name, str) and of.find(name):
                     number = next(i for i, f in enumerate(of.fields) if holds(f, name))
@@ -1199,50 +1169,38 @@ class Filler:
                     self.parser.fail(f"{an(of)} has no element {name}", item.spot)
                 reached = isinstance(of, Array) or of.fields[number].name == name
                 path.append(number)
-                of, offset = self.parts(of, offset)(number)
-                if reached:
-                    break
+                of, offset = self.part(of, number, offset)
         return of, offset, path
 
     @staticmethod
     def count(of: Type) -> int:
-        if isinstance(of, Array):
-            return of.n
         if isinstance(of, Struct):
             return min(1, len(of.fields)) if of.union else len(of.fields)
-        return of.n if isinstance(of, Vector) else 1
+        return of.n if isinstance(of, Array) else 1
 
     @staticmethod
-    def parts(of: Type, offset: int) -> Callable[[int], tuple[Type, int]]:
-        """The parts of something: type and place of each."""
-        if isinstance(of, Array):
-            return lambda i: (of.of, offset + i * stride(of.of))
+    def part(of: Type, number: int, offset: int) -> tuple[Type, int]:
+        """A part of something: its type and its offset."""
         if isinstance(of, Struct):
-            return lambda i: (of.fields[i].type, offset + of.fields[i].offset)
-        assert isinstance(of, Vector)
-        return lambda i: (of.of, offset + i * of.of.size)
+            return of.fields[number].type, offset + of.fields[number].offset
+        assert isinstance(of, Array)
+        return of.of, offset + number * stride(of.of)
 
     def some(self, to: Type, items: list[Expr], where: int) -> int:
-        """Give a part its value from the first of some items, or from several; how many that
-        took.
-        """
+        """Fill a part from the first of some items, or from several; returns how many."""
         item = items[0]
-        whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Vector, Pointer, Opaque))
         if (
-            whole
-            or (isinstance(item.type, Struct) and item.type == to)
-            or isinstance(item, tree.Text)
+            not isinstance(to, (Array, Struct))
+            or isinstance(item, (tree.Braces, tree.Text))
+            or (isinstance(to, Struct) and item.type == to)
         ):
             self.one(to, item, where)
             return 1
-        taken, part = 0, 0
-        while part < self.count(to) and taken < len(
-            items
-        ):  # the brackets of an inner array may be left out
-            taken += self.some(
-                *(self.parts(to, where)(part)[:1]), items[taken:], self.parts(to, where)(part)[1]
-            )
-            part += 1
+        taken = 0
+        for number in range(self.count(to)):  # the brackets of an inner array may be left out
+            if taken < len(items):
+                part, offset = self.part(to, number, where)
+                taken += self.some(part, items[taken:], offset)
         return taken
 
     def one(self, to: Type, item: Expr, where: int) -> None:
@@ -1253,7 +1211,7 @@ class Filler:
         else:
             self.braces.filled.append((where, self.parser.initialised(to, item)[1]))
 
-    def text(self, of: Array, item: tree.Text, offset: int) -> None:
+    def text(self, of: Array, item: tree.Text, offset: int) -> int:
         """A string as an array of char."""
         if stride(of.of) != 1:
             self.parser.fail(f"a string cannot become {an(of)}", item.spot)
@@ -1261,6 +1219,7 @@ class Filler:
         for at, value in enumerate(values):
             number = tree.Number(item.spot, value, type=INT)
             self.braces.filled.append((offset + at, self.parser.convert(number, of.of)))
+        return len(values)
 
 
 STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {

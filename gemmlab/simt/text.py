@@ -21,9 +21,7 @@ thread_time = getattr(time, "thread_time", time.perf_counter)
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in the text: line and column, from 1; and the macro it was written in, if it came
-    through one.
-    """
+    """A place in the text: line and column, from 1, and the macro that it came through."""
 
     line: int
     column: int = 1
@@ -53,9 +51,7 @@ def limited(seconds: float | None) -> Clock:
 
 
 class TextError(ValueError):
-    """A text that is no kernel: `message` says what is wrong, `line` and `column` where; str()
-    shows the line.
-    """
+    """A text that is no kernel: what is wrong, and where; str() shows the line."""
 
     kind = "syntax"
     # whether it is a mistake of the text, and not something that this simulator does not know
@@ -77,9 +73,7 @@ class TextError(ValueError):
 
 
 class UnknownError(TextError):
-    """Valid OpenCL C, as far as can be seen, that this simulator cannot run: nothing is claimed
-    about the text.
-    """
+    """Valid OpenCL C, as it seems, that this simulator cannot run."""
 
     known = False
 
@@ -176,9 +170,7 @@ class Macro:
 
 @dataclass
 class _Condition:
-    """An `#if` that is open: whether its present part counts, and whether one of its parts has
-    counted.
-    """
+    """An open `#if`: whether its present part counts, and whether any part has."""
 
     counts: bool
     done: bool
@@ -215,9 +207,7 @@ class Preprocessor:
             )
 
     def run(self, text: str) -> list[Token]:
-        """The tokens that are left of a text. Raises TextError, also for an `#error` that is
-        reached.
-        """
+        """The tokens that remain. Raises TextError, also for an `#error`."""
         out = self.out = []
         last = text.count("\n") + (not text.endswith("\n"))
         self.end = Spot(max(1, last), len(text.split("\n")[last - 1]) + 1)
@@ -303,18 +293,15 @@ class Preprocessor:
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
 
     def _parameters(self, name: str, tokens: list[Token]) -> tuple[list[str], bool]:
-        """The names between the brackets of a macro, and whether the last takes all remaining
-        arguments.
-        """
+        """A macro's parameters, and whether the last takes all further arguments."""
         params: list[str] = []
         for at, token in enumerate(tokens):
-            if at % 2 == 0 and token.text == "..." and at == len(tokens) - 1:
-                return [*params, "__VA_ARGS__"], True
-            if at % 2 and token.text == "..." and at == len(tokens) - 1:
-                return params, True  # GNU's `args...`
-            if (at % 2 == 0 and (token.kind != "name" or token.text in params)) or (
-                at % 2 and token.text != ","
-            ):
+            if token.text == "..." and at == len(tokens) - 1:
+                return (params if at % 2 else [*params, "__VA_ARGS__"]), True  # `args...` is GNU's
+            fits = (
+                token.text == "," if at % 2 else token.kind == "name" and token.text not in params
+            )
+            if not fits:
                 raise TextError(f"{token.text!r} is no parameter of the macro {name}", token.spot)
             if at % 2 == 0:
                 params.append(token.text)
@@ -324,10 +311,7 @@ class Preprocessor:
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
         """Whether the condition of an #if, #ifdef or #ifndef holds."""
-        from .parse import (
-            Parser,
-            constant,
-        )  # a condition is an expression, and the parser builds on this module
+        from .parse import Parser, constant  # the parser builds on this module
 
         if not args:
             raise TextError(f"#{word} needs a condition", mark.spot)
@@ -348,21 +332,16 @@ class Preprocessor:
                     raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
             asked.append(token)
-        expanded = [
-            replace(t, kind="number", text="0") if t.kind == "name" else t
-            for t in self.expand(asked)
-        ]
+        expanded = self.expand(asked)
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
         for token in expanded:
             if token.kind in ("string", "other") or token.text == "=":
                 raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
-        return bool(constant(Parser(expanded).whole_expression()))
+        return bool(constant(Parser([_as_long(t) for t in expanded]).whole_expression()))
 
     def expand(self, tokens: Iterable[Token], end: Spot | None = None) -> list[Token]:
-        """Replace macros by what they stand for, again and again until there are none; a line with
-        # ends the tokens at `end`.
-        """
+        """Replace all macros; a directive ends the tokens at `end`."""
         left, out = list(tokens)[::-1], []
         while left:
             token = left.pop()
@@ -471,6 +450,15 @@ class Preprocessor:
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
         return replace(joined[0], spot=spot, space=left.space, first=False, hidden=hidden)
+
+
+def _as_long(token: Token) -> Token:
+    """A number as #if reads it, with 64 bits; a name that is left is 0."""
+    if token.kind == "name":
+        return replace(token, kind="number", text="0L")
+    if token.kind == "number" and token.text[-1] not in "lL":
+        return replace(token, text=f"{token.text}L")
+    return token
 
 
 def _quoted(tokens: list[Token]) -> str:

@@ -24,11 +24,11 @@ from typing import Any
 
 from . import tree, values
 from .calls import Calls
-from .meaning import constant
+from .meaning import constant, known
 from .parse import Parser
 from .text import Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import SCALARS, VOID, Array, Struct, layout, length, scalar_of
+from .types import SCALARS, ULONG, VOID, Array, Struct, layout, length, scalar_of
 from .writer import Holder, Site, Value
 
 
@@ -62,9 +62,7 @@ class Program:
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
-    """Translate the kernel `name` of a text, or its first. Raises TextError with line and
-    column.
-    """
+    """Translate a kernel, by default the first. Raises TextError with line and column."""
     try:
         return _compiled(text, name, defines, clock)
     except TextError as error:
@@ -117,9 +115,7 @@ def _compiled(
 def parsed(
     text: str, preprocessor: Preprocessor, clock: Clock = no_limit
 ) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-    """The functions of a text by name, and its variables outside of them. Raises TextError for the
-    first mistake.
-    """
+    """A text's functions and global variables. Raises TextError for the first mistake."""
     try:
         tokens = preprocessor.run(text)
     except TextError as late:  # is there a mistake before what the preprocessor had reached?
@@ -135,11 +131,16 @@ def parsed(
     return parser.file()
 
 
+def one_of(name: str, numbers: range) -> str:
+    """Python text: whether a value is one of some numbers, without gaps."""
+    if len(numbers) == 1:
+        return f"({name} == {numbers[0]})"
+    return f"(({name} >= {numbers.start}) & ({name} < {numbers.stop}))"
+
+
 @dataclass
 class _Around:
-    """The loop or switch around a statement: variables that collect the lanes of `continue` and of
-    `break`.
-    """
+    """The enclosing loop or switch: names of the masks of `continue` and of `break`."""
 
     skipped: str = ""
     left: str = ""
@@ -181,9 +182,7 @@ class Translator(Calls):
         return "\n".join(self.lines) + "\n"
 
     def tables(self) -> None:
-        """The function that fills the variables outside of all functions which are more than a
-        number.
-        """
+        """The function that fills constant memory."""
         self.depth = 0
         self.emit("def f__tables(wave, mask):")
         self.depth = 1
@@ -224,21 +223,18 @@ class Translator(Calls):
 
     def exits(self, node: Node) -> frozenset[str]:
         """By which words lanes may leave a statement in its middle: return, break, continue."""
-        known = self._exits.get(id(node))
-        if known is None:
-            known = frozenset().union(*(self.exits(child) for child in node.children()))
-            if isinstance(
-                node, tree.Jump
-            ):  # of a goto the lanes are gone until they come to its label
-                known |= {"return" if node.word == "goto" else node.word}
-            self._exits[id(node)] = known
-        return known
+        found = self._exits.get(id(node))
+        if found is None:
+            found = frozenset().union(*(self.exits(child) for child in node.children()))
+            if isinstance(node, tree.Jump):
+                # of a goto the lanes are gone until they come to its label
+                found |= {"return" if node.word == "goto" else node.word}
+            self._exits[id(node)] = found
+        return found
 
     # ---- statements
     def statements(self, body: list[Node]) -> None:
-        """One after the other; behind one that may end the way of some lanes, only for those that
-        go on.
-        """
+        """A list of statements; after one that some lanes leave, for the rest."""
         labels = [n.name for n in body if isinstance(n, tree.Label)]
         if labels and any(
             isinstance(n, tree.Jump) and n.word == "goto" for s in body for n in s.walk()
@@ -300,9 +296,9 @@ class Translator(Calls):
         self.counted += 1
         if self.counted % 32 == 0:
             self.emit("wave.limit")  # looks at the time
-        known = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        if known is not None:
-            known(node)
+        special = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        if special is not None:
+            special(node)
         elif isinstance(node, tree.Expr):
             self.named(self.expression(node))
 
@@ -346,9 +342,7 @@ class Translator(Calls):
             self.emit(f"mask_{holder.python} = mask")
 
     def private(self, node: tree.Declaration, value: Value | None) -> None:
-        """An array, or something else that a pointer points to, that each work-item has to
-        itself.
-        """
+        """A variable in memory: an array, or one that a pointer points to."""
         scalar, sizes = layout(node.type)
         zeroes = isinstance(node.value, tree.Braces)
         given = None if value is None else self.keep(value.code)
@@ -384,12 +378,13 @@ class Translator(Calls):
 
     def do_if(self, node: tree.If) -> None:
         """if, and a chain of `else if`: each is for the lanes that none before has taken."""
-        condition = self.truth(node.condition)
-        if condition.constant is not None:
-            chosen = node.yes if condition.constant else node.no
+        decided = known(node.condition)
+        if decided is not None:
+            chosen = node.yes if decided else node.no
             if chosen is not None:
                 self.statement(chosen)
             return
+        condition = self.truth(node.condition)
         before = self.keep("mask", "before")
         jumps = bool(self.exits(node))
         yes, left = self.branch(condition.code, node, written(node.condition))
@@ -462,49 +457,31 @@ class Translator(Calls):
     def do_switch(self, node: tree.Switch) -> None:
         """Lanes join at their case, go on through the next, and leave at `break`."""
         value = self.expression(node.value)
+        code = f"unsigned({value.code})" if value.type is ULONG else value.code
         name, before, left = (
-            self.keep(value.code),
-            self.keep("mask", "before"),
-            self.keep("False", "left"),
-        )
+            self.keep(code), self.keep("mask", "before"), self.keep("False", "left")
+        )  # fmt: skip
         site = self.site("branch", node.spot, written(node.value))
-        cases = [
-            self.case_number(n.value)
-            for n in node.body
-            if isinstance(n, tree.Case) and n.value is not None
-        ]
-        others = " & ".join(f"({name} != {v})" for v in cases) or "True"
+        numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]
+        every = [one_of(name, of) for of in numbers if of is not None]
+        others = f"(({' | '.join(every)}) ^ True)" if every else "True"
         outer = self.around[-1].skipped if self.around else ""
         self.around.append(_Around(outer, left))
         self.emit("mask = False")
         for item in node.body:
             if isinstance(item, tree.Case):
-                test = (
-                    f"({name} == {self.case_number(item.value)})"
-                    if item.value is not None
-                    else others
-                )
+                test = others if item.numbers is None else one_of(name, item.numbers)
                 self.emit(f"mask = union({before}, mask, wave.branch({before}, {test}, {site})[0])")
             else:
                 with self.under("if mask is not False:"):
                     self.statement(item)
         self.around.pop()
         self.emit(f"mask = union({before}, mask, {left})")
-        if not any(isinstance(n, tree.Case) and n.value is None for n in node.body):
+        if None not in numbers:
             self.emit(f"mask = union({before}, mask, wave.branch({before}, {others}, {site})[0])")
 
-    @staticmethod
-    def case_number(node: tree.Expr) -> int:
-        """A case's number as values of the switch are held: a ulong as the long of the same
-        bits.
-        """
-        value = constant(node)
-        return value - 2**64 if value >= 2**63 else value
-
     def do_jump(self, node: tree.Jump) -> None:
-        """The lanes are gone from here; those of `continue`, and of a switch's `break`, are
-        collected.
-        """
+        """The lanes leave; those of `continue` and of a switch's `break` are collected."""
         if node.word in ("return", "goto"):
             if node.word == "goto" and node.label not in self.waiting:
                 raise UnknownError("goto into another block", node.spot)

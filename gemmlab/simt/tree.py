@@ -33,9 +33,7 @@ class Node:
 # ---- expressions
 @dataclass(slots=True)
 class Expr(Node):
-    """An expression with its type. Every conversion that C carries out by itself is a node,
-    `Convert`.
-    """
+    """An expression with its type. Each implicit conversion is a node, `Convert`."""
 
     type: Type = field(default=VOID, kw_only=True)
 
@@ -149,9 +147,7 @@ class VectorLiteral(Expr):
 
 @dataclass(slots=True)
 class Braces(Expr):
-    """The values between { and }. `filled` says which bytes of the variable each becomes; the
-    others become 0.
-    """
+    """The values in { }; `filled` are pairs of byte offset and value, the rest is 0."""
 
     items: list[Expr]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
@@ -247,14 +243,7 @@ class Switch(Node):
 
 @dataclass(slots=True)
 class Case(Node):
-    value: Expr | None  # None: default
-
-
-@dataclass(slots=True)
-class Cases(Node):
-    """`case 1 ... 3:` until its switch takes the cases."""
-
-    cases: list[Case]
+    numbers: range | None  # None: default
 
 
 @dataclass(slots=True)

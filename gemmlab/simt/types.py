@@ -20,9 +20,7 @@ def words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A type of numbers: its bytes, its kind ("bool", "int", "uint" or "float"), and which of two
-    types wins.
-    """
+    """A type of numbers: size in bytes, kind ("bool", "int", "uint", "float") and rank."""
 
     name: str
     size: int
@@ -163,9 +161,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A type that can be named, but whose values this simulator does not know: images, samplers,
-    events.
-    """
+    """A type whose values are unknown to this simulator: images, samplers, events."""
 
     name: str
 
@@ -276,9 +272,7 @@ def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
 
 
 def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
-    """How an array lies in memory: the type of its numbers, and its sizes with that of a vector as
-    the last.
-    """
+    """How an array is held: the type of its numbers, and its sizes, a vector's last."""
     leaf, sizes = leaf_of(t)
     wide = stride(leaf) // scalar_of(leaf).size
     return scalar_of(leaf), sizes if wide == 1 else (*sizes, wide)

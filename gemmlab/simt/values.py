@@ -37,9 +37,7 @@ class Partly:
 
 
 def assign(mask, new, old):
-    """The value of a variable after the lanes of `mask` have been given a new one; `old` is None
-    before the first.
-    """
+    """A variable after an assignment in the lanes of `mask`; `old` may be None."""
     if mask is None:
         return new
     if old is None:
@@ -58,16 +56,12 @@ def assign(mask, new, old):
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:
-    """The smallest and the largest number; so it takes a fifth of the time that x.min() and x.max()
-    take.
-    """
+    """The smallest and the largest number, five times as fast as min() and max()."""
     return x.item(x.argmin()), x.item(x.argmax())
 
 
 def pick(condition, yes, no):
-    """condition ? yes : no, where both sides have been computed, or one is None because no lane
-    wants it.
-    """
+    """condition ? yes : no of computed sides; one is None if no lane wants it."""
     if yes is None or no is None:
         return no if yes is None else yes
     if condition.__class__ is array:
@@ -76,9 +70,7 @@ def pick(condition, yes, no):
 
 
 def union(whole, a, b):
-    """The lanes of either mask; `whole` itself if it is all of its lanes, so that masks can be
-    compared by identity.
-    """
+    """The lanes of both masks; `whole` itself if all: masks are compared by identity."""
     if a is False or b is False:
         return b if a is False else a
     if a is None or b is None:
@@ -103,9 +95,7 @@ def without(mask, gone):
 
 # ---- from one type to another
 def cut(x, of: Scalar):
-    """The lower bits of a whole number as a type reads them; of a ulong as the long with the same
-    bits.
-    """
+    """The lower bits of a whole number as a type reads them; a ulong is held as a long."""
     if of.kind == "uint" and of.size < 8:
         return x & of.most
     if x.__class__ is array and of.size == 8:
@@ -126,9 +116,7 @@ def floating(x, of: Scalar):
 
 
 def converted(x, of: Scalar, to: Scalar):
-    """A number, or a vector of them, as C converts it; a float is rounded towards zero, what is no
-    number becomes 0.
-    """
+    """A number or vector as C converts it; floats are truncated, and nan becomes 0."""
     if not to.whole:
         return floating(unsigned(x) if of.name == "ulong" else x, to)
     if x.__class__ is array:
@@ -137,9 +125,7 @@ def converted(x, of: Scalar, to: Scalar):
 
 
 def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
-    """The same bytes as another type of the same size: as_uint(x); n numbers of it, or 0 for one
-    that is no vector.
-    """
+    """as_uint(x): the same bytes as `n` numbers of another type; 0: no vector."""
     bits = np.ascontiguousarray(
         np.atleast_1d(np.asarray(x)).astype(of.dtype).T
     )  # a row for each lane
@@ -159,9 +145,7 @@ def rounded_by(x, of: Scalar, rounding: str):
 
 
 def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
-    """convert_...: saturated to the range of a whole type, or rounded in another direction than is
-    usual.
-    """
+    """convert_...: saturated, or rounded in an unusual direction."""
     if of.name == "ulong":
         x = unsigned(x)
     if to.whole:
@@ -239,9 +223,7 @@ def shuffled(vectors, at, n):
 
 
 def _numbers(old, n, of: Scalar, lanes):
-    """A copy of a vector to be changed, and which of its numbers have a value (None: all of
-    them).
-    """
+    """A copy of a vector to change, and which of its numbers have a value (None: all)."""
     given = (
         old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
     )
@@ -284,9 +266,7 @@ def mad(a, b, c):
 
 
 def fma(a, b, c):
-    """a*b + c, rounded once: the sum in double is made odd where it is not exact, so that it cannot
-    be half-way.
-    """
+    """a*b + c, rounded once: an inexact sum in double is made odd, so it is not half-way."""
     product = np.multiply(a, b, dtype=np.float64)
     total = np.asarray(product + c)
     back = total - product

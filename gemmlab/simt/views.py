@@ -61,9 +61,7 @@ def steps(run: Run, group: int = 0) -> list[Step]:
 
 
 def _begins(before: list[Entry], e: Entry) -> bool:
-    """Whether a step begins with this entry: another line, another warp, or the same place once
-    more.
-    """
+    """Whether a step begins here: another line or warp, or the same site again."""
     again = e.site.kind != "multiply-add" and any(e.site is old.site for old in before)
     return again or e.site.line != before[-1].site.line or e.wave is not before[-1].wave
 
@@ -71,9 +69,7 @@ def _begins(before: list[Entry], e: Entry) -> bool:
 def places(
     entries: Iterable[Entry], array: str, item: int | None = None, store: bool | None = None
 ) -> list[int]:
-    """The numbers of an array that entries touch, each once, in order; by all work-items or by one
-    of the group.
-    """
+    """The numbers of an array that entries touch, in order, each once."""
     found: set[int] = set()
     for e in entries:
         if e.memory is None or e.memory.name != array or store not in (None, e.site.stores):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from .text import Spot, TextError
 from .tree import Declaration, Name, Node, Variable
@@ -79,16 +79,11 @@ class Holder:
     space: str = "private"
 
 
-@dataclass
-class Value:
-    """A translated expression: Python text and type.
-
-    constant is its value if that is known already.
-    """
+class Value(NamedTuple):
+    """A translated expression: Python text and type."""
 
     code: str
     type: Type
-    constant: float | None = None
 
 
 class Writer:
