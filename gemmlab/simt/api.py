@@ -32,20 +32,9 @@ from .watch import Entry, Finding, distinct, races, two_writers
 #: (in memory, so column-major for matrices); `entry` is the access's number in `Run.log`: all
 #: work-items that made it in step have the same.
 EVENT = np.dtype(
-    [
-        ("group", "i4"),
-        ("item", "i4"),
-        ("step", "i4"),
-        ("phase", "i4"),
-        ("store", "?"),
-        ("array", "U16"),
-        ("space", "U7"),
-        ("index", "i8"),
-        ("width", "i4"),
-        ("line", "i4"),
-        ("column", "i4"),
-        ("entry", "i4"),
-    ]
+    [(name, "i4") for name in ("group", "item", "step", "phase")]
+    + [("store", "?"), ("array", "U16"), ("space", "U7"), ("index", "i8")]
+    + [(name, "i4") for name in ("width", "line", "column", "entry")]
 )
 
 #: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at
@@ -145,31 +134,19 @@ class Run:
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
             step += e.wave.active(e.mask)
             rows = np.empty(len(e.of(step)), EVENT)
-            rows["group"], rows["item"], rows["step"] = (
-                e.of(e.wave.group_number),
-                e.of(e.wave.items),
-                e.of(step),
-            )
-            rows["phase"], rows["index"] = e.of(e.phase), e.of(e.at)
-            rows["store"], rows["array"], rows["space"] = (
-                e.site.stores,
-                e.memory.name,
-                e.memory.space,
-            )
-            rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
-            rows["entry"] = number
+            of_lanes = {"group": e.wave.group_number, "item": e.wave.items, "step": step}
+            for name, lanes in {**of_lanes, "phase": e.phase, "index": e.at}.items():
+                rows[name] = e.of(lanes)
+            rows["store"], rows["entry"], rows["width"] = e.site.stores, number, e.site.width
+            rows["array"], rows["space"] = e.memory.name, e.memory.space
+            rows["line"], rows["column"] = e.site.line, e.site.column
             parts.append(rows)
         return np.concatenate(parts)
 
     @cached_property
-    def accesses(self) -> dict[tuple[str, bool], np.ndarray]:
-        """The events of each array, loads (False) and stores (True) by themselves."""
-        events = self.events()
-        found: dict[tuple[str, bool], np.ndarray] = {}
-        for array in {e.memory.name for e in self.log if e.memory is not None}:
-            mine = events[events["array"] == array]
-            found |= {(array, store): mine[mine["store"] == store] for store in (False, True)}
-        return found
+    def table(self) -> np.ndarray:
+        """The events of all work-groups."""
+        return self.events()
 
 
 class ProductRun(Run):

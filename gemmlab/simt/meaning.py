@@ -733,11 +733,6 @@ class Meaning:
             given.append(arg)
         return tree.Call(spot, name, given, type=INT)
 
-    def _call_vec_step(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 1)
-        n = length(args[0].type)
-        return tree.Number(spot, 4 if n == 3 else n, type=ULONG)
-
     def _call_shuffle(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         """shuffle(v, mask) and shuffle2(v, w, mask)"""
         self.takes(spot, name, args, 3 if name == "shuffle2" else 2)
@@ -772,9 +767,7 @@ class Meaning:
         self.takes(spot, name, args, 2)
         return tree.Call(spot, name, args, type=VOID)
 
-    def _call_prefetch(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 2)
-        return tree.Call(spot, name, args, type=VOID)
+    _call_prefetch = _call_wait_group_events
 
     def numbers(self, spot: Spot, name: str, args: list[Expr], to: Type | None) -> Type:
         """The type to which as_... and convert_... lead; from one number or vector to another."""

@@ -480,31 +480,28 @@ class Parser(Meaning):
                 return self.unary(token.spot, token.text, self.prefix())
             if token.text == "(" and self.is_type(self.ahead()):
                 return self.cast_expression()
-        if token.text == "sizeof":
+        if token.text in ("sizeof", "vec_step"):
             return self.sizeof()
-        if token.text == "vec_step" and self.ahead().text == "(" and self.is_type(self.ahead(2)):
-            self.at += 2
-            of = self.type_name()
-            self.expect(")")
-            return tree.Number(
-                token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=ULONG
-            )
         return self.postfix(self.primary())
 
     def sizeof(self) -> Expr:
-        spot = self.next().spot
+        """sizeof, and vec_step, of a type or of an expression."""
+        token = self.next()
         if self.text == "(" and self.is_type(self.ahead()):
             self.at += 1
             of = self.type_name()
             self.expect(")")
             if self.text == "{":
-                of = self.compound(spot, of).type
+                of = self.compound(token.spot, of).type
         else:
             of = self.prefix().type
-        self.complete(of, spot)
+        self.complete(of, token.spot)
         if of is VOID:
-            self.fail("void has no size", spot)
-        return tree.Number(spot, stride(of), type=ULONG)
+            self.fail("void has no size", token.spot)
+        size = stride(of)
+        if token.text == "vec_step":
+            size = size // stride(of.of) if isinstance(of, Vector) else 1
+        return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
         spot = self.expect("(").spot
@@ -549,7 +546,10 @@ class Parser(Meaning):
             self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
-            return number(token)
+            found = number(token)
+            if self.long_numbers and found.type in (INT, UINT):
+                found.type = LONG if found.type is INT else ULONG
+            return found
         if token.kind == "character":
             return tree.Number(token.spot, character(token), type=INT)
         if token.kind == "string":
@@ -561,6 +561,8 @@ class Parser(Meaning):
             self.next()
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
+
+    long_numbers = False  # as in the condition of #if
 
     @staticmethod
     def string(token: Token, text: str) -> Expr:

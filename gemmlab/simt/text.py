@@ -332,13 +332,18 @@ class Preprocessor:
                     raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
             asked.append(token)
-        expanded = self.expand(asked)
+        expanded = [
+            replace(t, kind="number", text="0") if t.kind == "name" else t
+            for t in self.expand(asked)
+        ]
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
         for token in expanded:
             if token.kind in ("string", "other") or token.text == "=":
                 raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
-        return bool(constant(Parser([_as_long(t) for t in expanded]).whole_expression()))
+        parser = Parser(expanded)
+        parser.long_numbers = True
+        return bool(constant(parser.whole_expression()))
 
     def expand(self, tokens: Iterable[Token], end: Spot | None = None) -> list[Token]:
         """Replace all macros; a directive ends the tokens at `end`."""
@@ -450,15 +455,6 @@ class Preprocessor:
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
         return replace(joined[0], spot=spot, space=left.space, first=False, hidden=hidden)
-
-
-def _as_long(token: Token) -> Token:
-    """A number as #if reads it, with 64 bits; a name that is left is 0."""
-    if token.kind == "name":
-        return replace(token, kind="number", text="0L")
-    if token.kind == "number" and token.text[-1] not in "lL":
-        return replace(token, text=f"{token.text}L")
-    return token
 
 
 def _quoted(tokens: list[Token]) -> str:

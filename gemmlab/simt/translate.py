@@ -155,7 +155,6 @@ class Translator(Calls):
         self.clock = clock
         self.functions, self.globals = functions, constants
         self.around: list[_Around] = []
-        self.function: tree.Function | None = None
         self._exits: dict[int, frozenset[str]] = {}  # by the id of a node
 
     def program(self, kernel: tree.Function) -> str:
@@ -202,7 +201,7 @@ class Translator(Calls):
 
     def define(self, function: tree.Function) -> None:
         assert function.body is not None
-        self.function, self.around = function, []
+        self.early = []
         given = [f"given_{number}" for number, _ in enumerate(function.params)]
         self.depth = 0
         self.emit(f"def f_{function.key}({', '.join(['wave', 'mask', *given])}):")
@@ -210,9 +209,11 @@ class Translator(Calls):
         self.emit("gone, result, called = False, None, mask")
         if function.kernel:
             self.emit("if False: yield  # a kernel may wait at barriers, so it is a generator")
+        start = len(self.lines)
         for param, name in zip(function.params, given, strict=True):
             self.variable(param, Value(name, param.type))
         self.statements(function.body.body)
+        self.lines[start:start] = self.early
         if function.type is VOID:
             self.emit("return None")
         else:
@@ -264,6 +265,7 @@ class Translator(Calls):
         """Lanes that go to a label wait there; the statements run again until nobody waits."""
         waiting = {name: self.keep("False", f"at_{name}") for name in labels}
         outer, self.waiting = self.waiting, {**self.waiting, **waiting}
+        self.skips += 1
         through, rounds = self.keep("False", "through"), self.keep("0", "rounds")
         site = self.site("loop", body[0].spot, "goto")
         with self.under("while True:"):
@@ -287,6 +289,7 @@ class Translator(Calls):
             self.emit("mask = False")
         self.emit(f"mask = {through}")
         self.waiting = outer
+        self.skips -= 1
 
     counted = 0  # statements
     waiting: dict[str, str] = {}  # the lanes that wait at each label
@@ -323,23 +326,33 @@ class Translator(Calls):
     def local(self, node: tree.Declaration) -> None:
         """Something that the work-items of a group share."""
         holder = self.declare(node.variable, in_memory=True)
-        self.emit(f"{holder.python} = wave.local_arrays[{len(self.locals)}]")
+        self.allot(f"{holder.python} = wave.local_arrays[{len(self.locals)}]")
         self.locals.append(node)
 
     def variable(self, node: tree.Declaration, value: Value | None) -> None:
         """A private variable with its first value, if there is one."""
         variable = node.variable
-        if (
-            isinstance(node.type, (Array, Struct))
-            or variable.addressed
-            or variable.space == "constant"
-        ):
+        in_memory = isinstance(node.type, (Array, Struct)) or variable.space == "constant"
+        if in_memory or variable.addressed:
             self.private(node, value)
             return
-        holder = self.declare(variable, unset=value is None)
-        self.emit(f"{holder.python} = {value.code if value else None}")
+        holder = self.declare(variable, unset=value is None or self.skips > 0)
+        self.allot(f"{holder.python} = None", emits=value is None)
+        if value is not None:
+            self.emit(f"{holder.python} = {value.code}")
         if variable.assigned:
+            self.allot(f"mask_{holder.python} = ()", emits=False)
             self.emit(f"mask_{holder.python} = mask")
+
+    def allot(self, line: str, emits: bool = True) -> None:
+        """The line that makes a variable; if a jump may skip it, also at the function's begin."""
+        if emits:
+            self.emit(line)
+        if self.skips:
+            self.early.append(f"    {line}")
+
+    skips = 0  # how many blocks around a statement may be entered behind their begin
+    early: list[str] = []  # each function sets its own
 
     def private(self, node: tree.Declaration, value: Value | None) -> None:
         """A variable in memory: an array, or one that a pointer points to."""
@@ -348,7 +361,7 @@ class Translator(Calls):
         given = None if value is None else self.keep(value.code)
         space = ", 'constant'" if node.space == "constant" else ""
         holder = self.declare(node.variable, in_memory=True)
-        self.emit(
+        self.allot(
             f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, "
             f"{zeroes}{space})"
         )
@@ -468,6 +481,7 @@ class Translator(Calls):
         outer = self.around[-1].skipped if self.around else ""
         self.around.append(_Around(outer, left))
         self.emit("mask = False")
+        self.skips += 1
         for item in node.body:
             if isinstance(item, tree.Case):
                 test = others if item.numbers is None else one_of(name, item.numbers)
@@ -475,6 +489,7 @@ class Translator(Calls):
             else:
                 with self.under("if mask is not False:"):
                     self.statement(item)
+        self.skips -= 1
         self.around.pop()
         self.emit(f"mask = union({before}, mask, {left})")
         if None not in numbers:

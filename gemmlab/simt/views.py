@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .api import EVENT, Run
+from .api import Run
 from .count import Counts, cost
 from .machine import WARP
 from .meaning import constant
@@ -124,14 +124,11 @@ def _written(tokens: list[Token]) -> str:
 
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:
-    """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked
-    for.
-    """
-    events = run.accesses.get((array, store), np.empty(0, EVENT))
-    chosen = np.ones(len(events), bool)
+    """The loads or stores of one array, with these values of other fields (group, item ...)."""
+    chosen = (run.table["array"] == array) & (run.table["store"] == store)
     for name, value in where.items():
-        chosen &= events[name] == value
-    return events[chosen]
+        chosen &= run.table[name] == value
+    return run.table[chosen]
 
 
 def touches(run: Run, array: str, group: int = 0, warp: int = 0, store: bool = False) -> np.ndarray:
@@ -147,11 +144,8 @@ def touches(run: Run, array: str, group: int = 0, warp: int = 0, store: bool = F
 
 def elements(events: np.ndarray) -> list[int]:
     """Every number that these events touch, each once, in order."""
-    if not len(events):
-        return []
-    wide = np.arange(int(events["width"].max()))
-    places = events["index"][:, None] + np.minimum(wide, events["width"][:, None] - 1)
-    return np.unique(places).tolist()
+    places = {i + j for i, n in events[["index", "width"]].tolist() for j in range(n)}
+    return sorted(places)
 
 
 def segments(indices: Iterable[int], size: int = 32, width: int = 1) -> int:

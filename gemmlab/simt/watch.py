@@ -178,6 +178,7 @@ class Touches:
         rows = np.flatnonzero(self.atomic if atomic else self.store)
         rows = rows[np.argsort(actor[rows], kind="stable")]
         size = self.memory.size_bytes * self.memory.copies // self.grain
+        found, who = np.zeros(len(self.place), bool), np.zeros(len(self.place), int)
         for order in (rows[::-1], rows):
             last = np.full(size, -1)
             last[self.place[order]] = order
@@ -187,9 +188,8 @@ class Touches:
                 bad &= ~self.store & ~self.atomic
             elif not same_value:
                 bad &= ~self.store | (self.value != self.value[other])
-            if bad.any():
-                return self._shown(bad, other)
-        return None
+            found, who = found | bad, np.where(bad, other, who)
+        return self._shown(found, who) if found.any() else None
 
     def _shown(self, bad: np.ndarray, other: np.ndarray) -> Conflict:
         # of several show the earliest in the log
