@@ -47,13 +47,10 @@ class Wave:
         size, count = machine.local_size, machine.num_groups
         local = np.unravel_index(self.items, size, order="F")
         group = np.unravel_index(self.group_number, count, order="F")
-        self.local_id, self.group_id = (
-            [one_for_all(x) for x in local],
-            [one_for_all(x) for x in group],
+        both = [g * s + x for g, s, x in zip(group, size, local, strict=True)]
+        self.local_id, self.group_id, self.global_id = (
+            [one_for_all(x) for x in ids] for ids in (local, group, both)
         )
-        self.global_id = [
-            one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)
-        ]
         self.local_size, self.num_groups = size, count
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.phase: Lanes = 0
@@ -118,9 +115,11 @@ class Wave:
         last = site.shape[number][0] - 1
         index, bad = self.between(index, last, mask)
         if bad is not None:
-            position = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {memory.name} with "
-                      f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {last}",
+            which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
+            text = (
+                f"{{}} {site.does} {memory.name} with {self.at_first(index, bad, mask)} as {which}"
+            )
+            self.find("out of bounds", site, f"{site.text}: {text}, which must be 0 to {last}",
                       bad, mask, stop=True)  # fmt: skip
         return index
 
@@ -136,30 +135,16 @@ class Wave:
                 value, last = value // wide, (last + site.width) // wide - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
-            self.find(
-                "out of bounds",
-                site,
-                f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
-                f"has {has}{note}",
-                bad,
-                mask,
-                stop=True,
-            )
+            text = f"{{}} {site.does} element {value} of {memory.name}, which has {has}{note}"
+            self.find("out of bounds", site, f"{site.text}: {text}", bad, mask, stop=True)
         first = index - site.lead
-        if (
-            wide > 1
-            and np.any(first % wide)
-            and (memory.space != "private" or wide * site.scalar.size > 8)
-        ):
-            value = self.at_first(first, first % wide != 0, mask)
-            self.find(
-                "misaligned",
-                site,
-                f"{site.text}: {{}} uses {memory.name} as {site.scalar}{wide} from "
-                f"number {value} on, which is no multiple of {wide}",
-                first % wide != 0,
-                mask,
-            )
+        if wide > 1 and (memory.space != "private" or wide * site.scalar.size > 8):
+            bad = first % wide != 0
+            if np.any(bad):
+                value = self.at_first(first, bad, mask)
+                text = f"{{}} uses {memory.name} as {site.scalar}{wide} from number {value} on"
+                text = f"{site.text}: {text}, which is no multiple of {wide}"
+                self.find("misaligned", site, text, bad, mask)
         return index
 
     def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
@@ -183,7 +168,7 @@ class Wave:
 
     def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
         """The arrays that a pointer points into, with the element and the lanes of each."""
-        which = base >> SHIFT
+        which, size = base >> SHIFT, site.scalar.size
         numbers = (
             [which]
             if which.__class__ is int
@@ -192,41 +177,28 @@ class Wave:
         for number in numbers:
             theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
             if not 0 < number <= len(self.machine.pointed):
-                self.find(
-                    "out of bounds",
-                    site,
-                    f"{site.text}: the pointer of {{}} points to nothing",
-                    mask=theirs,
-                    stop=True,
-                )
+                text = f"{site.text}: the pointer of {{}} points to nothing"
+                self.find("out of bounds", site, text, mask=theirs, stop=True)
             offset = base - ((number << SHIFT) + MIDDLE)
-            if np.any(offset % site.scalar.size):
-                self.find(
-                    "misaligned",
-                    site,
-                    f"{site.text}: the pointer of {{}} points between two numbers of type "
-                    f"{site.scalar}",
-                    offset % site.scalar.size != 0,
-                    mask,
-                    stop=True,
-                )
-            yield self.machine.pointed[number - 1], offset // site.scalar.size, theirs
+            if np.any(offset % size):
+                text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
+                self.find("misaligned", site, f"{site.text}: {text}", offset % size != 0, mask,
+                          stop=True)  # fmt: skip
+            yield self.machine.pointed[number - 1], offset // size, theirs
 
     def load_at(self, site: Site, base, index, mask):
         """What a pointer points to, `index` numbers further on."""
         result = None
         for memory, first, theirs in self.behind(site, base, mask):
-            value = memory.load(
-                self, site, self.inside(site, memory, first + index, theirs), theirs
-            )
+            at = self.inside(site, memory, first + index, theirs)
+            value = memory.load(self, site, at, theirs)
             result = value if result is None else np.where(theirs, value, result)
         return result
 
     def store_at(self, site: Site, base, index, mask, value) -> None:
         for memory, first, theirs in self.behind(site, base, mask):
-            memory.store(
-                self, site, self.inside(site, memory, first + index, theirs), value, theirs
-            )
+            at = self.inside(site, memory, first + index, theirs)
+            memory.store(self, site, at, value, theirs)
 
     def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
         """A load, an operation and a store that nobody comes between: one lane after the other."""
@@ -239,15 +211,10 @@ class Wave:
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
-                    self.uninitialised(
-                        site, memory, index, known[places], np.arange(self.lanes) == lane
-                    )
+                    self.uninitialised(site, memory, index, known[places], self.every == lane)
                 result[lane] = memory.view(site.scalar)[places[lane]]
-                memory.put(
-                    site.scalar,
-                    places[lane],
-                    ATOMICS[op](result[lane].item(), *(a[lane] for a in args)),
-                )
+                new = ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
+                memory.put(site.scalar, places[lane], new)
         return result
 
     def private(
@@ -259,25 +226,16 @@ class Wave:
         return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
 
     def copy_together(  # noqa: PLR0913
-        self,
-        load: Site,
-        store: Site,
-        source: Lanes,
-        target: Lanes,
-        count: Lanes,
-        steps,
-        size: int,
-        mask: Mask,
-    ) -> None:
+        self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
+        mask: Mask
+    ) -> None:  # fmt: skip
         """A group copies `count` elements; `steps` are the distances between elements."""
-        most = int(np.max(count)) if self.lanes else 0
-        for first in range(0, most, self.machine.work_items):
+        for first in range(0, int(np.max(count)), self.machine.work_items):
             number = first + self.items
             mine = (number < count) & self.active(mask)
-            if not mine.any():
-                continue
-            value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
-            self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
+            if mine.any():
+                value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
+                self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
         for memory, _, _ in self.behind(store, target, mask):
             memory.filling = store
 
@@ -294,9 +252,8 @@ class Wave:
         self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask
     ) -> None:
         """Some of the numbers that are read here may have no value; `known` says which have."""
-        bad = ~np.broadcast_to(
-            known.all(0) if known.ndim == 2 else known, self.lanes
-        ) & self.active(mask)
+        known = known.all(0) if known.ndim == 2 else known
+        bad = ~np.broadcast_to(known, self.lanes) & self.active(mask)
         if bad.any():
             element = memory.element(self.at_first(index, bad, mask) * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
@@ -304,41 +261,28 @@ class Wave:
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
 
-    def unwaited(self, site: Site, memory: Memory, mask: Mask) -> None:
-        assert memory.filling is not None
-        text = (
-            f"{site.text}: {{}} reads {memory.name} without wait_group_events, while the "
-            f"asynchronous copy in line {memory.filling.line} may still be filling it"
-        )
-        self.find("race", site, text, True, mask)
-
     def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
         """The value of a variable declared without one; `at`: the parts of a vector to read."""
         if value is not None and value.__class__ is not Partly:
             return value
+        what, bad = site.text, True
+        if value is not None:
+            bad = ~value.given
+            if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
+                rows = [i for i in (at or range(len(bad))) if i < len(bad)]
+                row = next((i for i in rows if np.any(bad[i] & self.active(mask))), rows[0])
+                what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
+                bad = bad[row]
+        if np.any(bad & self.active(mask)):
+            text = f"{what} is read by {{}} before it has a value"
+            self.find("uninitialised", site, text, bad, mask)
         if value is None:
-            self.missing(site, site.text, True, mask)
             return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 or at else 0
-        lacks = ~value.given
-        if lacks.ndim == 2:  # numbers of a vector
-            rows = [i for i in (at or range(len(lacks))) if i < len(lacks)]
-            first = next((i for i in rows if np.any(lacks[i] & self.active(mask))), None)
-            if first is not None:
-                name = "xyzw"[first] if len(lacks) <= 4 else f"s{first:x}"
-                self.missing(site, f"{site.text}.{name}", lacks[first], mask)
-        elif np.any(lacks & self.active(mask)):
-            self.missing(site, site.text, lacks, mask)
         return value.value
-
-    def missing(self, site: Site, what: str, bad: Lanes, mask: Mask) -> None:
-        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
-        if x.__class__ is array:
-            least, most = extremes(x)
-        else:
-            least = most = x
+        least, most = extremes(x) if x.__class__ is array else (x, x)
         if INT.least <= least and most <= INT.most:
             return x
         bad = (x < INT.least) | (x > INT.most)
@@ -346,33 +290,20 @@ class Wave:
         if not np.any(bad & self.active(mask)):
             return x
         value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
-        self.find(
-            "overflow",
-            site,
-            f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
-            "2,147,483,647",
-            bad,
-            mask,
-        )
+        text = f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to"
+        self.find("overflow", site, f"{text} {INT.most:,}", bad, mask)
         return cut(x, INT)
 
     def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
         """A float, rounded towards zero; OpenCL C defines it only if the type can hold it."""
         exact = np.asarray(x, float)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
-        if np.any(bad):
-            if bad.ndim == 2:  # the first bad number of each vector
-                exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
-            if np.any(bad & self.active(mask)):
-                value = self.at_first(exact, bad, mask)
-                self.find(
-                    "overflow",
-                    site,
-                    f"{site.text} is {value:g} for {{}}: {to} has no such number, and devices "
-                    "differ in what they make of it",
-                    bad,
-                    mask,
-                )
+        if bad.ndim == 2:  # the first bad number of each vector
+            exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
+        if np.any(bad & self.active(mask)):
+            text = f"{site.text} is {self.at_first(exact, bad, mask):g} for {{}}: {to} has no such"
+            text += " number, and devices differ in what they make of it"
+            self.find("overflow", site, text, bad, mask)
         return converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> Lanes:
@@ -389,18 +320,10 @@ class Wave:
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
         zero = b == 0
-        if not np.any(zero):
-            return b
         if np.any(zero & self.active(mask)):
-            self.find(
-                "division by zero",
-                site,
-                f"{site.text}: {{}} divides by zero",
-                zero,
-                mask,
-                stop=True,
-            )
-        return np.where(zero, np.ones_like(b), b)
+            text = f"{site.text}: {{}} divides by zero"
+            self.find("division by zero", site, text, zero, mask, stop=True)
+        return np.where(zero, np.ones_like(b), b) if np.any(zero) else b
 
     def stop_loop(self, site: Site, mask) -> None:
         text = (
@@ -541,9 +464,8 @@ class Machine:
         """Run all groups (or some), `order` "lockstep" or "warps"."""
         chosen = np.arange(np.prod(self.num_groups))
         if groups is not None:
-            chosen = np.array(
-                [np.ravel_multi_index((*g, 0, 0)[:3], self.num_groups, order="F") for g in groups]
-            )
+            at = np.array([(*group, 0, 0)[:3] for group in groups], int).reshape(-1, 3)
+            chosen = np.ravel_multi_index(tuple(at.T), self.num_groups, order="F")
         everyone = np.arange(self.work_items)
         rng = np.random.default_rng(seed)
         try:
@@ -562,17 +484,13 @@ class Machine:
             self.stop = stop.finding
 
     def go(
-        self,
-        groups: np.ndarray,
-        warps: list[np.ndarray],
-        args: Sequence[object],
-        rng: np.random.Generator,
-    ) -> None:
+        self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object],
+        rng: np.random.Generator
+    ) -> None:  # fmt: skip
         """Run waves of some groups from barrier to barrier, in random order."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
-        for a in self.program.locals:
-            self.room(stride(a.type) * copies)
+        self.room(sum(stride(a.type) for a in self.program.locals) * copies)
         self.local_arrays = [
             Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals
         ]
@@ -594,9 +512,7 @@ class Machine:
                 )[:2]
                 assert site is not None
                 who, whom = wave.item(0), other.item(0)
-                text = (
-                    f"barrier: {who} waits here, and {whom} "
-                    f"{'waits at another barrier' if elsewhere else 'has ended'}"
-                )
+                does = "waits at another barrier" if elsewhere else "has ended"
+                text = f"barrier: {who} waits here, and {whom} {does}"
                 raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
             running = waiting

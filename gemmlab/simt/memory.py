@@ -108,7 +108,9 @@ class Memory:
         if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         if self.filling is not None:
-            wave.unwaited(site, self, mask)
+            text = f"{site.text}: {{}} reads {self.name} without wait_group_events, while the"
+            text += f" asynchronous copy in line {self.filling.line} may still be filling it"
+            wave.find("race", site, text, True, mask)
         if self.space != "private":  # private arrays are registers, for the most part
             wave.log.append(
                 Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space])

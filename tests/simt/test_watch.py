@@ -82,8 +82,8 @@ WORDS = [
      "*((global float4*)(A + m)): work-item (1, 0) of group (0, 0) uses A as float4 from number 1 "
      "on, which is no multiple of 4", 48),
     ("misaligned", "const __global char* c = (const __global char*)A + 2;\n"
-     "C[n*M + m] = *(const __global float*)c;", "= *(const", "*((global float*)c): the pointer of work-item (0, 0) of group (0, 0) points "
-     "between two numbers of type float", 64),
+     "C[n*M + m] = *(const __global float*)c;", "= *(const", "*((global float*)c): the pointer of "
+     "work-item (0, 0) of group (0, 0) points between two numbers of type float", 64),
     ("division by zero", "int x = M/(m - 3);" + RIGHT, "int x",
      "M/(m - 3): work-item (3, 0) of group (0, 0) divides by zero", 8),
 ]  # fmt: skip
