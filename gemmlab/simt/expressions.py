@@ -105,21 +105,16 @@ class Expressions(Writer):
         """Whether other lanes may compute this, too: no loads, stores or divisions."""
         if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
-        if (
-            isinstance(node, tree.Binary)
-            and node.op in ("/", "%")
-            and not isinstance(plain(node.right), tree.Number)
-        ):
-            return False
+        if isinstance(node, tree.Binary) and node.op in ("/", "%"):
+            if not isinstance(plain(node.right), tree.Number):
+                return False
         if isinstance(node, (tree.Cast, tree.Convert)):
             to, of = node.type, node.operand.type
             if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
                 return False  # of a float that may be too large for it
-        if isinstance(node, tree.Name):
+        if isinstance(node, tree.Name) and node.variable.constant is None:
             holder = self.holders.get(node.variable)
-            return node.variable.constant is not None or not (
-                holder is None or holder.in_memory or holder.unset
-            )
+            return holder is not None and not holder.in_memory and not holder.unset
         return all(self.harmless(child) for child in node.children())
 
     # ---- from one type to another
@@ -215,36 +210,29 @@ class Expressions(Writer):
             if isinstance(node.array.type, Vector):
                 one = known(node.index)
                 at = (int(one),) if one is not None else self.keep(index.code)
-                if not has_place(node.array):
-                    return Some(node.type, self.spilled(node.array), at)
-                return Some(node.type, self.place(node.array), at)
+                return Some(node.type, self.place_of(node.array), at)
             return self.target(node.array, index.code, node.type)
         if isinstance(node, tree.Unary) and node.op == "*":
             return self.target(node.operand, "0", node.type)
         if isinstance(node, tree.Member):
             return Some(node.type, self.place(node.vector), node.at)
         if isinstance(node, tree.Part):
-            base = self.pointer_to(
-                self.place(node.of) if has_place(node.of) else self.spilled(node.of), node
-            )
-            if node.field.offset % stride(
-                scalar_of(node.type) if isinstance(node.type, Vector) else node.type
-            ):
-                self.packed(node)
+            base = self.pointer_to(self.place_of(node.of), node).code
+            one_value = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            simple = isinstance(node.type, (Scalar, Vector, Pointer))
+            if simple and node.field.offset % stride(one_value):
+                what = f"{written(node)}, which does not lie at a multiple of its size,"
+                raise UnknownError(what, node.spot)
             offset = f" + {node.field.offset}" if node.field.offset else ""
-            return Pointed(node.type, f"({base.code}{offset})")
+            return Pointed(node.type, f"({base}{offset})")
         if isinstance(node, tree.Compound):
             return Element(node.type, self.compound(node))
         self.fail(node, f"{written(node)} has no place")
 
-    def packed(self, node: tree.Part) -> None:
-        if isinstance(node.type, (Scalar, Vector, Pointer)):
-            raise UnknownError(
-                f"{written(node)}, which does not lie at a multiple of its size,", node.spot
-            )
-
-    def spilled(self, node: Expr) -> Place:
-        """A value without a place is put into memory."""
+    def place_of(self, node: Expr) -> Place:
+        """The same of any value; one that lies nowhere is put into memory."""
+        if has_place(node):
+            return self.place(node)
         value = self.expression(node)
         scalar, sizes = layout(node.type)
         name = self.keep(f"wave.private({written(node)!r}, {scalar}_type, {sizes}, True)")
@@ -310,52 +298,39 @@ class Expressions(Writer):
         )
 
     def part(self, vector: Value, place: Some) -> Value:
-        at, n = place.at, length(vector.type)
+        at = place.at
         if isinstance(at, str):
             return Value(f"chosen({vector.code}, {at})", place.type)
-        code = (
-            vector.code
-            if max(at) < n
-            else f"vector(({vector.code}, 0), {scalar_of(place.type)}_type)"
-        )
-        return Value(
-            f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]", place.type
-        )
+        code = vector.code
+        if max(at) >= length(vector.type):  # the fourth number of three
+            code = f"vector(({code}, 0), {scalar_of(place.type)}_type)"
+        one = f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]"
+        return Value(one, place.type)
 
     def access(
         self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False
     ) -> str:
         """Python text that loads from a place in memory, or stores there."""
         more = f", {value}" if kind == "store" else ""
-        inner: tuple[str, ...] = ()
-        whole, of, lead = place, place.type, 0
+        whole, of, inner, lead = place, place.type, "", 0
         if isinstance(place, Some):
-            whole, inner = (
-                place.vector,
-                (str(place.at[0]) if isinstance(place.at, tuple) else place.at,),
-            )
-            lead = place.at[0] if isinstance(place.at, tuple) else 0
-        packed = packed or isinstance(of, Struct) or isinstance(inner and place.at, str)  # type: ignore[union-attr]
+            whole, at = place.vector, place.at
+            lead = at[0] if isinstance(at, tuple) else 0
+            inner = at if isinstance(at, str) else str(at[0])
+            packed |= isinstance(at, str)
+        packed |= isinstance(of, Struct)
         wide = 0 if packed else 4 if length(whole.type) == 3 else length(whole.type)
+        text = written(node)
         if isinstance(whole, Element):
-            vector = whole.type if inner else None
-            site = self.site(
-                kind,
-                node.spot,
-                written(node),
-                of,
-                whole.variable.type,
-                wide=wide,
-                lead=lead,
-                vector=vector,
-            )
-            indices = "".join(f"{i}, " for i in (*whole.indices, *inner))
+            array, vector = whole.variable.type, whole.type if inner else None
+            site = self.site(kind, node.spot, text, of, array, wide=wide, lead=lead, vector=vector)
+            indices = "".join(f"{i}, " for i in (*whole.indices, inner) if i)
             return f"wave.{kind}({site}, {whole.variable.python}, ({indices}), mask{more})"
         assert isinstance(whole, Pointed)
-        site = self.site(kind, node.spot, written(node), of, wide=wide, lead=lead)
+        site = self.site(kind, node.spot, text, of, wide=wide, lead=lead)
         step = length(of) if packed and not inner else stride(whole.type) // scalar_of(of).size
         index = whole.index if step == 1 or whole.index == "0" else f"({whole.index})*{step}"
-        index = f"{index} + {inner[0]}" if inner and index != "0" else inner[0] if inner else index
+        index = f"{index} + {inner}" if inner and index != "0" else inner or index
         return f"wave.{kind}_at({site}, {whole.base}, {index}, mask{more})"
 
     def write(self, place: Place, value: Value, node: Node) -> None:

@@ -139,10 +139,8 @@ class Touches:
             np.repeat(e.of(e.wave.number), place.shape[1])
             for e, place in zip(entries, places, strict=True)
         ]
-        self.place, self.item = (
-            np.concatenate([place.ravel() for place in places]),
-            np.concatenate(items),
-        )
+        self.place = np.concatenate([place.ravel() for place in places])
+        self.item = np.concatenate(items)
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -192,24 +190,15 @@ class Touches:
         return self._shown(found, who) if found.any() else None
 
     def _shown(self, bad: np.ndarray, other: np.ndarray) -> Conflict:
-        # of several show the earliest in the log
+        """Of several conflicts the earliest in the log."""
         first = int(np.flatnonzero(bad)[np.argmin(self.entry[bad])])
         rows = first, int(other[first])
-        phases = tuple(self._phase(row) for row in rows)
         one, two = (self.entries[self.entry[row]] for row in rows)
         who, whom = (one.wave.machine.item(int(self.item[row])) for row in rows)
+        phases = self._phase(rows[0]), self._phase(rows[1])
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
-        element = at // self.memory.scalar.size
-        return Conflict(
-            one.site,
-            who,
-            two.site,
-            whom,
-            self.memory.name,
-            element,
-            self.memory.element(at),
-            phases,  # type: ignore[arg-type]
-        )
+        element, place = at // self.memory.scalar.size, self.memory.element(at)
+        return Conflict(one.site, who, two.site, whom, self.memory.name, element, place, phases)
 
     def _phase(self, row: int) -> int:
         e = self.entries[self.entry[row]]
@@ -268,31 +257,20 @@ def _unordered(c: Conflict, space: str) -> str:
     """Why nothing orders two accesses of a group: no barrier, or one for another memory."""
     if c.phases[0] == c.phases[1]:
         return "no barrier between"
-    return (
-        f"and the barrier between them has no CLK_{space.upper()}_MEM_FENCE: it does not order "
-        f"{space} memory"
-    )
+    fence = f"CLK_{space.upper()}_MEM_FENCE"
+    return f"and the barrier between them has no {fence}: it does not order {space} memory"
 
 
 def _race(c: Conflict, why: str) -> Finding:
     if c.one.kind == "store":
-        text = (
-            f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who} in line "
-            f"{c.one.line}"
-        )
+        text = f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who}"
+    elif c.other.kind == "atomic":
+        text = f"{c.whom} changes {c.place} in line {c.other.line}, {c.who} reads it without an "
+        text += "atomic function"
     else:
-        does, how = (
-            ("changes", " without an atomic function")
-            if c.other.kind == "atomic"
-            else ("stores", "")
-        )
-        text = (
-            f"{c.whom} {does} {c.place} in line {c.other.line}, {c.who} reads it{how} in line "
-            f"{c.one.line}"
-        )
-    return found_at(
-        c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.array, element=c.element
-    )
+        text = f"{c.whom} stores {c.place} in line {c.other.line}, {c.who} reads it"
+    text += f" in line {c.one.line}, {why}"
+    return found_at(c.one, "race", text, (c.whom, c.who), array=c.array, element=c.element)
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
@@ -302,11 +280,9 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
     c = every.conflict(every.item, same_value=True) if every else None
     if c is None:
         return []
-    lines = (
-        f"line {c.one.line}"
-        if c.one.line == c.other.line
-        else f"lines {c.one.line} and {c.other.line}"
-    )
+    lines = f"line {c.one.line}"
+    if c.one.line != c.other.line:
+        lines = f"lines {c.one.line} and {c.other.line}"
     text = f"{c.place} is stored by two work-items in {lines}: {c.who}, and {c.whom}"
     return [found_at(c.one, "two writers", text, (c.who, c.whom))]
 
