@@ -163,15 +163,9 @@ class ProductRun(Run):
     """
 
     def __init__(
-        self,
-        machine: Machine,
-        args: Sequence[object],
-        spec: KernelSpec,
-        params: dict[str, int],
-        a: np.ndarray,
-        b: np.ndarray,
-        every: bool,
-    ):
+        self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
+        a: np.ndarray, b: np.ndarray, every: bool
+    ):  # fmt: skip
         super().__init__(machine, args)
         memory = args[5]
         assert isinstance(memory, Memory)
@@ -186,27 +180,29 @@ class ProductRun(Run):
         self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
-        stored = memory.known(memory.scalar.size)[: self.m * self.n]
-        self._stored = stored.reshape(self.n, self.m).T
-        self._wrong = (self.c != self.expected) & (self._stored | every)
+        stored = memory.known(memory.scalar.size)[: self.m * self.n].reshape(self.n, self.m).T
+        self._wrong = (self.c != self.expected) & (stored | every)
         self.exact = not self._wrong.any()
         self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
-        if every and not self.stop and not self._stored.all():
-            column, row = np.argwhere(~self._stored.T)[0]
-            many = int((~self._stored).sum())
-            more = f" and {many - 1:,} more elements are" if many > 1 else " is"
-            message = f"{memory.name}({row}, {column}){more} never stored"
-            site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
-            if site is None:
-                sites = (s for s in machine.program.sites if s.kind == "store")
-                site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
-                message += ": no work-item comes here" if site else ""
-            where = (site.line, site.column) if site else (0, 0)
-            self.findings.append(Finding("never written", message, *where, count=many))
-        if not self.exact or not self._stored.all() and every:
+        if every and not self.stop and not stored.all():
+            self.findings.append(self._never_stored(machine.program, memory, stored))
+        if not self.exact or not stored.all() and every:
             self.findings = [*slips(machine.program.functions), *self.findings]
         if not self.ok:
             self.findings = [*_redefined(machine.program, params), *self.findings]
+
+    def _never_stored(self, program: Program, memory: Memory, stored: np.ndarray) -> Finding:
+        column, row = np.argwhere(~stored.T)[0]
+        many = int((~stored).sum())
+        more = f" and {many - 1:,} more elements are" if many > 1 else " is"
+        message = f"{memory.name}({row}, {column}){more} never stored"
+        site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
+        if site is None:
+            sites = (s for s in program.sites if s.kind == "store")
+            site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
+            message += ": no work-item comes here" if site else ""
+        where = (site.line, site.column) if site else (0, 0)
+        return Finding("never written", message, *where, count=many)
 
     def notes(self, kind: str) -> Iterator[Finding]:
         """What matters only if the product is wrong: divisions by 0, and of whole numbers."""
@@ -221,20 +217,14 @@ class ProductRun(Run):
     def verdict(self) -> str:
         if self.stop:
             return f"stopped: {self.stop}"
+        if self.exact and self.findings:
+            return f"right here, by luck: {super().verdict}"
         if self.exact:
-            by_luck = f"right here, by luck: {super().verdict}"
-            return (
-                by_luck
-                if self.findings
-                else "right: every element exact, and nothing suspicious was seen"
-            )
+            return "right: every element exact, and nothing suspicious was seen"
         column, row = np.argwhere(self._wrong.T)[0]
-        many = int(self._wrong.sum())
+        many, at = f"{int(self._wrong.sum()):,} of {self.c.size:,}", f"C({row}, {column})"
         got, want = self.c[row, column], self.expected[row, column]
-        text = (
-            f"wrong: {many:,} of {self.c.size:,} elements; the first is C({row}, {column}) = "
-            f"{got:g} instead of {want:g}"
-        )
+        text = f"wrong: {many} elements; the first is {at} = {got:g} instead of {want:g}"
         return f"{text}; {super().verdict}" if self.findings else text
 
 
@@ -333,35 +323,27 @@ def _sizes(
 
 def _argument(param: Declaration, value: object) -> object:
     """An argument in the form in which kernels take it: a number, or a `Memory`."""
-    if not isinstance(param.type, Pointer):
-        if not isinstance(param.type, Scalar):
-            raise TypeError(
-                f"{param.name}: an argument of type {param.type} is not known to this simulator"
-            )
-        if param.type.whole:
-            if not isinstance(value, Integral):
-                raise TypeError(
-                    f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}"
-                )
-            if not param.type.least <= int(value) <= param.type.most:
-                raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
-            return cut(int(value), param.type)
-        if not isinstance(value, Real):
-            raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
-        return param.type.dtype.type(value)
-    if param.type.space not in ("global", "constant"):
-        raise TypeError(
-            f"{param.name}: arguments in {param.type.space} memory are not known to this simulator"
-        )
-    scalar = scalar_of(param.type.to)
+    name, of = param.name, param.type
+    if isinstance(of, Scalar):
+        if not isinstance(value, Integral if of.whole else Real):
+            number = "a whole number" if of.whole else "a number"
+            raise TypeError(f"{name} is {an(of)} and needs {number}, not {value!r}")
+        if not of.whole:
+            return of.dtype.type(value)
+        if not of.least <= int(value) <= of.most:  # type: ignore[call-overload]
+            raise ValueError(f"{name}={value} does not fit {an(of)}")
+        return cut(int(value), of)  # type: ignore[call-overload]
+    if not isinstance(of, Pointer) or of.space not in ("global", "constant"):
+        what = f"in {of.space} memory" if isinstance(of, Pointer) else f"of type {of}"
+        raise TypeError(f"{name}: arguments {what} are not known to this simulator")
+    scalar = scalar_of(of.to)
     if not isinstance(value, (np.ndarray, Empty)):
-        raise TypeError(
-            f"{param.name} is a pointer and needs a NumPy array, not {type(value).__name__}"
-        )
+        kind = type(value).__name__
+        raise TypeError(f"{name} is a pointer and needs a NumPy array, not {kind}")
     if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
-        raise TypeError(f"{param.name} needs an array of {scalar.dtype}, not of {value.dtype}")
+        raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
-    return Memory(param.name, "global", scalar, (value.size,), data=data)
+    return Memory(name, "global", scalar, (value.size,), data=data)
 
 
 def _launch(  # noqa: PLR0913
@@ -418,17 +400,12 @@ def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]
 def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) -> str:
     """Why a kernel cannot take these sizes, or nothing."""
     multiples, least = spec.multiples(params), spec.minimum_sizes(params)
+    needs = f", as kernel {spec.number} needs with {params}"
     for name, size, multiple, smallest in zip("mnk", (m, n, k), multiples, least, strict=True):
         if size % multiple:
-            return (
-                f"{name}={size} is not a multiple of {multiple}, as kernel {spec.number} needs "
-                f"with {params}"
-            )
+            return f"{name}={size} is not a multiple of {multiple}{needs}"
         if size < smallest:
-            return (
-                f"{name}={size} is less than {smallest}, as kernel {spec.number} needs with "
-                f"{params}"
-            )
+            return f"{name}={size} is less than {smallest}{needs}"
     return ""
 
 
@@ -526,10 +503,8 @@ def _as_a_product(
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
     problems = []
     if len(program.params) != len(wanted):
-        problems.append(
-            f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: "
-            f"{', '.join(wanted)}"
-        )
+        has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"
+        problems.append(f"{has}: {', '.join(wanted)}")
     for param, name in zip(program.params, wanted, strict=False):
         of = param.type
         if name in "MNK":
@@ -538,17 +513,15 @@ def _as_a_product(
             fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
             what = "a pointer to floats in global memory"
         if not fits:
-            problems.append(
-                f"parameter {param.name}, which stands for {name}, must be {what}, not {an(of)}"
-            )
+            stands = f"parameter {param.name}, which stands for {name}"
+            problems.append(f"{stands}, must be {what}, not {an(of)}")
     if program.size and program.size != (*local, 1):
-        size = " x ".join(map(str, program.size))
-        problems.append(
-            f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x "
-            f"{local[1]}{''.join(f'; {f.message}' for f in _redefined(program, params))}"
-        )
+        size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
+        why = "".join(f"; {f.message}" for f in _redefined(program, params))
+        requires = f"{program.name} requires work-groups of {size}"
+        problems.append(f"{requires}, but is launched with {own}{why}")
     if problems:
-        error = TextError(problems[0], program.spot)
+        error = TextError(problems[0], program.kernel.spot)
         error.source = program.text
         raise error
 

@@ -106,8 +106,7 @@ class Expressions(Writer):
         if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
         if isinstance(node, tree.Binary) and node.op in ("/", "%"):
-            if not isinstance(plain(node.right), tree.Number):
-                return False
+            return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
         if isinstance(node, (tree.Cast, tree.Convert)):
             to, of = node.type, node.operand.type
             if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
@@ -255,12 +254,8 @@ class Expressions(Writer):
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
         if isinstance(place, Pointed):
-            code = (
-                place.base
-                if place.index == "0"
-                else f"({place.base} + ({place.index})*{stride(place.type)})"
-            )
-            return Value(code, Pointer(place.type))
+            step = f" + ({place.index})*{stride(place.type)}" if place.index != "0" else ""
+            return Value(f"({place.base}{step})", Pointer(place.type))
         if not isinstance(place, Element):
             raise UnknownError(f"the address of {written(node)}", node.spot)
         code, of = f"wave.address({place.variable.python})", place.variable.type
@@ -322,8 +317,14 @@ class Expressions(Writer):
         wide = 0 if packed else 4 if length(whole.type) == 3 else length(whole.type)
         text = written(node)
         if isinstance(whole, Element):
-            array, vector = whole.variable.type, whole.type if inner else None
-            site = self.site(kind, node.spot, text, of, array, wide=wide, lead=lead, vector=vector)
+            array, shape = whole.variable.type, []
+            while isinstance(array, Array):
+                shape.append((array.n, stride(array.of) // scalar_of(of).size))
+                array = array.of
+            if inner:
+                shape.append((length(whole.type), 1))
+            more_of_it = {"shape": tuple(shape), "wide": wide, "lead": lead}
+            site = self.site(kind, node.spot, text, of, **more_of_it)
             indices = "".join(f"{i}, " for i in (*whole.indices, inner) if i)
             return f"wave.{kind}({site}, {whole.variable.python}, ({indices}), mask{more})"
         assert isinstance(whole, Pointed)
@@ -357,11 +358,8 @@ class Expressions(Writer):
         elif isinstance(vector, Named):
             of = vector.type
             shown = at if isinstance(at, str) else str(at[0] if len(at) == 1 else list(at))
-            function = "changed_at" if isinstance(at, str) else "changed"
-            old = vector.variable.python
-            new = self.keep(
-                f"{function}({old}, {shown}, {value.code}, {length(of)}, {scalar_of(of)}_type)"
-            )
+            given = f"{vector.variable.python}, {shown}, {value.code}"
+            new = self.keep(f"changed({given}, {length(of)}, {scalar_of(of)}_type)")
             self.write(vector, Value(new, of), node)
         elif isinstance(at, str) or _side_by_side(at):
             self.emit(self.access("store", place, node, value.code))
@@ -423,9 +421,7 @@ class Expressions(Writer):
         return self.named(value) if value.code.count("(") > 50 else value
 
     def _binary(self, node: tree.Binary) -> Value:
-        if not isinstance(node.type, Vector) and (
-            node.op in COMPARISONS or node.op in ("&&", "||")
-        ):
+        if not _arithmetic(node):
             return self.as_int(self.truth(node))
         chain = [node]  # of operations whose left side is one as well; a + b + c + ... may be long
         while isinstance(chain[-1].left, tree.Binary) and _arithmetic(chain[-1].left):
@@ -466,9 +462,8 @@ class Expressions(Writer):
         if op in COMPARISONS:  # of vectors: -1 where it holds
             return Value(f"-converted({a} {op} {b}, bool_type, int_type)", to)
         if not scalar.whole:
-            if op in "+-" and any(
-                isinstance(x, tree.Binary) and x.op == "*" for x in map(plain, sides)
-            ):
+            products = [x for x in map(plain, sides) if isinstance(x, tree.Binary) and x.op == "*"]
+            if op in "+-" and products:
                 self.multiply_add(node, to)
             if op == "/":
                 site = self.site("ratio", node.spot, written(node))
@@ -476,10 +471,7 @@ class Expressions(Writer):
             return Value(f"({a} {op} {b})", to)
         if op in ("/", "%"):
             return self.divided(op, a, b, known(sides[1]), node, to)
-        if op in (
-            "<<",
-            ">>",
-        ):  # by the amount modulo the bits of the type; what is shifted out is gone
+        if op in ("<<", ">>"):  # by the amount modulo the bits; what is shifted out is gone
             amount = f"unsigned({right.code})" if scalar is ULONG else right.code
             return Value(f"cut({a} {op} ({amount} & {scalar.bits - 1}), {scalar}_type)", to)
         code = f"({left.code} {op} {right.code})"

@@ -169,11 +169,9 @@ class Wave:
     def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
         """The arrays that a pointer points into, with the element and the lanes of each."""
         which, size = base >> SHIFT, site.scalar.size
-        numbers = (
-            [which]
-            if which.__class__ is int
-            else np.unique(which if mask is None else which[mask]).tolist()
-        )
+        numbers = [which]
+        if which.__class__ is not int:
+            numbers = np.unique(which if mask is None else which[mask]).tolist()
         for number in numbers:
             theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
             if not 0 < number <= len(self.machine.pointed):
@@ -326,10 +324,8 @@ class Wave:
         return np.where(zero, np.ones_like(b), b) if np.any(zero) else b
 
     def stop_loop(self, site: Site, mask) -> None:
-        text = (
-            f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does "
-            "end, simulate with a higher limit"
-        )
+        text = f"this loop has gone round {self.limit:,} times for {{}} and was stopped"
+        text += "; if it does end, simulate with a higher limit"
         self.find("stopped", site, text, True, mask, stop=True)
 
     # ---- control flow
@@ -362,10 +358,8 @@ class Wave:
             else:
                 does = f"{f'and {others} more do' if others else 'does'} not"
             who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
-            text = (
-                f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} "
-                f"{does}. {'It' if count == 1 else 'They'} would wait for ever"
-            )
+            text = f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away}"
+            text += f" {does}. {'It' if count == 1 else 'They'} would wait for ever"
             raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         self.passed(site, mask.astype(np.int64))
 

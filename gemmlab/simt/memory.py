@@ -117,11 +117,8 @@ class Memory:
             )
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
-            return (
-                values.astype(np.int64)
-                if values.__class__ is array
-                else cut(int(values), site.scalar)
-            )
+            one = values.__class__ is not array
+            return cut(int(values), site.scalar) if one else values.astype(np.int64)
         return values.copy() if places.__class__ is slice else values
 
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:

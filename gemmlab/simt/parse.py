@@ -253,20 +253,17 @@ class Parser(Meaning):
             elif known_one is None:
                 self.fail(f"enum {tag} has not been defined", word.spot)
             return UINT
+        new = Struct(f"{word.text} {tag}".strip(), word.text == "union")
         if self.text != "{":
             if not tag:
                 self.here(f"expected the name of a {word.text}, {self.found()}")
             if known_one is None:
-                known_one = self.tags[-1][tag] = Struct(f"{word.text} {tag}", word.text == "union")
+                known_one = self.tags[-1][tag] = new
             return known_one
         mine = self.tags[-1].get(tag) if tag else None
         if isinstance(mine, Struct) and mine.complete:
             self.fail(f"{mine} is defined twice", word.spot)
-        of = (
-            mine
-            if isinstance(mine, Struct)
-            else Struct(f"{word.text} {tag}".strip(), word.text == "union")
-        )
+        of = mine if isinstance(mine, Struct) else new
         if tag:
             self.tags[-1][tag] = of
         self.fields(of, attributes)
@@ -540,9 +537,8 @@ class Parser(Meaning):
             inner = self.expression()
             self.expect(")")
             return inner
-        if token.kind not in ("number", "name", "string", "character") or (
-            token.kind == "name" and token.text in KEYWORDS
-        ):
+        begins = token.kind in ("number", "name", "string", "character")
+        if not begins or (token.kind == "name" and token.text in KEYWORDS):
             self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
@@ -656,16 +652,11 @@ class Parser(Meaning):
             if self.is_type():
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
-                names = [
-                    n
-                    for scope in self.scopes
-                    for n, what in scope.items()
-                    if isinstance(what, Type)
+                every = [
+                    n for scope in self.scopes for n, t in scope.items() if isinstance(t, Type)
                 ]
-                self.fail(
-                    f"the type {word!r} is not known{near(word, [*SCALARS, 'float4', *names])}",
-                    token.spot,
-                )
+                guess = near(word, [*SCALARS, "float4", *every])
+                self.fail(f"the type {word!r} is not known{guess}", token.spot)
         if word == "{":
             return self.opened(self.block)
         if self.accept(";"):
@@ -861,10 +852,8 @@ class Parser(Meaning):
         value = None
         if self.accept("="):
             if space == "local":
-                self.fail(
-                    f"{name.text!r} is in local memory and cannot have a value from the beginning",
-                    name.spot,
-                )
+                what = f"{name.text!r} is in local memory"
+                self.fail(f"{what} and cannot have a value from the beginning", name.spot)
             found.type, value = self.initialised(of, self.initial(), name)
             if isinstance(of, Array):
                 self.declare(name, found)
@@ -884,25 +873,20 @@ class Parser(Meaning):
     def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:
         """Whether a variable may be declared here."""
         self.no_kernel(specified)
+        kernel = self.function is not None and self.function.kernel and len(self.scopes) == 2
+        problem = ""
         if outside:
             if space != "constant":
-                self.fail(
-                    f"{name.text!r} stands outside of all functions and must be __constant",
-                    name.spot,
-                )
-            return
-        if specified.storage in ("static", "register", "auto"):
+                problem = " stands outside of all functions and must be __constant"
+        elif space == "global":
+            problem = " cannot be declared in global memory"
+        elif space in ("local", "constant") and not kernel:
+            where = "declared in the outermost block of a kernel"
+            problem = f": variables in {space} memory are {where}"
+        if not outside and specified.storage in ("static", "register", "auto"):
             self.fail(f"OpenCL C 1.2 has no {specified.storage} variables", name.spot)
-        if space == "global":
-            self.fail(f"{name.text!r} cannot be declared in global memory", name.spot)
-        if space in ("local", "constant"):
-            kernel = self.function is not None and self.function.kernel
-            if not kernel or len(self.scopes) > 2:
-                self.fail(
-                    f"{name.text!r}: variables in {space} memory are declared in the outermost "
-                    "block of a kernel",
-                    name.spot,
-                )
+        if problem:
+            self.fail(f"{name.text!r}{problem}", name.spot)
 
     def no_kernel(self, specified: Specified) -> None:
         if specified.kernel:
@@ -1011,10 +995,8 @@ class Parser(Meaning):
             mine.body = self.block()
             for jump in self.gotos:
                 if jump.label not in self.labels:
-                    self.fail(
-                        f"there is no label {jump.label!r}{near(jump.label, self.labels)}",
-                        jump.spot,
-                    )
+                    guess = near(jump.label, self.labels)
+                    self.fail(f"there is no label {jump.label!r}{guess}", jump.spot)
         except UnknownError as error:  # it matters only if the function is called
             mine.problem = error
             del self.scopes[depth:], self.tags[depth:]
@@ -1030,20 +1012,19 @@ class Parser(Meaning):
         """The function of this name and these parameters; a new one, if there is none."""
         choices = self.functions.setdefault(found.name, [])
         types = [p.type for p in found.params]
-        for other in choices:
-            if [p.type for p in other.params] == types:
-                if other.type != found.type:
-                    self.fail(
-                        f"{found.name!r} is declared with another type in line {other.spot.line}",
-                        found.spot,
-                    )
-                other.kernel |= found.kernel
-                return other
-        if choices and not (found.overloadable or choices[0].overloadable):
-            self.fail(
-                f"{found.name!r} is declared with other parameters in line {choices[0].spot.line}",
-                found.spot,
-            )
+        mine = next((f for f in choices if [p.type for p in f.params] == types), None)
+        other = mine or (choices[0] if choices else found)
+        differs = ""
+        if mine and mine.type != found.type:
+            differs = "another type"
+        elif not mine and choices and not (found.overloadable or other.overloadable):
+            differs = "other parameters"
+        if differs:
+            where = f"in line {other.spot.line}"
+            self.fail(f"{found.name!r} is declared with {differs} {where}", found.spot)
+        if mine:
+            mine.kernel |= found.kernel
+            return mine
         found.key = found.name if not choices else f"{found.name}_{len(choices) + 1}"
         choices.append(found)
         return found
@@ -1053,25 +1034,17 @@ class Parser(Meaning):
         if kernel.type is not VOID:
             self.fail(f"a kernel must return void, not {an(kernel.type)}", kernel.spot)
         for param in kernel.params:
-            of = param.type
+            of, problem = param.type, ""
             if isinstance(of, Pointer) and of.space == "private":
-                self.fail(
-                    f"the parameter {param.name!r} of a kernel must point to global, constant or "
-                    "local memory",
-                    param.spot,
-                )
-            if isinstance(of, Pointer) and isinstance(of.to, Pointer):
-                self.fail(
-                    f"the parameter {param.name!r} of a kernel cannot point to pointers", param.spot
-                )
-            if of is BOOL or of is HALF or of == EVENT or param.variable.name in self.sized:
-                why = "its size depends on the device"
-                self.fail(
-                    f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}",
-                    param.spot,
-                )
+                problem = "must point to global, constant or local memory"
+            elif isinstance(of, Pointer) and isinstance(of.to, Pointer):
+                problem = "cannot point to pointers"
+            elif of is BOOL or of is HALF or of == EVENT or param.name in self.sized:
+                problem = f"cannot be {an(of)}: its size depends on the device"
+            if problem:
+                self.fail(f"the parameter {param.name!r} of a kernel {problem}", param.spot)
 
-    sized: frozenset[str] | set[str] = frozenset()  # parameters of types like size_t
+    sized: set[str] = set()  # parameters of types like size_t; each function sets its own
 
     def parameters(self, of: str) -> list[tree.Declaration]:
         self.expect("(")
@@ -1085,24 +1058,20 @@ class Parser(Meaning):
             words = {t.text for t in self.tokens[first : self.at]}
             self.no_kernel(specified)
             one = self.declarator(specified.type, specified.space, specified.const)
-            name, kind, const = one.name, one.type, self.const
+            kind, const, name = one.type, self.const, one.name or Token("name", "", self.token.spot)
             if isinstance(kind, Array):  # an array is handed over as a pointer to its first element
                 kind, const = Pointer(kind.of, one.space or "private", const), False
             elif one.space in ("local", "global", "constant") and not isinstance(kind, Pointer):
                 self.here(f"a parameter cannot lie in {one.space} memory itself")
-            if name is not None and not isinstance(kind, Opaque):
+            if one.name is not None and not isinstance(kind, Opaque):
                 self.usable(kind, name)
             self.attributes()
-            shown = name.text if name else ""
-            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and not isinstance(
-                kind, Pointer
+            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and isinstance(
+                kind, Scalar
             ):
-                self.sized.add(shown)
-            params.append(
-                tree.Declaration(
-                    name.spot if name else self.token.spot, Variable(shown, kind, const=const), None
-                )
-            )
+                self.sized.add(name.text)
+            variable = Variable(name.text, kind, const=const)
+            params.append(tree.Declaration(name.spot, variable, None))
             if not self.accept(","):
                 break
             if self.text == ")":
@@ -1258,13 +1227,8 @@ def number(token: Token) -> tree.Number:
     if value > ULONG.most:
         raise TextError(f"{token.text} is too large for any type", token.spot)
     plain_decimal = digits.isdigit() and not octal
-    kinds = (
-        [UINT, ULONG]
-        if "u" in suffix
-        else [INT, LONG, ULONG]
-        if plain_decimal
-        else [INT, UINT, LONG, ULONG]
-    )
+    kinds = [INT, LONG, ULONG] if plain_decimal else [INT, UINT, LONG, ULONG]
+    kinds = [UINT, ULONG] if "u" in suffix else kinds
     kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
     return tree.Number(token.spot, value, type=kind)
 

@@ -91,9 +91,8 @@ class Token:
     spot: Spot
     space: bool = False  # whether white space comes before it
     first: bool = False  # whether it is the first of its line
-    hidden: frozenset[str] = (
-        frozenset()
-    )  # macros that it came out of: they are not expanded in it again
+    # macros that it came out of: they are not expanded in it again
+    hidden: frozenset[str] = frozenset()
 
 
 def near(name: str, known: Iterable[str]) -> str:
@@ -124,9 +123,8 @@ MOST_TOKENS = 1_000_000
 def tokens_of(text: str) -> list[Token]:
     """Cut a text into tokens. Comments and line ends are left out. Raises TextError."""
     begins = [0, *(end.end() for end in re.finditer("\n", text))]  # of the lines
-    cuts: list[
-        tuple[int, int]
-    ] = []  # from where on characters have been left out before, and how many
+    # from where on characters have been left out before, and how many
+    cuts: list[tuple[int, int]] = []
     if "\\" in text:
         gone = 0
         for cut in _CONTINUED.finditer(text):
@@ -178,20 +176,6 @@ class _Condition:
     last: bool = False  # whether its #else has come
 
 
-def predefined() -> dict[str, str]:
-    """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
-    versions = {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
-    extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
-    extensions += [
-        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
-    ]
-    return {
-        "__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1",
-        "__kernel_exec(X, typen)": "__kernel __attribute__((work_group_size_hint(X, 1, 1)))",
-        **versions, **{f"cl_khr_{name}": "1" for name in extensions},
-    }  # fmt: skip
-
-
 class Preprocessor:
     """Carries out the lines that begin with #, and puts what macros stand for in their place."""
 
@@ -211,9 +195,8 @@ class Preprocessor:
         out = self.out = []
         last = text.count("\n") + (not text.endswith("\n"))
         self.end = Spot(max(1, last), len(text.split("\n")[last - 1]) + 1)
-        pending: list[
-            Token
-        ] = []  # since the last line with #: a macro's arguments may go over several lines
+        # since the last line with #: a macro's arguments may go over several lines
+        pending: list[Token] = []
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
@@ -367,10 +350,8 @@ class Preprocessor:
                 self.clock()
                 self.expanded += len(means)
                 if self.expanded > MOST_TOKENS:
-                    raise TextError(
-                        f"the macros of this text become more than {MOST_TOKENS:,} words",
-                        token.spot,
-                    )
+                    many = f"more than {MOST_TOKENS:,} words"
+                    raise TextError(f"the macros of this text become {many}", token.spot)
                 left.extend(means[::-1])
             else:
                 out.append(token)
@@ -390,11 +371,8 @@ class Preprocessor:
             if token.text == ")" and depth == 0:
                 break
             depth += (token.text == "(") - (token.text == ")")
-            if (
-                token.text == ","
-                and depth == 0
-                and not (macro.variadic and len(args) == len(params))
-            ):
+            rest = macro.variadic and len(args) == len(params)
+            if token.text == "," and depth == 0 and not rest:
                 args.append([])
             else:
                 args[-1].append(token)
@@ -475,13 +453,18 @@ _OF_THE_PLACE = {
 }
 
 
-def _read_predefined() -> dict[str, Macro]:
-    macros = {}
-    for name, body in predefined().items():
-        plain, _, params = name.partition("(")
-        names = [t.text for t in tokens_of(params) if t.kind == "name"] if params else None
-        macros[plain] = Macro(plain, names, tokens_of(body), 0)
-    return macros
+def _predefined() -> dict[str, Macro]:
+    """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
+    hint = "__kernel __attribute__((work_group_size_hint(X, 1, 1)))"
+    macros = {"__kernel_exec": Macro("__kernel_exec", ["X", "typen"], tokens_of(hint), 0)}
+    plain = {"__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1"}
+    plain |= {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
+    extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
+    extensions += [
+        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
+    ]
+    plain |= {f"cl_khr_{name}": "1" for name in extensions}
+    return macros | {name: Macro(name, None, tokens_of(body), 0) for name, body in plain.items()}
 
 
-_PREDEFINED = _read_predefined()
+_PREDEFINED = _predefined()

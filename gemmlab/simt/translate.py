@@ -37,27 +37,30 @@ class Program:
     """A kernel that is ready to run.
 
     Attributes:
-        name: of its `__kernel` function; params: its parameters.
+        kernel: the function; functions: all of the text.
         size: what it requires of a work-group, or an empty tuple.
-        code: the function of Python that it became.
-        locals: its arrays in local memory.
-        text: the kernel's own text; spot: where its name stands; macros: those that hold at its
-            end, by name.
-        tables: a function that fills the arrays in constant memory.
-        functions: of the text; sites: of the kernel.
+        code: the function of Python that it became; tables: one that fills constant memory.
+        locals: its arrays in local memory; sites: see `Site`.
+        text: the kernel's own text; macros: those that hold at its end, by name.
     """
 
-    name: str
-    params: list[tree.Declaration]
+    kernel: tree.Function
+    functions: list[tree.Function]
     size: tuple[int, ...]
     code: Callable[..., Any]
-    locals: list[tree.Declaration]
-    text: str
-    spot: Spot
-    macros: dict[str, Macro]
     tables: Callable[..., Any]
-    functions: list[tree.Function]
+    locals: list[tree.Declaration]
     sites: list[Site]
+    text: str
+    macros: dict[str, Macro]
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def params(self) -> list[tree.Declaration]:
+        return self.kernel.params
 
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
@@ -89,27 +92,14 @@ def _compiled(
     translator = Translator(functions, constants, clock)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
-    names |= {
-        f"np_{name}": function for name, function in values.FUNCTIONS.items()
-    } | translator.constants
+    names |= {f"np_{n}": function for n, function in values.FUNCTIONS.items()}
     names |= {f"{s.name}_type": s for s in SCALARS.values()}
-    names |= {f"s{site.number}": site for site in translator.sites}
+    names |= {f"s{site.number}": site for site in translator.sites} | translator.constants
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     size = tuple(constant(n) for n in chosen.size)
-    code = names[f"f_{chosen.name}"]
-    return Program(
-        chosen.name,
-        chosen.params,
-        size,
-        code,
-        translator.locals,
-        text,
-        chosen.spot,
-        preprocessor.macros,
-        names["f__tables"],
-        list(functions.values()),
-        translator.sites,
-    )
+    code, tables = names[f"f_{chosen.name}"], names["f__tables"]
+    every, arrays, sites = list(functions.values()), translator.locals, translator.sites
+    return Program(chosen, every, size, code, tables, arrays, sites, text, preprocessor.macros)
 
 
 def parsed(
@@ -190,10 +180,8 @@ class Translator(Calls):
             if node.variable.constant is None or node.variable.addressed:
                 python = f"wave.machine.tables[{node.name!r}]"
                 scalar, sizes = layout(node.type)
-                self.emit(
-                    f"{python} = wave.private({node.name!r}, {scalar}_type, {sizes}, True, "
-                    "'constant')"
-                )
+                given = f"{node.name!r}, {scalar}_type, {sizes}, True, 'constant'"
+                self.emit(f"{python} = wave.private({given})")
                 self.fill(python, node)
                 self.holders[node.variable] = Holder(
                     node.name, python, node.type, True, space="constant"
@@ -217,9 +205,8 @@ class Translator(Calls):
         if function.type is VOID:
             self.emit("return None")
         else:
-            site = self.site(
-                "unset", function.spot, f"the result of {function.name}", function.type
-            )
+            text = f"the result of {function.name}"
+            site = self.site("unset", function.spot, text, function.type)
             self.emit(f"return wave.given(result, called, {site})")
 
     def exits(self, node: Node) -> frozenset[str]:
@@ -361,10 +348,8 @@ class Translator(Calls):
         given = None if value is None else self.keep(value.code)
         space = ", 'constant'" if node.space == "constant" else ""
         holder = self.declare(node.variable, in_memory=True)
-        self.allot(
-            f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, "
-            f"{zeroes}{space})"
-        )
+        made = f"{node.name!r}, {scalar}_type, {sizes}, {zeroes}{space}"
+        self.allot(f"{holder.python} = wave.private({made})")
         if given is not None:
             self.emit(f"{holder.python}.give(0, {length(node.type)}, {given})")
         elif zeroes:
@@ -374,9 +359,8 @@ class Translator(Calls):
         """Give an array the values that stand behind its declaration."""
         if not isinstance(node.value, tree.Braces):
             if node.value is not None:
-                self.emit(
-                    f"{python}.give(0, {length(node.type)}, {self.expression(node.value).code})"
-                )
+                code = self.expression(node.value).code
+                self.emit(f"{python}.give(0, {length(node.type)}, {code})")
             return
         scalar = layout(node.type)[0]
         for at, item in node.value.filled:
@@ -452,11 +436,8 @@ class Translator(Calls):
             if not node.first:
                 self.leave_unless(node.condition, site)
         self.around.pop()
-        self.emit(
-            f"mask = without({before}, gone)"
-            if "return" in self.exits(node.body)
-            else f"mask = {before}"
-        )
+        left = f"without({before}, gone)" if "return" in self.exits(node.body) else before
+        self.emit(f"mask = {left}")
 
     def leave_unless(self, condition: tree.Expr | None, site: str) -> None:
         """Lanes for which a loop's condition does not hold wait behind the loop."""

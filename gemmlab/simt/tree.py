@@ -151,9 +151,8 @@ class Braces(Expr):
 
     items: list[Expr]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
-    names: dict[int, list] = field(
-        default_factory=dict
-    )  # designators such as [2] or .x before items, by number
+    # designators such as [2] or .x before items, by number
+    names: dict[int, list] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

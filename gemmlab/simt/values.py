@@ -203,7 +203,7 @@ def element(v, i):
 
 def numbers_of(x):
     """A row with one entry as one number for all lanes."""
-    return x if x.shape[0] > 1 else x[0].item()
+    return x if x.shape[0] > 1 else x[0] if x.dtype.kind == "f" else x[0].item()
 
 
 def chosen(v, i):
@@ -238,25 +238,18 @@ def _numbers(old, n, of: Scalar, lanes):
 
 
 def changed(old, at, new, n, of: Scalar):
-    """The vector `old` (None: it has no value yet) with new numbers at the places `at`."""
-    out, given = _numbers(old, n, of, new.shape[-1] if new.__class__ is array else 1)
-    out[at] = new
-    if given is None:
-        return out
-    given[at] = True
-    return out if given.all() else Partly(out, given)
-
-
-def changed_at(old, at, new, n, of: Scalar):
-    """The same where each lane has its own place."""
+    """The vector `old` (or None) with new numbers at these places; each lane may have its own."""
     lanes = max((x.shape[-1] for x in (at, new) if x.__class__ is array), default=1)
     out, given = _numbers(old, n, of, lanes)
-    here = np.arange(n)[:, None] == at
-    out = np.where(here, new, out)
-    if given is None:
-        return out
-    given = given | here
-    return out if given.all() else Partly(out, given)
+    if at.__class__ is array:
+        here = np.arange(n)[:, None] == at
+        out = np.where(here, new, out)
+        given = None if given is None else given | here
+    else:
+        out[at] = new
+        if given is not None:
+            given[at] = True
+    return out if given is None or given.all() else Partly(out, given)
 
 
 # ---- arithmetic
@@ -287,11 +280,7 @@ def greatest(a, b):
 
 
 def dot(a, b):
-    return (
-        (a * b).sum(0, dtype=a.dtype)
-        if a.shape[1] > 1 or b.shape[1] > 1
-        else (a * b).sum(dtype=a.dtype)
-    )
+    return numbers_of((a * b).sum(0, dtype=a.dtype))
 
 
 #: What atomic functions store, from the old value and their arguments.
@@ -326,13 +315,9 @@ def _extreme(larger: bool, a, b):
     return np.where(first, a, np.where(second, b, (np.fmax if larger else np.fmin)(a, b)))
 
 
-def _row_sums(x):
-    found = (x * x).sum(0) if np.ndim(x) == 2 else x * x
-    return found if np.ndim(found) == 0 or found.shape[0] > 1 else found[0]
-
-
 def _length(x):
-    return np.sqrt(_row_sums(np.asarray(x, np.float64)))
+    x = np.asarray(x, np.float64)
+    return np.sqrt(numbers_of((x * x).sum(0)) if x.ndim == 2 else x * x)
 
 
 def _cross(a, b):
