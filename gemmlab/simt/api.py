@@ -91,7 +91,7 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """What came of it, in a sentence."""
+        """The outcome, in a sentence."""
         if not self.findings:
             return "nothing suspicious was seen"
         others = len(self.findings) - 1
@@ -145,7 +145,6 @@ class Run:
 
     @cached_property
     def table(self) -> np.ndarray:
-        """The events of all work-groups."""
         return self.events()
 
 
@@ -299,7 +298,6 @@ def run(  # noqa: PLR0913
 def _sizes(
     program: Program, global_size: Sequence[int], local_size: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The sizes of the launch and of a work-group, checked."""
     if local_size is None:
         if not program.size:
             raise ValueError(

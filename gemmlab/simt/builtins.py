@@ -142,7 +142,6 @@ WIDER = {CHAR: SHORT, UCHAR: USHORT, SHORT: INT, USHORT: UINT, INT: LONG, UINT: 
 
 @cache
 def overloads(name: str) -> list[Signature]:
-    """All signatures of a function."""
     found: dict[Signature, None] = {}
     for kind, signature in FUNCTIONS[name]:
         result, _, params = signature.rstrip(")").partition("(")
@@ -268,6 +267,5 @@ def best(
 
 @cache
 def resolved(name: str, args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[Signature]:
-    """The signatures of a built-in function that fit these arguments best."""
     every = overloads(name)
     return [every[i] for i in best([params for _, params in every], args, zeros)]

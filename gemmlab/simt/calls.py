@@ -98,7 +98,6 @@ class Calls(Expressions):
         return Value(self.keep(f"{wait}f_{function.key}({given})"), function.type)
 
     def calls(self, function: tree.Function) -> list[tree.Call]:
-        """What a function of the text calls, in order."""
         assert function.body is not None
         return [n for n in function.body.walk() if isinstance(n, tree.Call)]
 

@@ -66,7 +66,6 @@ def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
 
 
 def total(lines: dict[int, Counts]) -> Counts:
-    """The sum of all lines."""
     all_of_them = Counts()
     for counts in lines.values():
         all_of_them.add(counts)

@@ -129,7 +129,6 @@ class Expressions(Writer):
         return Value(name, of)
 
     def as_int(self, truth: Value) -> Value:
-        """What a comparison gives, as an int."""
         return Value(f"converted({truth.code}, bool_type, int_type)", INT)
 
     def converted_value(self, value: Value, to: Type, node: Node) -> Value:
@@ -149,7 +148,6 @@ class Expressions(Writer):
         return self.number_as(value, to, node)
 
     def number_as(self, value: Value, to: Type, node: Node) -> Value:
-        """A number, or a vector of them, as another type."""
         a, b = scalar_of(value.type), scalar_of(to)
         if b is BOOL:
             return Value(f"({value.code} != 0)", to)
@@ -200,7 +198,6 @@ class Expressions(Writer):
 
     # ---- places
     def place(self, node: Expr) -> Place:
-        """Where an expression's value lies."""
         if isinstance(node, tree.Name):
             holder = self.holder(node)
             return (Element if holder.in_memory else Named)(node.type, holder)
@@ -266,7 +263,6 @@ class Expressions(Writer):
         return Value(f"({code})", Pointer(place.type, place.variable.space))
 
     def read(self, place: Place, node: Expr) -> Value:
-        """The value that lies in a place."""
         if isinstance(place, Named):
             return Value(self.given(place, node), place.type)
         if not isinstance(place, Some):
@@ -335,7 +331,6 @@ class Expressions(Writer):
         return f"wave.{kind}_at({site}, {whole.base}, {index}, mask{more})"
 
     def write(self, place: Place, value: Value, node: Node) -> None:
-        """Store a value, which has the place's type."""
         if isinstance(place, Named):
             name = place.variable.python
             # where exactly the lanes that were there when it was declared are here, one value may
@@ -489,7 +484,6 @@ class Expressions(Writer):
         return Value(code if fits else f"cut({code}, {scalar}_type)", to)
 
     def pointer_operation(self, op: str, left: Value, right: Value, to: Type) -> Value:
-        """Two pointers are subtracted, and a pointer moves."""
         a, b = left.type, right.type
         if isinstance(a, Pointer) and isinstance(b, Pointer):
             return Value(f"(({left.code} - {right.code})//{stride(a.to)})", to)
@@ -529,7 +523,6 @@ class Expressions(Writer):
         return Value(result, BOOL)
 
     def _choice(self, node: tree.Choice) -> Value:
-        """condition ? yes : no"""
         to, of = node.type, node.condition.type
         if isinstance(of, Vector):
             condition = self.named(self.expression(node.condition))
@@ -575,7 +568,6 @@ class Expressions(Writer):
         return Value(value.code, node.type)
 
     def _step(self, node: tree.Step) -> Value:
-        """++i, i++, --i and i--"""
         place = self.place(node.target)
         before = Value(self.keep(self.read(place, node.target).code), place.type)
         of: Type = place.type
@@ -602,5 +594,4 @@ def _side_by_side(at: tuple[int, ...]) -> bool:
 
 
 def _arithmetic(node: tree.Binary) -> bool:
-    """Whether this is an operation that `Expressions.combined` carries out."""
     return isinstance(node.type, Vector) or not (node.op in COMPARISONS or node.op in ("&&", "||"))

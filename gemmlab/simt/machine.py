@@ -58,7 +58,7 @@ class Wave:
 
     @property
     def limit(self) -> int:
-        """How often a loop may go round; asked in every round, so time is looked at here, too."""
+        """How often a loop may go round. Every round asks for it, so it checks the time, too."""
         self.machine.clock()
         return self.machine.limit
 
@@ -157,7 +157,6 @@ class Wave:
         return index, None if least >= 0 and most <= last else (index < 0) | (index > last)
 
     def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> Any:
-        """The value that x has in the first bad lane."""
         return np.broadcast_to(x, self.lanes)[
             np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))
         ].item()
@@ -199,7 +198,7 @@ class Wave:
             memory.store(self, site, at, value, theirs)
 
     def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
-        """A load, an operation and a store that nobody comes between: one lane after the other."""
+        """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
@@ -305,7 +304,6 @@ class Wave:
         return converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        """a / b of floats."""
         if np.any((b == 0) & self.active(mask)):
             self.note("ratio", site, "a division by zero, which gives no finite number")
         return np.true_divide(a, b)
@@ -433,7 +431,6 @@ class Machine:
             )
 
     def address(self, memory: Memory) -> int:
-        """Give an array an address."""
         self.pointed.append(memory)
         memory.address = (len(self.pointed) << SHIFT) + MIDDLE
         return memory.address

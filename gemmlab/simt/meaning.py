@@ -97,13 +97,11 @@ _SIGNS: dict[str, Callable] = {
 
 
 def wrapped(value: int, of: Scalar) -> int:
-    """The lower bits of a whole number, as a type reads them."""
     value &= (1 << of.bits) - 1
     return value - (1 << of.bits) if value > of.most else value
 
 
 def as_number(value: float, of: Scalar) -> float:
-    """A known number as a type holds it."""
     if of is BOOL:
         return int(bool(value))
     if of.whole:
@@ -182,7 +180,6 @@ def is_zero(node: Expr) -> bool:
 
 
 def read_only(node: Expr) -> bool:
-    """Whether what an expression names can only be read."""
     node = owner(node)
     if isinstance(node, tree.Name):
         return node.variable.const or node.variable.space == "constant"
@@ -196,7 +193,6 @@ def read_only(node: Expr) -> bool:
 
 
 def has_place(node: Expr) -> bool:
-    """Whether an expression names something that lies somewhere."""
     node = owner(node)
     return isinstance(node, (tree.Name, tree.Index, tree.Compound)) or (
         isinstance(node, tree.Unary) and node.op == "*")  # fmt: skip
@@ -265,7 +261,6 @@ class Meaning:
         return node
 
     def space(self, node: Expr) -> str:
-        """In which memory something lies."""
         node = owner(node)
         if isinstance(node, tree.Name):
             return node.variable.space
@@ -463,7 +458,6 @@ class Meaning:
 
     # ---- assignments
     def changeable(self, node: Expr, spot: Spot) -> Expr:
-        """Something that can be stored to."""
         if isinstance(node.type, (Array, Void)):
             self.fail(f"{written(node)} is {an(node.type)} and cannot be changed as a whole", spot)
         if not has_place(node):
@@ -607,7 +601,6 @@ class Meaning:
         return at
 
     def complete(self, of: Type, spot: Spot) -> None:
-        """A structure must have been defined before it is used."""
         if isinstance(of, Array):
             self.complete(of.of, spot)
         if isinstance(of, Struct) and not of.complete:
@@ -729,7 +722,6 @@ class Meaning:
         return to
 
     def reinterpreted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        """as_float(x): the same bytes as another type."""
         to = self.numbers(spot, name, args, named(match[1]))
         if stride(args[0].type) != stride(to):
             self.fail(f"{name} of {an(args[0].type)}: the sizes differ", spot)

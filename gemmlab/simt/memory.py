@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 @cache
 def steps(n: int) -> np.ndarray:
-    """0 to n-1, a row each."""
     return np.arange(n)[:, None]
 
 
@@ -66,7 +65,6 @@ class Memory:
                 self.view(scalar)[:] = np.nan
 
     def view(self, scalar: Scalar) -> np.ndarray:
-        """All of it as numbers of a type."""
         if scalar not in self._views:
             self._views[scalar] = self.bytes.view(scalar.dtype)
         return self._views[scalar]
@@ -122,7 +120,6 @@ class Memory:
         return values.copy() if places.__class__ is slice else values
 
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
-        """Store numbers from element `index` on."""
         if self.space != "private":
             wave.log.append(
                 Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space])

@@ -343,7 +343,6 @@ class Parser(Meaning):
         return found
 
     def skip(self, opening: str, closing: str) -> None:
-        """Pass over brackets and what is between them."""
         start, depth = self.token, 0
         while True:
             if self.at_end:
@@ -423,7 +422,6 @@ class Parser(Meaning):
         return one.type
 
     def usable(self, of: Type, name: Token) -> None:
-        """Something of this type can be declared."""
         leaf, _ = leaf_of(of)
         if isinstance(leaf, Void):
             self.fail(f"{name.text!r} cannot be void", name.spot)
@@ -431,7 +429,6 @@ class Parser(Meaning):
 
     # ---- expressions, from the loosest binding to the tightest
     def whole_expression(self) -> Expr:
-        """An expression behind which nothing comes."""
         found = self.expression()
         if not self.at_end:
             self.here(f"{self.text!r} was not expected here")
@@ -566,7 +563,6 @@ class Parser(Meaning):
         return tree.Text(token.spot, text, type=Array(CHAR, size))
 
     def named_value(self, token: Token) -> Expr:
-        """What a name stands for: a variable, or a number."""
         found = self.find(token.text)
         if isinstance(found, Variable):
             return tree.Name(token.spot, found.name, found, type=found.type)
@@ -664,7 +660,6 @@ class Parser(Meaning):
         return self.expression_statement()
 
     def inner(self) -> Node:
-        """A statement below another: no declaration."""
         if self.is_type() and self.ahead().text != ":":
             self.here("a declaration stands in a block of its own")
         return self.opened(self.statement)
@@ -797,7 +792,6 @@ class Parser(Meaning):
 
     # ---- declarations
     def declaration(self) -> tree.Declarations:
-        """One or more variables of a type, or a typedef."""
         spot = self.token.spot
         specified = self.specifiers(typedef=True)
         first = None
@@ -871,7 +865,6 @@ class Parser(Meaning):
         return tree.Declaration(name.spot, found, value)
 
     def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:
-        """Whether a variable may be declared here."""
         self.no_kernel(specified)
         kernel = self.function is not None and self.function.kernel and len(self.scopes) == 2
         problem = ""
@@ -961,7 +954,6 @@ class Parser(Meaning):
         return {f.key: f for choices in self.functions.values() for f in choices}
 
     def read_function(self, specified: Specified, one: Declarator) -> None:
-        """A function, or its prototype."""
         name, params = one.name, one.params
         assert name is not None and params is not None
         of = one.type
@@ -1030,7 +1022,6 @@ class Parser(Meaning):
         return found
 
     def kernel_rules(self, kernel: tree.Function) -> None:
-        """What may not stand in the head of a kernel."""
         if kernel.type is not VOID:
             self.fail(f"a kernel must return void, not {an(kernel.type)}", kernel.spot)
         for param in kernel.params:
@@ -1151,7 +1142,6 @@ class Filler:
 
     @staticmethod
     def part(of: Type, number: int, offset: int) -> tuple[Type, int]:
-        """A part of something: its type and its offset."""
         if isinstance(of, Struct):
             return of.fields[number].type, offset + of.fields[number].offset
         assert isinstance(of, Array)
@@ -1183,7 +1173,6 @@ class Filler:
             self.braces.filled.append((where, self.parser.initialised(to, item)[1]))
 
     def text(self, of: Array, item: tree.Text, offset: int) -> int:
-        """A string as an array of char."""
         if stride(of.of) != 1:
             self.parser.fail(f"a string cannot become {an(of)}", item.spot)
         values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
@@ -1208,7 +1197,6 @@ _WHOLE = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uU]?(?:l|L|ll|LL)?|(?:
 
 
 def number(token: Token) -> tree.Number:
-    """A number as C reads it: its value and its type."""
     text = token.text
     match = _HEX_FLOAT.fullmatch(text) or _FLOAT.fullmatch(text)
     if match:
@@ -1250,7 +1238,6 @@ def unescaped(text: str) -> str:
 
 
 def character(token: Token) -> int:
-    """The number of 'a' or '\\n'."""
     text = unescaped(token.text[1:-1])
     if len(text) != 1 or ord(text) > 255:
         raise TextError(f"{token.text} is not one character", token.spot)

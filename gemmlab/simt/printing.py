@@ -46,7 +46,6 @@ def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[st
 
 
 def _one(part: re.Match[str], value, scalar: str) -> str:
-    """One number in the form that stands behind a %."""
     kind, flags = part["kind"], part["flags"]
     width = min(int(part["width"] or 0), MOST_WIDE)
     precision = (

@@ -35,7 +35,7 @@ def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine])
 
 
 def slips(functions: Iterable[tree.Function]) -> Iterator[Finding]:
-    """What C allows, but hardly anybody means: to be named where a product is wrong."""
+    """What C allows, but is rarely meant: reported where a product is wrong."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
         text = _slip(node)
         if text:
@@ -55,7 +55,6 @@ def _slip(node: tree.Node) -> str:
 
 
 def _line(run: ProductRun, kind: str, *names: str) -> Site | None:
-    """Where the kernel first loads from an array, or stores to it."""
     sites = (e.site for e in run.log if e.memory is not None and e.memory.name in names)
     return next((site for site in sites if site.kind == kind), None)
 
@@ -147,7 +146,6 @@ def _crossed(run: ProductRun) -> list[Finding]:
 
 
 def _last_load(run: ProductRun) -> Site | None:
-    """Where the numbers that are multiplied come from."""
     names = {run.names["A"], run.names["B"]}
     loads = [e for e in reversed(run.log) if e.memory is not None and e.site.kind == "load"]
     shared = [e for e in loads if e.memory and e.memory.space == "local"]
@@ -156,7 +154,6 @@ def _last_load(run: ProductRun) -> Site | None:
 
 
 def _columns_read(run: ProductRun) -> set[int]:
-    """The columns of A that are loaded at all."""
     mine = [e for e in run.log if e.memory is not None and e.memory.name == run.names["A"]]
     return {int(i) for e in mine for i in np.unique(_elements(e) // run.lda)}
 

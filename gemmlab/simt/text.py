@@ -96,7 +96,6 @@ class Token:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A guess at what was meant by a name."""
     by_lower = {n.lower(): n for n in known if n != name}
     close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.6)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
@@ -293,7 +292,6 @@ class Preprocessor:
         return params, False
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
-        """Whether the condition of an #if, #ifdef or #ifndef holds."""
         from .parse import Parser, constant  # the parser builds on this module
 
         if not args:
@@ -428,7 +426,6 @@ class Preprocessor:
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:
-        """What '##' makes of two tokens."""
         joined = tokens_of(left.text + right.text)
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)

@@ -311,7 +311,6 @@ class Translator(Calls):
             self.variable(node, self.expression(node.value))
 
     def local(self, node: tree.Declaration) -> None:
-        """Something that the work-items of a group share."""
         holder = self.declare(node.variable, in_memory=True)
         self.allot(f"{holder.python} = wave.local_arrays[{len(self.locals)}]")
         self.locals.append(node)
@@ -356,7 +355,6 @@ class Translator(Calls):
             self.fill(holder.python, node)
 
     def fill(self, python: str, node: tree.Declaration) -> None:
-        """Give an array the values that stand behind its declaration."""
         if not isinstance(node.value, tree.Braces):
             if node.value is not None:
                 code = self.expression(node.value).code

@@ -16,7 +16,6 @@ class Node:
     spot: Spot
 
     def children(self) -> Iterator[Node]:
-        """The nodes right below this one."""
         for name in self.__slots__:
             value = getattr(self, name)
             for child in value if isinstance(value, list) else (value,):
@@ -24,7 +23,6 @@ class Node:
                     yield child
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it."""
         yield self
         for child in self.children():
             yield from child.walk()
@@ -295,7 +293,7 @@ def owner(node: Expr) -> Expr:
 
 
 def plain(node: Node) -> Node:
-    """An expression without the conversions that nobody wrote."""
+    """An expression without its implicit conversions."""
     while isinstance(node, Convert):
         node = node.operand
     return node

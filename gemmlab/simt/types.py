@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, such as the names in a table."""
     return frozenset(text.split())
 
 
@@ -51,12 +50,10 @@ class Scalar:
 
     @cached_property
     def least(self) -> int:
-        """The smallest whole number of this type."""
         return -(2 ** (self.bits - 1)) if self.kind == "int" else 0
 
     @cached_property
     def most(self) -> int:
-        """The largest whole number of this type."""
         return 2 ** (self.bits - (self.kind == "int")) - 1
 
     @cached_property
@@ -245,7 +242,6 @@ def length(t: Type) -> int:
 
 
 def stride(t: Type) -> int:
-    """From one value of this type to the next in memory, in bytes."""
     if isinstance(t, Vector):
         return t.of.size * (4 if t.n == 3 else t.n)
     if isinstance(t, Array):
@@ -256,7 +252,6 @@ def stride(t: Type) -> int:
 
 
 def alignment(t: Type) -> int:
-    """The number of bytes of which an address must be a multiple."""
     if isinstance(t, Array):
         return alignment(t.of)
     return t.align if isinstance(t, Struct) else stride(t)
@@ -279,12 +274,10 @@ def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
 
 
 def with_size(t: Type, scalar: Scalar) -> Type:
-    """A scalar or vector with as many numbers of another type."""
     return Vector(scalar, t.n) if isinstance(t, Vector) else scalar
 
 
 def as_signed(scalar: Scalar) -> Scalar:
-    """The signed whole type of the same size."""
     return {1: CHAR, 2: SHORT, 4: INT, 8: LONG}[scalar.size]
 
 

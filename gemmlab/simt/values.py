@@ -140,7 +140,6 @@ def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
 
 
 def rounded_by(x, of: Scalar, rounding: str):
-    """A float rounded to a whole one."""
     return {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}[rounding](x)
 
 
@@ -172,18 +171,15 @@ def _whole(x) -> int:
 
 
 def wrapped64(x: int) -> int:
-    """A whole number as the long of its lower bits."""
     return ((x + 2**63) & (2**64 - 1)) - 2**63
 
 
 # ---- vectors
 def spread(x, n):
-    """n times the same number."""
     return np.broadcast_to(x, (n, x.shape[-1])) if x.__class__ is array else np.full((n, 1), x)
 
 
 def vector(parts, of: Scalar):
-    """A vector of numbers and shorter vectors."""
     rows: list = []
     for part in parts:
         rows.extend(part if part.__class__ is array and part.ndim == 2 else (part,))
@@ -195,7 +191,6 @@ def vector(parts, of: Scalar):
 
 
 def element(v, i):
-    """One number of a vector."""
     if v.shape[1] > 1:
         return v[i]
     return v[i, 0] if v.dtype.kind == "f" else int(v[i, 0])
@@ -309,7 +304,6 @@ def _smooth(a, b, x):
 
 
 def _extreme(larger: bool, a, b):
-    """maxmag and minmag."""
     x, y = np.abs(a), np.abs(b)
     first, second = (x > y, x < y) if larger else (x < y, x > y)
     return np.where(first, a, np.where(second, b, (np.fmax if larger else np.fmin)(a, b)))
@@ -528,7 +522,6 @@ def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool)
 
 
 def each_two(name: str, values, types: tuple[Scalar, ...], to: Scalar, second: Scalar):
-    """Both results of a function of `EACH_TWO`."""
     lanes = _lanes(values, types)
     found = [
         EACH_TWO[name](*args) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)

@@ -288,7 +288,6 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
-    """The same thing at the same place once."""
     found: dict[tuple, Finding] = {}
     for f in findings:
         found.setdefault((f.kind, f.line, f.column), f)

@@ -106,7 +106,6 @@ class Writer:
         self.lines.append("    " * self.depth + line)
 
     def fresh(self, stem: str = "t") -> str:
-        """A name that no other variable of the Python text has."""
         self._count += 1
         return f"{stem}_{self._count}"
 
