@@ -173,26 +173,20 @@ def merged(log: Iterable[Entry]) -> list[Entry]:
     result: list[Entry] = []
     places: dict[tuple, list[Entry]] = {}
     for e in log:
-        narrow = (
-            e.site.kind == "load"
-            and e.memory is not None
-            and e.memory.space == "local"
-            and e.site.width == 1
-        )
-        if narrow and e.mask is None and isinstance(e.phase, int):
+        loads = e.site.kind == "load" and e.memory is not None and e.memory.space == "local"
+        if loads and e.site.width == 1 and e.mask is None and isinstance(e.phase, int):
             places.setdefault((e.site.number, id(e.memory), id(e.wave), e.phase), []).append(e)
         else:
             result.append(e)
     for entries in places.values():
-        at = np.array([np.broadcast_to(np.asarray(e.at), e.wave.lanes) for e in entries])
         e = entries[0]
+        at = np.array([np.broadcast_to(np.asarray(one.at), e.wave.lanes) for one in entries])
         for width in (4, 2):
-            if (at % width == at[:, :1] % width).all():
-                wide = np.unique(at // width, axis=0)
-                if len(wide) < len(at):
-                    site = replace(e.site, number=-1 - e.site.number, width=width)
-                    entries = [e._replace(site=site, at=row * width) for row in wide]
-                    break
+            wide = np.unique(at // width, axis=0)
+            if (at % width == at[:, :1] % width).all() and len(wide) < len(at):
+                site = replace(e.site, number=-1 - e.site.number, width=width)
+                entries = [e._replace(site=site, at=row * width) for row in wide]
+                break
         result += entries
     return result
 

@@ -87,6 +87,7 @@ class Declarator:
 
     type: Type
     space: str
+    const: bool
     name: Token | None
     params: list[tree.Declaration] | None = None
 
@@ -367,27 +368,24 @@ class Parser(Meaning):
 
     def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
         """A name, if any, with stars before it and [sizes] or (parameters) behind it."""
-        of, space, self.const = self.pointers(of, space, const)
+        of, space, const = self.pointers(of, space, const)
         inside = self.ahead()
-        plain_name = (
-            inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
-        )
-        if self.text == "(" and (plain_name or inside.text in ("*", "(")):
+        named = inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
+        if self.text == "(" and (named or inside.text in ("*", "(")):
             start = self.at
             self.skip("(", ")")
             if self.text == "(":
                 raise UnknownError("a pointer to a function", self.token.spot)
-            outer_const = self.const
             of = self.sizes(of)
             end, self.at = self.at, start + 1
-            inner = self.declarator(of, space, outer_const)
+            inner = self.declarator(of, space, const)
             self.expect(")")
             self.at = max(end, self.at)
             return inner
         name = self.next() if self.token.kind == "name" and self.text not in KEYWORDS else None
         if self.text == "(" and name is not None and len(self.scopes) == 1:
-            return Declarator(of, space, name, self.parameters(name.text))
-        return Declarator(self.sizes(of), space, name)
+            return Declarator(of, space, const, name, self.parameters(name.text))
+        return Declarator(self.sizes(of), space, const, name)
 
     def sizes(self, of: Type) -> Type:
         """[2][3] behind a variable's name; [] is an array of unknown size."""
@@ -808,8 +806,7 @@ class Parser(Meaning):
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
             assert one.name is not None
-            const = self.const
-            more = self.attributes()
+            self.attributes()
             if specified.storage == "typedef":
                 self.declare(one.name, one.type)
             elif (
@@ -819,7 +816,7 @@ class Parser(Meaning):
             ):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
-                items.append(self.variable(specified, one, const, more))
+                items.append(self.variable(specified, one))
             one, comma = None, self.token
             if self.accept(","):
                 if self.token.first and self.token.text in KEYWORDS:
@@ -828,19 +825,16 @@ class Parser(Meaning):
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
-    const = False  # of the last declarator
     gotos: list[tree.Jump] = []  # each function sets its own
 
-    def variable(
-        self, specified: Specified, one: Declarator, const: bool, more: dict
-    ) -> tree.Declaration:
+    def variable(self, specified: Specified, one: Declarator) -> tree.Declaration:
         name, of = one.name, one.type
         assert name is not None
         space = one.space or "private"
         outside = len(self.scopes) == 1
         self.allowed(specified, space, name, outside)
         self.usable(of, name)
-        found = Variable(name.text, of, space, const or space == "constant", outside=outside)
+        found = Variable(name.text, of, space, one.const or space == "constant", outside=outside)
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
         value = None
@@ -1049,7 +1043,7 @@ class Parser(Meaning):
             words = {t.text for t in self.tokens[first : self.at]}
             self.no_kernel(specified)
             one = self.declarator(specified.type, specified.space, specified.const)
-            kind, const, name = one.type, self.const, one.name or Token("name", "", self.token.spot)
+            kind, const, name = one.type, one.const, one.name or Token("name", "", self.token.spot)
             if isinstance(kind, Array):  # an array is handed over as a pointer to its first element
                 kind, const = Pointer(kind.of, one.space or "private", const), False
             elif one.space in ("local", "global", "constant") and not isinstance(kind, Pointer):

@@ -418,7 +418,7 @@ def _normal(x: float, of: Scalar) -> bool:
 
 
 #: By name: a function of Python's numbers and of the type of the first ...
-EACH: dict[str, Callable] = {
+_TYPED: dict[str, Callable] = {
     "add_sat": lambda a, b, of: _saturated(a + b, of),
     "sub_sat": lambda a, b, of: _saturated(a - b, of),
     "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
@@ -432,7 +432,7 @@ EACH: dict[str, Callable] = {
     "isnormal": _normal,
 }
 #: ... or of the numbers alone.
-_PLAIN: dict[str, Callable] = {
+EACH: dict[str, Callable] = _TYPED | {
     "abs": abs,
     "abs_diff": lambda a, b: abs(a - b),
     "hadd": lambda a, b: (a + b) >> 1,
@@ -462,11 +462,6 @@ _PLAIN: dict[str, Callable] = {
 }
 
 
-def _without_type(function: Callable) -> Callable:
-    return lambda *numbers: function(*numbers[:-1])
-
-
-EACH |= {name: _without_type(function) for name, function in _PLAIN.items()}
 _RELATIONS = {name for name in EACH if name.startswith("is") or name == "signbit"}
 
 
@@ -514,8 +509,9 @@ def _held(numbers: list, to: Scalar, shape: tuple[int, ...]):
 def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool):
     """A function of `EACH`; what compares gives -1 in vectors, else 1."""
     lanes = _lanes(values, types)
-    function, of = EACH[name], types[0]
-    found = [function(*args, of) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)]
+    more = types[:1] if name in _TYPED else ()
+    rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
+    found = [EACH[name](*args, *more) for args in rows]
     if name in _RELATIONS and vector:
         found = [-int(x) for x in found]
     return _held(found, to, lanes[0].shape)
@@ -523,8 +519,6 @@ def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool)
 
 def each_two(name: str, values, types: tuple[Scalar, ...], to: Scalar, second: Scalar):
     lanes = _lanes(values, types)
-    found = [
-        EACH_TWO[name](*args) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)
-    ]
-    firsts, seconds = zip(*found, strict=True)
+    rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
+    firsts, seconds = zip(*(EACH_TWO[name](*args) for args in rows), strict=True)
     return _held(list(firsts), to, lanes[0].shape), _held(list(seconds), second, lanes[0].shape)

@@ -72,12 +72,10 @@ def places(
     """The numbers of an array that entries touch, in order, each once."""
     found: set[int] = set()
     for e in entries:
-        if e.memory is None or e.memory.name != array or store not in (None, e.site.stores):
-            continue
-        if item is not None:
-            e = e._replace(mask=e.wave.active(e.mask) & (e.wave.items == item))
-        first = e.of(e.at)
-        found.update((first[:, None] + np.arange(e.site.width)).ravel().tolist())
+        if e.memory is not None and e.memory.name == array and store in (None, e.site.stores):
+            if item is not None:
+                e = e._replace(mask=e.wave.active(e.mask) & (e.wave.items == item))
+            found.update((e.of(e.at)[:, None] + np.arange(e.site.width)).ravel().tolist())
     return sorted(found)
 
 
