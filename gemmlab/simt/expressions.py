@@ -172,7 +172,9 @@ class Expressions(Writer):
                 left = self.expression(node.left)
                 if not self.harmless(node.right):
                     left = self.named(left)
-                return self.comparison(node.op, left, self.expression(node.right))
+                sides = left, self.expression(node.right)
+                a, b = (f"unsigned({x.code})" if x.type is ULONG else x.code for x in sides)
+                return Value(f"({a} {node.op} {b})", BOOL)
             if isinstance(node, tree.Unary) and node.op == "!":
                 return Value(f"({self.truth(node.operand).code} ^ True)", BOOL)
         value = self.expression(node)
@@ -438,10 +440,6 @@ class Expressions(Writer):
             code = f"-converted(({left.code} != 0) {sign} ({right.code} != 0), bool_type, int_type)"
             return Value(code, node.type)
         return self.operation(node.op, left, right, node, node.type, (node.left, node.right))
-
-    def comparison(self, op: str, left: Value, right: Value) -> Value:
-        a, b = (f"unsigned({x.code})" if x.type is ULONG else x.code for x in (left, right))
-        return Value(f"({a} {op} {b})", BOOL)
 
     def operation(self, op: str, left: Value, right: Value, node: Node, to: Type,
                   sides: tuple[Node, Node]) -> Value:  # fmt: skip

@@ -6,7 +6,8 @@ What expressions mean is in `meaning`; here is the grammar, and what names stand
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -60,6 +61,7 @@ TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
+STATEMENTS = ("if", "else", "for", "while", "do", "switch")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
@@ -107,7 +109,6 @@ class Parser(Meaning):
         self.function: tree.Function | None = None
         self.labels: set[str] = set()
         self.switches: list[tuple[int, list, Type] | None] = []  # loops (None) and switches around
-        self.loops = 0
 
     # ---- tokens
     def ahead(self, steps: int = 1) -> Token:
@@ -170,14 +171,16 @@ class Parser(Meaning):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         self.scopes[-1][token.text] = what
 
-    def opened(self, read: Callable[[], Node]) -> Node:
-        """What `read` reads, with names of its own."""
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names that are declared inside end here."""
         self.scopes.append({})
         self.tags.append({})
-        found = read()
-        self.scopes.pop()
-        self.tags.pop()
-        return found
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+            self.tags.pop()
 
     # ---- types
     def is_type(self, token: Token | None = None) -> bool:
@@ -272,31 +275,28 @@ class Parser(Meaning):
 
     def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
         start = self.expect("{")
-        aligns: list[int] = []
         while not self.accept("}"):
             if self.at_end:
                 self.fail(f"this {of} has no '}}'", start.spot)
             specified = self.specifiers()
             if self.text == ";" and isinstance(specified.type, Struct):
-                of.fields.append(Field("", specified.type, 0))
-                aligns.append(1)
+                of.fields.append(Field("", specified.type))
             while self.text != ";":
                 one = self.declarator(specified.type, specified.space)
                 if one.name is None:
                     self.here(f"expected the name of a field, {self.found()}")
-                    break
                 if self.text == ":":
                     raise UnknownError("a field of single bits", self.token.spot)
                 if of.find(one.name.text):
                     self.fail(f"{one.name.text!r} is declared twice", one.name.spot)
                 self.usable(one.type, one.name)
-                of.fields.append(Field(one.name.text, one.type, 0))
-                aligns.append(self.aligned(self.attributes()))
+                align = self.aligned(self.attributes())
+                of.fields.append(Field(one.name.text, one.type, 0, align))
                 if not self.accept(","):
                     break
             self.expect(";", "after a field")
         attributes = attributes | self.attributes()
-        of.lay_out(aligns, "packed" in attributes, self.aligned(attributes))
+        of.lay_out("packed" in attributes, self.aligned(attributes))
 
     @staticmethod
     def aligned(attributes: dict[str, list[Node]]) -> int:
@@ -631,7 +631,7 @@ class Parser(Meaning):
         token, word = self.token, self.text
         if token.kind == "name":
             if word in STATEMENTS:
-                return STATEMENTS[word](self, self.next().spot)
+                return getattr(self, f"_{word}")(self.next().spot)
             if word in JUMPS:
                 return self.jump()
             if word in ("case", "default"):
@@ -652,7 +652,8 @@ class Parser(Meaning):
                 guess = near(word, [*SCALARS, "float4", *every])
                 self.fail(f"the type {word!r} is not known{guess}", token.spot)
         if word == "{":
-            return self.opened(self.block)
+            with self.scope():
+                return self.block()
         if self.accept(";"):
             return tree.Block(token.spot, [])
         return self.expression_statement()
@@ -660,7 +661,8 @@ class Parser(Meaning):
     def inner(self) -> Node:
         if self.is_type() and self.ahead().text != ":":
             self.here("a declaration stands in a block of its own")
-        return self.opened(self.statement)
+        with self.scope():
+            return self.statement()
 
     def head(self, of: str) -> Expr:
         self.expect("(", f"after {of!r}")
@@ -677,17 +679,14 @@ class Parser(Meaning):
         self.fail("'else' without 'if'", spot)
 
     def body(self) -> Node:
-        self.loops += 1
         self.switches.append(None)
         found = self.inner()
-        self.loops -= 1
         self.switches.pop()
         return found
 
     def _for(self, spot: Spot) -> Node:
         self.expect("(", "after 'for'")
-
-        def read() -> Node:
+        with self.scope():
             start = None
             if not self.accept(";"):
                 start = self.declaration() if self.is_type() else self.expression_statement()
@@ -696,8 +695,6 @@ class Parser(Meaning):
             step = None if self.text == ")" else self.expression()
             self.expect(")", "after the head of 'for'")
             return tree.Loop(spot, start, condition, step, self.body())
-
-        return self.opened(read)
 
     def _while(self, spot: Spot) -> Node:
         return tree.Loop(spot, None, self.head("while"), None, self.body())
@@ -717,10 +714,10 @@ class Parser(Meaning):
         value = self.value(value)
         self.expect(")", "after the condition of 'switch'")
         self.switches.append((self.nesting + 1, [], value.type))
-        found = self.opened(self.block)
+        with self.scope():
+            body = self.block().body
         self.switches.pop()
-        assert isinstance(found, tree.Block)
-        return tree.Switch(spot, value, found.body)
+        return tree.Switch(spot, value, body)
 
     def case(self) -> Node:
         token = self.next()
@@ -759,7 +756,7 @@ class Parser(Meaning):
         if token.text == "goto":
             found.label = self.name("a label").text
             self.gotos.append(found)
-        elif token.text == "continue" and not self.loops:
+        elif token.text == "continue" and None not in self.switches:
             self.fail("'continue' stands in a loop", token.spot)
         elif token.text == "break" and not self.switches:
             self.fail("'break' stands in a loop", token.spot)
@@ -948,9 +945,8 @@ class Parser(Meaning):
         return {f.key: f for choices in self.functions.values() for f in choices}
 
     def read_function(self, specified: Specified, one: Declarator) -> None:
-        name, params = one.name, one.params
+        name, params, of = one.name, one.params, one.type
         assert name is not None and params is not None
-        of = one.type
         found = tree.Function(name.spot, name.text, of, params, None, bool(specified.kernel))
         found.overloadable = "overloadable" in specified.attributes
         found.size = specified.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
@@ -967,32 +963,30 @@ class Parser(Meaning):
             self.fail(f"{name.text!r} is defined twice", name.spot)
         mine.params, mine.spot = params, name.spot
         mine.size = found.size or mine.size
-        self.function, self.labels, self.gotos, self.nesting = mine, set(), [], 0
-        start = self.at
         if self.text != "{":
             self.missing(f"expected '{{' or ';' after {name.text}(...)", self.is_type())
-        self.scopes.append({})
-        self.tags.append({})
-        depth = len(self.scopes)
+        self.function, start = mine, self.at
         try:
-            for param in params:
-                if param.name:
-                    self.declare(Token("name", param.name, param.spot), param.variable)
-            mine.body = self.block()
-            for jump in self.gotos:
-                if jump.label not in self.labels:
-                    guess = near(jump.label, self.labels)
-                    self.fail(f"there is no label {jump.label!r}{guess}", jump.spot)
+            mine.body = self.function_body(params)
         except UnknownError as error:  # it matters only if the function is called
             mine.problem = error
-            del self.scopes[depth:], self.tags[depth:]
-            self.loops, self.switches = 0, []
             self.at = start
             self.skip("{", "}")
             mine.body = tree.Block(name.spot, [])
-        self.scopes.pop()
-        self.tags.pop()
         self.function = None
+
+    def function_body(self, params: list[tree.Declaration]) -> tree.Block:
+        self.labels, self.gotos, self.switches, self.nesting = set(), [], [], 0
+        with self.scope():
+            for param in params:
+                if param.name:
+                    self.declare(Token("name", param.name, param.spot), param.variable)
+            body = self.block()
+        for jump in self.gotos:
+            if jump.label not in self.labels:
+                guess = near(jump.label, self.labels)
+                self.fail(f"there is no label {jump.label!r}{guess}", jump.spot)
+        return body
 
     def listed_function(self, found: tree.Function) -> tree.Function:
         """The function of this name and these parameters; a new one, if there is none."""
@@ -1175,15 +1169,6 @@ class Filler:
             self.braces.filled.append((offset + at, self.parser.convert(number, of.of)))
         return len(values)
 
-
-STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
-    "if": Parser._if,
-    "else": Parser._else,
-    "for": Parser._for,
-    "while": Parser._while,
-    "do": Parser._do,
-    "switch": Parser._switch,
-}
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,8 @@ class Field:
 
     name: str
     type: Type
-    offset: int
+    offset: int = 0
+    align: int = 1  # what an attribute asks for
 
 
 @dataclass(eq=False)
@@ -130,13 +131,12 @@ class Struct:
     def __str__(self) -> str:
         return self.name
 
-    def lay_out(self, aligns: list[int], packed: bool, align: int) -> None:
-        """Give the fields their places, each at a multiple of its alignment, and the structure its
-        size. `aligns` is what attributes say of each field, and `align` of the structure, at least
+    def lay_out(self, packed: bool, align: int) -> None:
+        """Set the fields' offsets, multiples of their alignments, and the size. `align` is at least
         1.
         """
-        for number, (one, least) in enumerate(zip(self.fields, aligns, strict=True)):
-            own = max(least, 1 if packed else alignment(one.type))
+        for number, one in enumerate(self.fields):
+            own = max(one.align, 1 if packed else alignment(one.type))
             offset = 0 if self.union else -(-self.size // own) * own
             self.fields[number] = Field(one.name, one.type, offset)
             self.size = max(self.size, offset + stride(one.type))
@@ -152,7 +152,7 @@ class Struct:
                 return one
             inner = one.type.find(name) if not one.name and isinstance(one.type, Struct) else None
             if inner:
-                return Field(name, inner.type, one.offset + inner.offset)
+                return replace(inner, offset=one.offset + inner.offset)
         return None
 
 
