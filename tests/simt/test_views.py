@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from texts import without_barrier
 
 from gemmlab import catalog, model, simulate
-from gemmlab.catalog import sources
 from gemmlab.draw import diagram
 from gemmlab.simt import views
 
@@ -175,26 +174,6 @@ def test_any_small_legal_parameters(number, data):
     assert bool(races) == (several and (barrier == 1 or tiles[2] > 1))
 
 
-def test_swapped_identifiers_still_multiply_right():
-    """Exchanging the two dimensions costs speed, not correctness, where M = N: the lesson on
-    coalescing needs both.
-    """
-    text = sources.read("01_naive.cl")
-    exchanged = text.replace("m = get_global_id(0)", "m = get_global_id(1)")
-    exchanged = exchanged.replace("n = get_global_id(1)", "n = get_global_id(0)")
-    plain, swapped = (simulate(1, 32, 32, 4, {"TS": 32}, source) for source in (text, exchanged))
-    assert plain.ok and swapped.ok
-
-    def segments(run, name, store=False):
-        return views.segments(views.touches(run, name, store=store)[0])
-
-    assert segments(plain, "A") == 4  # 32 neighbouring floats
-    assert segments(plain, "B") == 1  # all the same float
-    assert segments(swapped, "A") == 1
-    assert segments(swapped, "B") == 32 * 4 * 4 // 32  # 4 floats apart
-    assert segments(plain, "C", store=True) == 4 and segments(swapped, "C", store=True) == 32
-
-
 def test_touches_have_one_row_a_load_and_one_column_a_lane():
     run = simulate(1, 16, 8, 5, {"TS": 8})
     touched = views.touches(run, "A", group=0, warp=1)
@@ -250,16 +229,3 @@ def test_both_transposes_transpose(coalesced):
         if coalesced:  # the extra column keeps a column of the tile out of one bank
             (down,) = views.touches(run, "tile", group, warp)
             assert model.turns(down) == 1 and model.turns(down // 33 * 32 + down % 33) == 32
-
-
-@pytest.mark.parametrize(("pad", "narrow", "wide"), [(0, 16, 8), (1, 1, 2), (2, 2, 1)])
-def test_what_padding_does_for_kernel_5(pad, narrow, wide):
-    """Turns of a warp that stores B's tile, with banks of 4 and of 8 bytes: by formula, and from a
-    run.
-    """
-    assert model.stride_turns(16 + pad, 4) == narrow and model.stride_turns(16 + pad, 8) == wide
-    run = simulate(5, 32, 32, 16, {"TS": 32, "TSK": 16, "WPT": 8, "PAD": pad})
-    stores = views.touches(run, "Btile", warp=0, store=True)
-    assert stores.shape == (16 // (32 // 8), 32)
-    assert [model.turns(row, 4) for row in stores] == [narrow] * 4
-    assert [model.turns(row, 8) for row in stores] == [wide] * 4
