@@ -48,6 +48,10 @@ SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8,
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
 
 
+#: Findings that C allows, and that matter only if the product is wrong.
+NOTES = ("ratio", "whole division")
+
+
 class Empty:
     """A buffer of `size` numbers that nobody has stored to: reading it before that is a finding."""
 
@@ -75,13 +79,15 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text, self.macros = machine.program.text, machine.program.macros
         self.log: list[Entry] = machine.log
-        self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
+        seen = [f for f in machine.findings if f.kind not in NOTES]
+        self.notes = [f for f in machine.findings if f.kind in NOTES]
+        self.findings: list[Finding] = distinct([*races(machine.log), *seen])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size, self.local_size = (
             machine.global_size,
             machine.local_size[: len(machine.global_size)],
         )
-        self._notes = machine.notes
+
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
@@ -202,10 +208,6 @@ class ProductRun(Run):
             message += ": no work-item comes here" if site else ""
         where = (site.line, site.column) if site else (0, 0)
         return Finding("never written", message, *where, count=many)
-
-    def notes(self, kind: str) -> Iterator[Finding]:
-        """What matters only if the product is wrong: divisions by 0, and of whole numbers."""
-        return (note for note in self._notes if note.kind == kind)
 
     @property
     def ok(self) -> bool:
@@ -473,7 +475,7 @@ def simulate(  # noqa: PLR0913
         machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
         if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
             fixed = _fixup(spec, full, (m, n, k), args)
-            machine.findings += [*fixed.findings, *races(fixed.log)]
+            machine.findings += [*fixed.findings, *races(fixed.log)]  # of the second launch
             machine.stop = fixed.stop
         return machine
 

@@ -86,12 +86,6 @@ class Wave:
             self.machine.seen.add((kind, site.number))
             self.machine.findings.append(finding)
 
-    def note(self, kind: str, site: Site, message: str) -> None:
-        """Something that C allows, but which explains a result that is wrong."""
-        if (kind, site.number) not in self.machine.seen:
-            self.machine.seen.add((kind, site.number))
-            self.machine.notes.append(found_at(site, kind, f"{site.text}: {message}", (), 1))
-
     # ---- accesses
     def load(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """An element of an array that the text names, by its indices."""
@@ -304,14 +298,16 @@ class Wave:
         return converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        if np.any((b == 0) & self.active(mask)):
-            self.note("ratio", site, "a division by zero, which gives no finite number")
+        if np.any(zero := (b == 0) & self.active(mask)):
+            text = f"{site.text}: a division by zero, which gives no finite number"
+            self.find("ratio", site, text, zero)
         return np.true_divide(a, b)
 
     def drops(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> None:
         """A division of whole numbers whose result becomes a float."""
-        if np.any((a % np.where(b == 0, 1, b) != 0) & self.active(mask)):
-            self.note("whole division", site, "a division of whole numbers, which drops the rest")
+        if np.any(rest := (a % np.where(b == 0, 1, b) != 0) & self.active(mask)):
+            text = f"{site.text}: a division of whole numbers, which drops the rest"
+            self.find("whole division", site, text, rest)
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
@@ -409,7 +405,7 @@ class Machine:
         self.clock: Clock = no_limit
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
-        self.notes: list[Finding] = []  # see `Wave.note`
+
         self.log: list[Entry] = []
         self.printed: list[str] = []
         self.pointed: list[Memory] = []

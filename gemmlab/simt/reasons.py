@@ -30,7 +30,7 @@ LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
 def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
     """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
     if not np.isfinite(run.c).all():
-        return list(run.notes("ratio"))
+        return [note for note in run.notes if note.kind == "ratio"]
     return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
 
 
@@ -95,7 +95,7 @@ def _weights(run: ProductRun) -> list[Finding]:
         return _crossed(run)
     weights, more = found[:-1], float(found[-1])
     missing = [i for i in range(k) if weights[i] == 0]
-    divided = list(run.notes("whole division"))
+    divided = [note for note in run.notes if note.kind == "whole division"]
     if missing:
         columns = _columns_read(run)
         unread = [i for i in missing if i not in columns]
