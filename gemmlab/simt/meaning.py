@@ -19,7 +19,6 @@ from .tree import Expr, owner, plain, written
 from .types import (
     BOOL,
     DOUBLE,
-    EVENT,
     FLOAT,
     HALF,
     INT,
@@ -693,25 +692,6 @@ class Meaning:
         return tree.Call(spot, name, args, type=Vector(first.of, length(mask)))
 
     _call_shuffle2 = _call_shuffle
-
-    def _call_async_work_group_copy(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 5 if "strided" in name else 4)
-        to, of = args[0].type, args[1].type
-        if not (isinstance(to, Pointer) and isinstance(of, Pointer) and to.to == of.to
-                and {to.space, of.space} == {"local", "global"} and not to.const):  # fmt: skip
-            self.undecided(spot, name, args, [])
-        numbers = [self.convert(a, ULONG) for a in args[2:-1]]
-        return tree.Call(
-            spot, name, [*args[:2], *numbers, self.convert(args[-1], EVENT)], type=EVENT
-        )
-
-    _call_async_work_group_strided_copy = _call_async_work_group_copy
-
-    def _call_wait_group_events(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 2)
-        return tree.Call(spot, name, args, type=VOID)
-
-    _call_prefetch = _call_wait_group_events
 
     def numbers(self, spot: Spot, name: str, args: list[Expr], to: Type | None) -> Type:
         """The type to which as_... and convert_... lead; from one number or vector to another."""
