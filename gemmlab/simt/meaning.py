@@ -44,6 +44,7 @@ from .types import (
     promoted,
     scalar_of,
     stride,
+    unreadable,
     with_size,
 )
 
@@ -317,7 +318,7 @@ class Meaning:
             self.fail(
                 f"{written(node)} is {an(node.type)}, neither an array nor a pointer", node.spot
             )
-        if isinstance(node.type.to, (Void, Opaque)):
+        if unreadable(node.type.to):
             self.fail(f"a {node.type} cannot be read", spot)
         return tree.Unary(spot, "*", node, type=node.type.to)
 
@@ -556,7 +557,7 @@ class Meaning:
                 f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot
             )
         to = of.of if isinstance(of, Array) else of.to
-        if isinstance(to, (Void, Opaque)):
+        if unreadable(to):
             self.fail(f"a {of} cannot be read", spot)
         self.complete(to, spot)
         return tree.Index(spot, array, index, type=to)

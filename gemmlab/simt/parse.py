@@ -42,6 +42,7 @@ from .types import (
     leaf_of,
     named,
     stride,
+    unreadable,
     words,
 )
 
@@ -406,7 +407,7 @@ class Parser(Meaning):
                 self.fail(f"an array cannot have {size} elements", spot)
             sizes.append(size)
             self.expect("]", "after the size of an array")
-        if sizes and isinstance(of, (Void, Opaque)):
+        if sizes and unreadable(of):
             self.here(f"there are no arrays of {of}")
         for size in reversed(sizes):
             of = Array(of, size)

@@ -257,6 +257,11 @@ def alignment(t: Type) -> int:
     return t.align if isinstance(t, Struct) else stride(t)
 
 
+def unreadable(t: Type) -> bool:
+    """Whether a pointer to this type is all that a kernel can have of it."""
+    return isinstance(t, Void) or (isinstance(t, Opaque) and t != EVENT)
+
+
 def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
     """What an array, or an array of arrays, is made of, and its sizes; anything else has none."""
     sizes: tuple[int, ...] = ()

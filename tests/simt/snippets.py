@@ -190,6 +190,8 @@ SNIPPETS: list[tuple[str, str]] = [
     ("", "printf(3);"),
     ("", "r = shuffle((int4)(1), (int4)(1)).x;"),
     ("", "event_t e = async_work_group_copy(l, l, 8, 0);"),
+    ("", "wait_group_events(1, 5);"),
+    ("", "prefetch(l, 8);"),
     ("", "~r = 1;"),
     ("", "float4 v = (float4)(x, 1, 1, 1);"),
     ("", "r = ((int4)(1)).s9;"),
