@@ -213,13 +213,14 @@ class Calls(Expressions):
     call_shuffle2 = call_shuffle
 
     def call_printf(self, node: tree.Call) -> Value:
-        form, *args = (tree.plain(arg) for arg in node.args)
+        form, *_ = texts = [tree.plain(arg) for arg in node.args]
         assert isinstance(form, tree.Text)
-        codes = "".join(
-            f"{arg.value!r}, " if isinstance(arg, tree.Text) else
-            f"{self.named(self.expression(given)).code}, "
-            for arg, given in zip(args, node.args[1:], strict=True)
-        )  # fmt: skip
+        codes = ""
+        for text, arg in zip(texts[1:], node.args[1:], strict=True):
+            if isinstance(text, tree.Text):
+                codes += f"{text.value!r}, "
+            else:
+                codes += f"{self.named(self.expression(arg)).code}, "
         kinds = [(str(scalar_of(arg.type)), length(arg.type)) for arg in node.args[1:]]
         site = self.site("printf", node.spot, written(node))
         self.emit(f"wave.printf({site}, {form.value!r}, ({codes}), {kinds}, mask)")

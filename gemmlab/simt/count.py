@@ -51,17 +51,14 @@ class Counts:
                 setattr(self, name, getattr(self, name) + value)
 
 
-def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
-    """The cost of each line. `bank_bytes` is the width of a bank of local memory: 4 or 8."""
-    if bank_bytes not in (4, 8):
-        raise ValueError(f"bank_bytes must be 4 or 8, not {bank_bytes!r}")
+def by_line(log: Iterable[Entry]) -> dict[int, Counts]:
+    """The cost of each line."""
     places: dict[tuple, list[Entry]] = {}
     for e in log:
         places.setdefault((e.site.number, id(e.memory), id(e.wave)), []).append(e)
     lines: dict[int, Counts] = {}
     for entries in places.values():
-        line = lines.setdefault(entries[0].site.line, Counts())
-        line.add(cost(entries, bank_bytes))
+        lines.setdefault(entries[0].site.line, Counts()).add(cost(entries))
     return dict(sorted(lines.items()))
 
 
@@ -72,18 +69,17 @@ def total(lines: dict[int, Counts]) -> Counts:
     return all_of_them
 
 
-def cost(entries: list[Entry], bank_bytes: int) -> Counts:
+def cost(entries: list[Entry]) -> Counts:
     """What one place in the text has cost a wave."""
     e = entries[0]
     site, wave = e.site, e.wave
     lanes = sum(wave.lanes if e.mask is None else int(np.count_nonzero(e.mask)) for e in entries)
     if site.kind == "multiply-add":
         return Counts(multiply_adds=lanes * site.width)
-    if site.kind == "barrier":  # of a group that runs as warps, the first one counts
-        whole_groups = wave.per == wave.machine.work_items
-        return Counts(
-            barriers=lanes // wave.per if whole_groups else int(wave.items[0] == 0) * len(entries)
-        )
+    if site.kind == "barrier":
+        if wave.per == wave.machine.work_items:
+            return Counts(barriers=lanes // wave.per)
+        return Counts(barriers=len(entries) if wave.items[0] == 0 else 0)  # once for all warps
     if site.kind in ("branch", "loop"):
         yes = rows([e._replace(mask=e.value) for e in entries]) >= 0
         come = rows(entries) >= 0
@@ -101,7 +97,7 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     if e.memory.space == "global":
         found.transactions = transactions(asked, size * site.width)
     elif e.memory.space == "local":
-        found.turns = turns(asked, size * site.width, bank_bytes)
+        found.turns = turns(asked, size * site.width)
     return found
 
 

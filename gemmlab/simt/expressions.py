@@ -216,9 +216,9 @@ class Expressions(Writer):
             return Some(node.type, self.place(node.vector), node.at)
         if isinstance(node, tree.Part):
             base = self.pointer_to(self.place_of(node.of), node).code
-            one_value = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            number = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
             simple = isinstance(node.type, (Scalar, Vector, Pointer))
-            if simple and node.field.offset % stride(one_value):
+            if simple and node.field.offset % stride(number):
                 what = f"{written(node)}, which does not lie at a multiple of its size,"
                 raise UnknownError(what, node.spot)
             offset = f" + {node.field.offset}" if node.field.offset else ""
@@ -315,14 +315,13 @@ class Expressions(Writer):
         wide = 0 if packed else 4 if length(whole.type) == 3 else length(whole.type)
         text = written(node)
         if isinstance(whole, Element):
-            array, shape = whole.variable.type, []
+            array, size = whole.variable.type, scalar_of(of).size
+            shape: tuple[tuple[int, int], ...] = ()
             while isinstance(array, Array):
-                shape.append((array.n, stride(array.of) // scalar_of(of).size))
+                shape += ((array.n, stride(array.of) // size),)
                 array = array.of
-            if inner:
-                shape.append((length(whole.type), 1))
-            more_of_it = {"shape": tuple(shape), "wide": wide, "lead": lead}
-            site = self.site(kind, node.spot, text, of, **more_of_it)
+            shape += ((length(whole.type), 1),) if inner else ()
+            site = self.site(kind, node.spot, text, of, shape=shape, wide=wide, lead=lead)
             indices = "".join(f"{i}, " for i in (*whole.indices, inner) if i)
             return f"wave.{kind}({site}, {whole.variable.python}, ({indices}), mask{more})"
         assert isinstance(whole, Pointed)

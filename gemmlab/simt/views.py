@@ -39,7 +39,7 @@ class Step(NamedTuple):
         """What the step costs the work-group."""
         found = Counts()
         for e in self.entries:
-            found.add(cost([e], 4))
+            found.add(cost([e]))
         return found
 
 

@@ -10,7 +10,7 @@ from simt.cases import SMALL, line_of, product, text
 
 from gemmlab import simt
 from gemmlab.simt import views
-from gemmlab.simt.count import by_line, total, transactions, turns
+from gemmlab.simt.count import total, transactions, turns
 
 
 def sectors(indices, width=1):
@@ -150,8 +150,3 @@ def test_events_as_a_table():
     assert not len(views.select(run, "A", store=True))
     first = every[(every["item"] == 0) & (every["group"] == 0)]
     assert first["step"].tolist() == list(range(len(first)))
-
-
-def test_the_width_of_banks_is_checked():
-    with pytest.raises(ValueError, match="bank_bytes must be 4 or 8, not 5"):
-        by_line([], 5)
