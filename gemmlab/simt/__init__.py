@@ -26,39 +26,15 @@ if TYPE_CHECKING:
     from .api import EVENT, Empty, ProductRun, Run, run, shrunk, simulate
     from .watch import Entry, Finding, WorkItem
 
-#: Where the names are that need NumPy: the front end alone does without it.
-_HOME = {
-    "EVENT": "api",
-    "Empty": "api",
-    "ProductRun": "api",
-    "Run": "api",
-    "run": "api",
-    "shrunk": "api",
-    "simulate": "api",
-    "Entry": "watch",
-    "Finding": "watch",
-    "WorkItem": "watch",
-}
-
-__all__ = [
-    "EVENT",
-    "Empty",
-    "Entry",
-    "Finding",
-    "ProductRun",
-    "Run",
-    "TextError",
-    "UnknownError",
-    "WorkItem",
-    "run",
-    "shrunk",
-    "simulate",
-]
+__all__ = ["EVENT", "Empty", "ProductRun", "Run", "run", "shrunk", "simulate",
+           "Entry", "Finding", "WorkItem", "TextError", "UnknownError"]  # fmt: skip
 
 
 def __getattr__(name: str):
-    if name not in _HOME:
+    """The names that need NumPy are loaded when they are used: the front end does without it."""
+    if name not in __all__:
         raise AttributeError(f"module 'gemmlab.simt' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    home = "watch" if name in ("Entry", "Finding", "WorkItem") else "api"
+    value = getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value

@@ -32,20 +32,9 @@ from .watch import Entry, Finding, distinct, races, two_writers
 #: (in memory, so column-major for matrices); `entry` is the access's number in `Run.log`: all
 #: work-items that made it in step have the same.
 EVENT = np.dtype(
-    [
-        ("group", "i4"),
-        ("item", "i4"),
-        ("step", "i4"),
-        ("phase", "i4"),
-        ("store", "?"),
-        ("array", "U16"),
-        ("space", "U7"),
-        ("index", "i8"),
-        ("width", "i4"),
-        ("line", "i4"),
-        ("column", "i4"),
-        ("entry", "i4"),
-    ]
+    [(name, "i4") for name in ("group", "item", "step", "phase")]
+    + [("store", "?"), ("array", "U16"), ("space", "U7"), ("index", "i8")]
+    + [(name, "i4") for name in ("width", "line", "column", "entry")]
 )
 
 #: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at
@@ -57,6 +46,10 @@ SMALL = {
 SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
 # of kernels whose warps have blocks of one size
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
+
+
+#: Findings that C allows, and that matter only if the product is wrong.
+NOTES = ("ratio", "whole division")
 
 
 class Empty:
@@ -86,13 +79,15 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text, self.macros = machine.program.text, machine.program.macros
         self.log: list[Entry] = machine.log
-        self.findings: list[Finding] = distinct([*races(machine.log), *machine.findings])
+        seen = [f for f in machine.findings if f.kind not in NOTES]
+        self.notes = [f for f in machine.findings if f.kind in NOTES]
+        self.findings: list[Finding] = distinct([*races(machine.log), *seen])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size, self.local_size = (
             machine.global_size,
             machine.local_size[: len(machine.global_size)],
         )
-        self._notes = machine.notes
+
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
@@ -102,7 +97,7 @@ class Run:
 
     @property
     def verdict(self) -> str:
-        """What came of it, in a sentence."""
+        """The outcome, in a sentence."""
         if not self.findings:
             return "nothing suspicious was seen"
         others = len(self.findings) - 1
@@ -123,9 +118,7 @@ class Run:
         return count.total(self.lines)
 
     def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """Entries of the log with their numbers; of a work-group, by its number, those in which its
-        lanes take part.
-        """
+        """The log's entries with their numbers; of one work-group, those in which it takes part."""
         for number, e in enumerate(self.log):
             if group is not None:
                 e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
@@ -147,31 +140,18 @@ class Run:
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
             step += e.wave.active(e.mask)
             rows = np.empty(len(e.of(step)), EVENT)
-            rows["group"], rows["item"], rows["step"] = (
-                e.of(e.wave.group_number),
-                e.of(e.wave.items),
-                e.of(step),
-            )
-            rows["phase"], rows["index"] = e.of(e.phase), e.of(e.at)
-            rows["store"], rows["array"], rows["space"] = (
-                e.site.stores,
-                e.memory.name,
-                e.memory.space,
-            )
-            rows["width"], rows["line"], rows["column"] = e.site.width, e.site.line, e.site.column
-            rows["entry"] = number
+            of_lanes = {"group": e.wave.group_number, "item": e.wave.items, "step": step}
+            for name, lanes in {**of_lanes, "phase": e.phase, "index": e.at}.items():
+                rows[name] = e.of(lanes)
+            rows["store"], rows["entry"], rows["width"] = e.site.stores, number, e.site.width
+            rows["array"], rows["space"] = e.memory.name, e.memory.space
+            rows["line"], rows["column"] = e.site.line, e.site.column
             parts.append(rows)
         return np.concatenate(parts)
 
     @cached_property
-    def accesses(self) -> dict[tuple[str, bool], np.ndarray]:
-        """The events of each array, loads (False) and stores (True) by themselves."""
-        events = self.events()
-        found: dict[tuple[str, bool], np.ndarray] = {}
-        for array in {e.memory.name for e in self.log if e.memory is not None}:
-            mine = events[events["array"] == array]
-            found |= {(array, store): mine[mine["store"] == store] for store in (False, True)}
-        return found
+    def table(self) -> np.ndarray:
+        return self.events()
 
 
 class ProductRun(Run):
@@ -188,15 +168,9 @@ class ProductRun(Run):
     """
 
     def __init__(
-        self,
-        machine: Machine,
-        args: Sequence[object],
-        spec: KernelSpec,
-        params: dict[str, int],
-        a: np.ndarray,
-        b: np.ndarray,
-        every: bool,
-    ):
+        self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
+        a: np.ndarray, b: np.ndarray, every: bool
+    ):  # fmt: skip
         super().__init__(machine, args)
         memory = args[5]
         assert isinstance(memory, Memory)
@@ -211,31 +185,29 @@ class ProductRun(Run):
         self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
         self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
-        stored = memory.known(memory.scalar.size)[: self.m * self.n]
-        self._stored = stored.reshape(self.n, self.m).T
-        self._wrong = (self.c != self.expected) & (self._stored | every)
+        stored = memory.known(memory.scalar.size)[: self.m * self.n].reshape(self.n, self.m).T
+        self._wrong = (self.c != self.expected) & (stored | every)
         self.exact = not self._wrong.any()
         self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
-        if every and not self.stop and not self._stored.all():
-            column, row = np.argwhere(~self._stored.T)[0]
-            many = int((~self._stored).sum())
-            more = f" and {many - 1:,} more elements are" if many > 1 else " is"
-            message = f"{memory.name}({row}, {column}){more} never stored"
-            site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
-            if site is None:
-                sites = (s for s in machine.program.sites if s.kind == "store")
-                site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
-                message += ": no work-item comes here" if site else ""
-            where = (site.line, site.column) if site else (0, 0)
-            self.findings.append(Finding("never written", message, *where, count=many))
-        if not self.exact or not self._stored.all() and every:
+        if every and not self.stop and not stored.all():
+            self.findings.append(self._never_stored(machine.program, memory, stored))
+        if not self.exact or not stored.all() and every:
             self.findings = [*slips(machine.program.functions), *self.findings]
         if not self.ok:
             self.findings = [*_redefined(machine.program, params), *self.findings]
 
-    def notes(self, kind: str) -> Iterator[Finding]:
-        """What matters only if the product is wrong: divisions by 0, and of whole numbers."""
-        return (note for note in self._notes if note.kind == kind)
+    def _never_stored(self, program: Program, memory: Memory, stored: np.ndarray) -> Finding:
+        column, row = np.argwhere(~stored.T)[0]
+        many = int((~stored).sum())
+        more = f" and {many - 1:,} more elements are" if many > 1 else " is"
+        message = f"{memory.name}({row}, {column}){more} never stored"
+        site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
+        if site is None:
+            sites = (s for s in program.sites if s.kind == "store")
+            site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
+            message += ": no work-item comes here" if site else ""
+        where = (site.line, site.column) if site else (0, 0)
+        return Finding("never written", message, *where, count=many)
 
     @property
     def ok(self) -> bool:
@@ -246,20 +218,14 @@ class ProductRun(Run):
     def verdict(self) -> str:
         if self.stop:
             return f"stopped: {self.stop}"
+        if self.exact and self.findings:
+            return f"right here, by luck: {super().verdict}"
         if self.exact:
-            by_luck = f"right here, by luck: {super().verdict}"
-            return (
-                by_luck
-                if self.findings
-                else "right: every element exact, and nothing suspicious was seen"
-            )
+            return "right: every element exact, and nothing suspicious was seen"
         column, row = np.argwhere(self._wrong.T)[0]
-        many = int(self._wrong.sum())
+        many, at = f"{int(self._wrong.sum()):,} of {self.c.size:,}", f"C({row}, {column})"
         got, want = self.c[row, column], self.expected[row, column]
-        text = (
-            f"wrong: {many:,} of {self.c.size:,} elements; the first is C({row}, {column}) = "
-            f"{got:g} instead of {want:g}"
-        )
+        text = f"wrong: {many} elements; the first is {at} = {got:g} instead of {want:g}"
         return f"{text}; {super().verdict}" if self.findings else text
 
 
@@ -334,7 +300,6 @@ def run(  # noqa: PLR0913
 def _sizes(
     program: Program, global_size: Sequence[int], local_size: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The sizes of the launch and of a work-group, checked."""
     if local_size is None:
         if not program.size:
             raise ValueError(
@@ -358,35 +323,27 @@ def _sizes(
 
 def _argument(param: Declaration, value: object) -> object:
     """An argument in the form in which kernels take it: a number, or a `Memory`."""
-    if not isinstance(param.type, Pointer):
-        if not isinstance(param.type, Scalar):
-            raise TypeError(
-                f"{param.name}: an argument of type {param.type} is not known to this simulator"
-            )
-        if param.type.whole:
-            if not isinstance(value, Integral):
-                raise TypeError(
-                    f"{param.name} is {an(param.type)} and needs a whole number, not {value!r}"
-                )
-            if not param.type.least <= int(value) <= param.type.most:
-                raise ValueError(f"{param.name}={value} does not fit {an(param.type)}")
-            return cut(int(value), param.type)
-        if not isinstance(value, Real):
-            raise TypeError(f"{param.name} is {an(param.type)} and needs a number, not {value!r}")
-        return param.type.dtype.type(value)
-    if param.type.space not in ("global", "constant"):
-        raise TypeError(
-            f"{param.name}: arguments in {param.type.space} memory are not known to this simulator"
-        )
-    scalar = scalar_of(param.type.to)
+    name, of = param.name, param.type
+    if isinstance(of, Scalar):
+        if not isinstance(value, Integral if of.whole else Real):
+            number = "a whole number" if of.whole else "a number"
+            raise TypeError(f"{name} is {an(of)} and needs {number}, not {value!r}")
+        if not of.whole:
+            return of.dtype.type(value)
+        if not of.least <= int(value) <= of.most:  # type: ignore[call-overload]
+            raise ValueError(f"{name}={value} does not fit {an(of)}")
+        return cut(int(value), of)  # type: ignore[call-overload]
+    if not isinstance(of, Pointer) or of.space not in ("global", "constant"):
+        what = f"in {of.space} memory" if isinstance(of, Pointer) else f"of type {of}"
+        raise TypeError(f"{name}: arguments {what} are not known to this simulator")
+    scalar = scalar_of(of.to)
     if not isinstance(value, (np.ndarray, Empty)):
-        raise TypeError(
-            f"{param.name} is a pointer and needs a NumPy array, not {type(value).__name__}"
-        )
+        kind = type(value).__name__
+        raise TypeError(f"{name} is a pointer and needs a NumPy array, not {kind}")
     if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
-        raise TypeError(f"{param.name} needs an array of {scalar.dtype}, not of {value.dtype}")
+        raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
-    return Memory(param.name, "global", scalar, (value.size,), data=data)
+    return Memory(name, "global", scalar, (value.size,), data=data)
 
 
 def _launch(  # noqa: PLR0913
@@ -418,9 +375,7 @@ def _launch(  # noqa: PLR0913
 def settings(
     spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None
 ) -> dict[str, int]:
-    """Complete parameters that suit these sizes: those given, else the defaults, or small tiles.
-    Raises ValueError.
-    """
+    """Complete parameters for these sizes: the given ones, the defaults, or small tiles."""
     full = spec.validate(params)
     problem = _unsuited(spec, m, n, k, full)
     if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
@@ -431,9 +386,7 @@ def settings(
 
 
 def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]:
-    """Complete parameters like these, with tiles small enough to be drawn if the kernel's rules
-    allow that.
-    """
+    """Complete parameters with tiles small enough to draw, if the kernel's rules allow that."""
     full = spec.validate(params)
     for most in (SMALL, SMALL_WARPS, SMALL_TILES):
         small = full | {
@@ -447,17 +400,12 @@ def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]
 def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) -> str:
     """Why a kernel cannot take these sizes, or nothing."""
     multiples, least = spec.multiples(params), spec.minimum_sizes(params)
+    needs = f", as kernel {spec.number} needs with {params}"
     for name, size, multiple, smallest in zip("mnk", (m, n, k), multiples, least, strict=True):
         if size % multiple:
-            return (
-                f"{name}={size} is not a multiple of {multiple}, as kernel {spec.number} needs "
-                f"with {params}"
-            )
+            return f"{name}={size} is not a multiple of {multiple}{needs}"
         if size < smallest:
-            return (
-                f"{name}={size} is less than {smallest}, as kernel {spec.number} needs with "
-                f"{params}"
-            )
+            return f"{name}={size} is less than {smallest}{needs}"
     return ""
 
 
@@ -527,7 +475,7 @@ def simulate(  # noqa: PLR0913
         machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
         if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
             fixed = _fixup(spec, full, (m, n, k), args)
-            machine.findings += [*fixed.findings, *races(fixed.log)]
+            machine.findings += [*fixed.findings, *races(fixed.log)]  # of the second launch
             machine.stop = fixed.stop
         return machine
 
@@ -551,16 +499,12 @@ def _redefined(program: Program, params: Mapping[str, int]) -> Iterator[Finding]
 def _as_a_product(
     program: Program, spec: KernelSpec, params: dict[str, int], local: tuple[int, int]
 ) -> None:
-    """A product's kernel has a product's parameters, and the work-groups that it is launched
-    with.
-    """
+    """Refuse a kernel that has not the parameters, or the work-groups, of a product."""
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
     problems = []
     if len(program.params) != len(wanted):
-        problems.append(
-            f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}: "
-            f"{', '.join(wanted)}"
-        )
+        has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"
+        problems.append(f"{has}: {', '.join(wanted)}")
     for param, name in zip(program.params, wanted, strict=False):
         of = param.type
         if name in "MNK":
@@ -569,17 +513,15 @@ def _as_a_product(
             fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
             what = "a pointer to floats in global memory"
         if not fits:
-            problems.append(
-                f"parameter {param.name}, which stands for {name}, must be {what}, not {an(of)}"
-            )
+            stands = f"parameter {param.name}, which stands for {name}"
+            problems.append(f"{stands}, must be {what}, not {an(of)}")
     if program.size and program.size != (*local, 1):
-        size = " x ".join(map(str, program.size))
-        problems.append(
-            f"{program.name} requires work-groups of {size}, but is launched with {local[0]} x "
-            f"{local[1]}{''.join(f'; {f.message}' for f in _redefined(program, params))}"
-        )
+        size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
+        why = "".join(f"; {f.message}" for f in _redefined(program, params))
+        requires = f"{program.name} requires work-groups of {size}"
+        problems.append(f"{requires}, but is launched with {own}{why}")
     if problems:
-        error = TextError(problems[0], program.spot)
+        error = TextError(problems[0], program.kernel.spot)
         error.source = program.text
         raise error
 
@@ -597,9 +539,7 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
 def _fixup(
     spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: Sequence[object]
 ) -> Machine:
-    """The second launch of Stream-K: fixup.cl adds up the pieces of the tiles that the first has
-    cut.
-    """
+    """The second launch of Stream-K: fixup.cl adds up the pieces of divided tiles."""
     m, n, k = sizes
     rows, cols, depth = spec.tiles(params)
     down, across = spec.tile_grid(m, n, params)

@@ -2,8 +2,9 @@
 
 A signature is written with letters. T is the general type, of which each kind below has many; S is
 one number of it, N an int for each of its numbers, U and D the unsigned and signed whole type of
-its size, R what a comparison of it gives, W a type of twice the size. i, u, z and v are int, uint,
-size_t and void; * is a pointer in global, local or private memory.
+its size, R what a comparison of it gives, W a type of twice the size. i, u, z, e and v are int,
+uint, size_t, event_t and void; * is a pointer to global, local or private memory, l* and g* are
+pointers to local and global memory, lc* and gc* if these are only read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import cache
 from .types import (
     CHAR,
     DOUBLE,
+    EVENT,
     FLOAT,
     HALF,
     INT,
@@ -25,6 +27,7 @@ from .types import (
     USHORT,
     VOID,
     WIDTHS,
+    Opaque,
     Pointer,
     Scalar,
     Type,
@@ -57,6 +60,7 @@ KINDS: dict[str, list[Type]] = {
     "cross": _family(_FLOATS, (3, 4)),
     "any": _family(NUMBERS),
     "vector": _family(NUMBERS, WIDTHS),
+    "moved": _family((*NUMBERS, HALF)),
     "one": [INT],
 }
 
@@ -113,6 +117,12 @@ one | z(u) | get_global_id get_local_id get_group_id get_local_size get_global_s
 one | u() | get_work_dim
 one | v(u) | barrier work_group_barrier mem_fence read_mem_fence write_mem_fence
 one | v(u,i) | work_group_barrier
+one | v(i,*e) | wait_group_events
+moved | e(l*T,gc*T,z,e) | async_work_group_copy
+moved | e(g*T,lc*T,z,e) | async_work_group_copy
+moved | e(l*T,gc*T,z,z,e) | async_work_group_strided_copy
+moved | e(g*T,lc*T,z,z,e) | async_work_group_strided_copy
+moved | v(gc*T,z) | prefetch
 """
 FUNCTIONS: dict[str, list[tuple[str, str]]] = {}
 for _row in _TABLE.replace("\n    ", " ").strip().split("\n"):
@@ -127,10 +137,7 @@ ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(
     words("add sub xchg min max and or xor"), 2
 )
 #: Functions whose types depend on more than a general type; see `meaning`.
-SPECIAL = words(
-    "printf shuffle shuffle2 vec_step async_work_group_copy async_work_group_strided_copy "
-    "wait_group_events prefetch"
-)
+SPECIAL = words("printf shuffle shuffle2 vec_step")
 #: Functions of the language that this simulator does not know.
 UNKNOWN = words(
     "read_imagef read_imagei read_imageui write_imagef write_imagei write_imageui get_image_width "
@@ -142,7 +149,6 @@ WIDER = {CHAR: SHORT, UCHAR: USHORT, SHORT: INT, USHORT: UINT, INT: LONG, UINT: 
 
 @cache
 def overloads(name: str) -> list[Signature]:
-    """All signatures of a function."""
     found: dict[Signature, None] = {}
     for kind, signature in FUNCTIONS[name]:
         result, _, params = signature.rstrip(")").partition("(")
@@ -155,10 +161,13 @@ def overloads(name: str) -> list[Signature]:
 
 def _meant(letter: str, of: Type, space: str) -> Type:
     """The type that a letter stands for, if T is `of`."""
-    if letter[0] == "*":
-        return Pointer(_meant(letter[1:], of, space), space)
+    head, star, pointed = letter.rpartition("*")
+    if star:
+        where = {"l": "local", "g": "global"}.get(head[:1], space)
+        return Pointer(_meant(pointed, of, space), where, "c" in head)
     scalar = scalar_of(of)
     fixed: dict[str, Type] = {"T": of, "S": scalar, "i": INT, "u": UINT, "z": ULONG, "v": VOID}
+    fixed["e"] = EVENT
     if letter in fixed:
         return fixed[letter]
     if letter == "R":
@@ -237,6 +246,8 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
         if of.space != to.space or (of.const and not to.const):
             return None
         return 0 if of.to == to.to else 2 if to.to is VOID else None
+    if isinstance(to, Opaque):
+        return 2 if zero else None
     if not isinstance(of, Scalar):
         return None
     if isinstance(to, Vector):
@@ -251,9 +262,7 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
 def best(
     choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
 ) -> list[int]:
-    """Which choices fit best, by C++'s rules: one, or none, or several between which nothing
-    decides.
-    """
+    """The best choices by C++'s rules: one, none, or several if the call is ambiguous."""
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):
         if len(params) != len(args):
@@ -270,6 +279,5 @@ def best(
 
 @cache
 def resolved(name: str, args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[Signature]:
-    """The signatures of a built-in function that fit these arguments best."""
     every = overloads(name)
     return [every[i] for i in best([params for _, params in every], args, zeros)]

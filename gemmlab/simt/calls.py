@@ -8,7 +8,7 @@ from collections.abc import Callable
 from . import tree
 from .builtins import BARRIERS, FENCES, IDENTIFIERS
 from .expressions import Expressions, Pointed
-from .meaning import ROUNDINGS
+from .meaning import ROUNDINGS, known
 from .text import UnknownError
 from .tree import written
 from .types import (
@@ -44,9 +44,9 @@ class Calls(Expressions):
         name = node.name
         if node.target is not None:
             return self.own(node)
-        known: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
-        if known is not None:
-            return known(node)
+        special: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
+        if special is not None:
+            return special(node)
         if name in IDENTIFIERS:
             return self.identifier(node)
         if name in FENCES:
@@ -78,29 +78,26 @@ class Calls(Expressions):
         if what == "global_offset":
             return self.number(0, ULONG)
         outside = 1 if what in ("local_size", "global_size", "num_groups") else 0
-        if which.constant is None:
+        one = known(node.args[0])
+        if one is None:
             which = self.named(which)
             code = str(outside)
             for d in (2, 1, 0):
                 code = f"pick({which.code} == {d}, wave.{what}[{d}], {code})"
             return Value(code, ULONG)
-        if not 0 <= which.constant <= 2:
+        if not 0 <= one <= 2:
             return self.number(outside, ULONG)
-        return Value(f"wave.{what}[{int(which.constant)}]", ULONG)
+        return Value(f"wave.{what}[{int(one)}]", ULONG)
 
     def own(self, node: tree.Call) -> Value:
         """A function of the text: a function of Python, which waits at barriers if it has any."""
         function = node.target
         assert function is not None
-        given = [v.code for v in self.args(node)]
+        given = ", ".join(["wave", "mask", *(v.code for v in self.args(node))])
         wait = "yield from " if self.waits(function) else ""
-        return Value(
-            self.keep(f"{wait}f_{function.key}({', '.join(['wave', 'mask', *given])})"),
-            function.type,
-        )
+        return Value(self.keep(f"{wait}f_{function.key}({given})"), function.type)
 
     def calls(self, function: tree.Function) -> list[tree.Call]:
-        """What a function of the text calls, in order."""
         assert function.body is not None
         return [n for n in function.body.walk() if isinstance(n, tree.Call)]
 
@@ -118,14 +115,13 @@ class Calls(Expressions):
 
     # ---- by name
     def call_barrier(self, node: tree.Call) -> Value:
-        flags = self.args(node)[0].constant
+        self.args(node)
+        flags, copied = known(node.args[0]), node.name == "wait_group_events"
         site = self.site("barrier", node.spot, "barrier")
-        self.sites[-1].fence = (
-            3 if flags is None or node.name == "wait_group_events" else int(flags)
-        )
+        self.sites[-1].fence = 3 if flags is None or copied else int(flags)
         self.emit(f"wave.barrier({site}, mask, gone)")
         self.emit(f"yield {site}")
-        if node.name == "wait_group_events":
+        if copied:
             self.emit("wave.filled()")
         return Value("None", VOID)
 
@@ -134,20 +130,16 @@ class Calls(Expressions):
     def call_async_work_group_copy(self, node: tree.Call) -> Value:
         """All work-items of the group copy together, each some of the elements."""
         to, of, count, *stride_of = self.args(node)[:-1]
-        assert isinstance(to.type, Pointer)
-        element = to.type.to
-        sites = [
-            self.site(kind, node.spot, written(node), element, wide=length(element))
+        assert isinstance(to.type, Pointer) and isinstance(of.type, Pointer)
+        element, text = to.type.to, written(node)
+        load, store = (
+            self.site(kind, node.spot, text, element, wide=length(element))
             for kind in ("load", "store")
-        ]
-        step = stride_of[0].code if stride_of else "1"
-        steps = (
-            (step, "1")
-            if isinstance(of.type, Pointer) and of.type.space == "global"
-            else ("1", step)
         )
-        places = f"{of.code}, {to.code}, {count.code}, ({steps[0]}, {steps[1]}), {stride(element)}"
-        self.emit(f"wave.copy_together({sites[0]}, {sites[1]}, {places}, mask)")
+        step = stride_of[0].code if stride_of else "1"
+        steps = f"({step}, 1)" if of.type.space == "global" else f"(1, {step})"
+        places = f"{of.code}, {to.code}, {count.code}, {steps}, {stride(element)}"
+        self.emit(f"wave.copy_together({load}, {store}, {places}, mask)")
         return Value("0", node.type)
 
     call_async_work_group_strided_copy = call_async_work_group_copy
@@ -221,24 +213,17 @@ class Calls(Expressions):
     call_shuffle2 = call_shuffle
 
     def call_printf(self, node: tree.Call) -> Value:
-        form, *args = node.args
-        codes = []
-        kinds: list[tuple[str, int]] = []
-        for arg in args:
-            text = tree.plain(arg)
-            codes.append(
-                repr(text.value)
-                if isinstance(text, tree.Text)
-                else self.named(self.expression(arg)).code
-            )
-            kinds.append((str(scalar_of(arg.type)), length(arg.type)))
-        text = tree.plain(form)
-        assert isinstance(text, tree.Text)
+        form, *_ = texts = [tree.plain(arg) for arg in node.args]
+        assert isinstance(form, tree.Text)
+        codes = ""
+        for text, arg in zip(texts[1:], node.args[1:], strict=True):
+            if isinstance(text, tree.Text):
+                codes += f"{text.value!r}, "
+            else:
+                codes += f"{self.named(self.expression(arg)).code}, "
+        kinds = [(str(scalar_of(arg.type)), length(arg.type)) for arg in node.args[1:]]
         site = self.site("printf", node.spot, written(node))
-        self.emit(
-            f"wave.printf({site}, {text.value!r}, ({''.join(c + ', ' for c in codes)}), {kinds}, "
-            "mask)"
-        )
+        self.emit(f"wave.printf({site}, {form.value!r}, ({codes}), {kinds}, mask)")
         return self.number(0, INT)
 
     # ---- families
@@ -251,19 +236,15 @@ class Calls(Expressions):
     def each(self, node: tree.Call, name: str) -> Value:
         """A function that is computed lane by lane, with Python's numbers."""
         values = self.args(node)
-        pointer = values[-1] if isinstance(values[-1].type, Pointer) else None
-        values = values[:-1] if pointer else values
-        types = ", ".join(f"{scalar_of(v.type)}_type" for v in values)
-        codes = ", ".join(v.code for v in values)
-        to = scalar_of(node.type)
-        vector = isinstance(node.type, Vector)
+        pointer = values.pop() if isinstance(values[-1].type, Pointer) else None
+        types = "".join(f"{scalar_of(v.type)}_type, " for v in values)
+        codes = "".join(f"{v.code}, " for v in values)
+        given = f"{name!r}, ({codes}), ({types}), {scalar_of(node.type)}_type"
         if pointer is None:
-            return Value(f"each({name!r}, ({codes},), ({types},), {to}_type, {vector})", node.type)
+            return Value(f"each({given}, {isinstance(node.type, Vector)})", node.type)
         assert isinstance(pointer.type, Pointer)
         of = pointer.type.to
-        names = self.keep(
-            f"each_two({name!r}, ({codes},), ({types},), {to}_type, {scalar_of(of)}_type)"
-        )
+        names = self.keep(f"each_two({given}, {scalar_of(of)}_type)")
         self.emit(self.access("store", Pointed(of, pointer.code), node, f"{names}[1]"))
         return Value(f"{names}[0]", node.type)
 
@@ -291,9 +272,7 @@ class Calls(Expressions):
         return Value(code, node.type)
 
     def vector_access(self, node: tree.Call) -> Value:
-        """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, which may begin
-        anywhere.
-        """
+        """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, at any address."""
         loads, aligned = node.name.startswith("vload"), node.name.startswith(("vloada", "vstorea"))
         *value, at, base = self.args(node)
         assert isinstance(base.type, Pointer) and isinstance(base.type.to, Scalar)
@@ -317,12 +296,10 @@ class Calls(Expressions):
     def atomic(self, node: tree.Call) -> Value:
         op = node.name.split("_", 1)[1]
         pointer, *values = self.args(node)
-        codes = [v.code for v in values] or ["1"]
+        codes = ", ".join([v.code for v in values] or ["1"])
         site = self.site("atomic", node.spot, written(node), node.type)
-        return Value(
-            self.keep(f"wave.atomic({site}, {pointer.code}, {op!r}, ({', '.join(codes)},), mask)"),
-            node.type,
-        )
+        code = f"wave.atomic({site}, {pointer.code}, {op!r}, ({codes},), mask)"
+        return Value(self.keep(code), node.type)
 
     families: dict[str, Callable] = {
         "as_": reinterpreted,

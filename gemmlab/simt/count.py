@@ -51,42 +51,35 @@ class Counts:
                 setattr(self, name, getattr(self, name) + value)
 
 
-def by_line(log: Iterable[Entry], bank_bytes: int = 4) -> dict[int, Counts]:
-    """What each line has cost. `bank_bytes` is the width of a bank of local memory: 4, on some
-    chips 8.
-    """
-    if bank_bytes not in (4, 8):
-        raise ValueError(f"bank_bytes must be 4 or 8, not {bank_bytes!r}")
+def by_line(log: Iterable[Entry]) -> dict[int, Counts]:
+    """The cost of each line."""
     places: dict[tuple, list[Entry]] = {}
     for e in log:
         places.setdefault((e.site.number, id(e.memory), id(e.wave)), []).append(e)
     lines: dict[int, Counts] = {}
     for entries in places.values():
-        line = lines.setdefault(entries[0].site.line, Counts())
-        line.add(cost(entries, bank_bytes))
+        lines.setdefault(entries[0].site.line, Counts()).add(cost(entries))
     return dict(sorted(lines.items()))
 
 
 def total(lines: dict[int, Counts]) -> Counts:
-    """The sum of all lines."""
     all_of_them = Counts()
     for counts in lines.values():
         all_of_them.add(counts)
     return all_of_them
 
 
-def cost(entries: list[Entry], bank_bytes: int) -> Counts:
+def cost(entries: list[Entry]) -> Counts:
     """What one place in the text has cost a wave."""
     e = entries[0]
     site, wave = e.site, e.wave
     lanes = sum(wave.lanes if e.mask is None else int(np.count_nonzero(e.mask)) for e in entries)
     if site.kind == "multiply-add":
         return Counts(multiply_adds=lanes * site.width)
-    if site.kind == "barrier":  # of a group that runs as warps, the first one counts
-        whole_groups = wave.per == wave.machine.work_items
-        return Counts(
-            barriers=lanes // wave.per if whole_groups else int(wave.items[0] == 0) * len(entries)
-        )
+    if site.kind == "barrier":
+        if wave.per == wave.machine.work_items:
+            return Counts(barriers=lanes // wave.per)
+        return Counts(barriers=len(entries) if wave.items[0] == 0 else 0)  # once for all warps
     if site.kind in ("branch", "loop"):
         yes = rows([e._replace(mask=e.value) for e in entries]) >= 0
         come = rows(entries) >= 0
@@ -104,7 +97,7 @@ def cost(entries: list[Entry], bank_bytes: int) -> Counts:
     if e.memory.space == "global":
         found.transactions = transactions(asked, size * site.width)
     elif e.memory.space == "local":
-        found.turns = turns(asked, size * site.width, bank_bytes)
+        found.turns = turns(asked, size * site.width)
     return found
 
 
@@ -125,9 +118,7 @@ def rows(entries: list[Entry], size: int = 0) -> np.ndarray:
 
 
 def transactions(asked: np.ndarray, size: int) -> int:
-    """Sectors that warps touch: each lane's first byte in a row per warp (-1: none), and how many
-    bytes it wants.
-    """
+    """Sectors that warps touch: a row per warp of each lane's first byte (-1: none)."""
     return int(_first_of_each(_units(asked, [*range(0, size, SECTOR), size - 1], SECTOR))[1].sum())
 
 
@@ -145,9 +136,7 @@ def turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
 
 def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
-    """The fewest turns for the same accesses: each word is delivered once, however many lanes or
-    parts want it.
-    """
+    """The turns for the same accesses if each word is delivered once to all lanes."""
     turns_of_all, most = 0, bank_bytes * WARP  # a bank cannot deliver more than one word per turn
     for first in range(0, size, most):
         offsets = range(first, min(size, first + most), min(size, bank_bytes))
@@ -156,9 +145,7 @@ def fewest_turns(asked: np.ndarray, size: int, bank_bytes: int = 4) -> int:
 
 
 def _units(asked: np.ndarray, offsets: Sequence[int], size: int) -> np.ndarray:
-    """The aligned pieces of `size` bytes that lie so many bytes behind those that lanes ask for; -1
-    for no lane.
-    """
+    """The aligned pieces of `size` bytes at these offsets from each lane's byte; -1: none."""
     pieces = np.where(asked[:, :, None] >= 0, (asked[:, :, None] + np.array(offsets)) // size, -1)
     return pieces.reshape(len(asked), -1) if len(asked) else np.empty((0, 1), np.int64)
 
@@ -182,26 +169,20 @@ def merged(log: Iterable[Entry]) -> list[Entry]:
     result: list[Entry] = []
     places: dict[tuple, list[Entry]] = {}
     for e in log:
-        narrow = (
-            e.site.kind == "load"
-            and e.memory is not None
-            and e.memory.space == "local"
-            and e.site.width == 1
-        )
-        if narrow and e.mask is None and isinstance(e.phase, int):
+        loads = e.site.kind == "load" and e.memory is not None and e.memory.space == "local"
+        if loads and e.site.width == 1 and e.mask is None and isinstance(e.phase, int):
             places.setdefault((e.site.number, id(e.memory), id(e.wave), e.phase), []).append(e)
         else:
             result.append(e)
     for entries in places.values():
-        at = np.array([np.broadcast_to(np.asarray(e.at), e.wave.lanes) for e in entries])
         e = entries[0]
+        at = np.array([np.broadcast_to(np.asarray(one.at), e.wave.lanes) for one in entries])
         for width in (4, 2):
-            if (at % width == at[:, :1] % width).all():
-                wide = np.unique(at // width, axis=0)
-                if len(wide) < len(at):
-                    site = replace(e.site, number=-1 - e.site.number, width=width)
-                    entries = [e._replace(site=site, at=row * width) for row in wide]
-                    break
+            wide = np.unique(at // width, axis=0)
+            if (at % width == at[:, :1] % width).all() and len(wide) < len(at):
+                site = replace(e.site, number=-1 - e.site.number, width=width)
+                entries = [e._replace(site=site, at=row * width) for row in wide]
+                break
         result += entries
     return result
 

@@ -5,15 +5,15 @@ order of the text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
 
 from . import tree
-from .meaning import COMPARISONS, CONSTANT, as_number, has_place
+from .meaning import COMPARISONS, has_place, known
 from .text import UnknownError
 from .tree import Expr, Node, plain, written
 from .types import (
     BOOL,
     INT,
+    LONG,
     ULONG,
     Array,
     Pointer,
@@ -88,49 +88,47 @@ class Expressions(Writer):
     """One method per kind of node; each returns a `Value` of the node's type."""
 
     def expression(self, node: Expr) -> Value:
+        value = known(node)
+        if value is not None and isinstance(node.type, Scalar) and not self.drops(node):
+            return self.number(value, node.type)
         return getattr(self, f"_{type(node).__name__.lower()}")(node)
 
+    def drops(self, node: Expr) -> bool:
+        """Whether this is a quotient of whole numbers that becomes a float."""
+        if not isinstance(node, (tree.Cast, tree.Convert)):
+            return node is self.becomes_float
+        inner = plain(node.operand)
+        divides = isinstance(inner, tree.Binary) and inner.op == "/"
+        return divides and scalar_of(node.operand.type).whole and not scalar_of(node.type).whole
+
     def harmless(self, node: Node) -> bool:
-        """Whether it does no harm to compute this for lanes that do not want it: no loads, stores
-        or divisions.
-        """
+        """Whether other lanes may compute this, too: no loads, stores or divisions."""
         if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
-        if (
-            isinstance(node, tree.Binary)
-            and node.op in ("/", "%")
-            and not isinstance(plain(node.right), tree.Number)
-        ):
-            return False
+        if isinstance(node, tree.Binary) and node.op in ("/", "%"):
+            return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
         if isinstance(node, (tree.Cast, tree.Convert)):
             to, of = node.type, node.operand.type
             if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
                 return False  # of a float that may be too large for it
-        if isinstance(node, tree.Name):
+        if isinstance(node, tree.Name) and node.variable.constant is None:
             holder = self.holders.get(node.variable)
-            return node.variable.constant is not None or not (
-                holder is None or holder.in_memory or holder.unset
-            )
+            return holder is not None and not holder.in_memory and not holder.unset
         return all(self.harmless(child) for child in node.children())
 
     # ---- from one type to another
     def number(self, value: float, of: Scalar) -> Value:
-        """A number that is known. The Python text calls floats by names, because they are
-        NumPy's.
-        """
+        """A number that is known; a float, which must be NumPy's, by a name in the Python text."""
+        if of is BOOL:
+            return Value(str(bool(value)), of)
         if of.whole:
-            held = int(value)
-            if of is ULONG and held > ULONG.most >> 1:
-                return Value(f"({held - 2**64})", of, None)
-            return Value(f"{held}" if held >= 0 else f"({held})", of, held)
+            held = int(value) - 2**64 * (value > LONG.most)
+            return Value(f"{held}" if held >= 0 else f"({held})", of)
         name = f"f{len(self.constants)}"
         self.constants[name] = of.dtype.type(value)
-        return Value(name, of, float(value))
+        return Value(name, of)
 
     def as_int(self, truth: Value) -> Value:
-        """What a comparison gives, as an int."""
-        if truth.constant is not None:
-            return self.number(int(truth.constant), INT)
         return Value(f"converted({truth.code}, bool_type, int_type)", INT)
 
     def converted_value(self, value: Value, to: Type, node: Node) -> Value:
@@ -150,18 +148,9 @@ class Expressions(Writer):
         return self.number_as(value, to, node)
 
     def number_as(self, value: Value, to: Type, node: Node) -> Value:
-        """A number, or a vector of them, as another type."""
-        a, b, known = scalar_of(value.type), scalar_of(to), value.constant
+        a, b = scalar_of(value.type), scalar_of(to)
         if b is BOOL:
-            known = None if known is None else bool(known)
-            return Value(f"({value.code} != 0)" if known is None else str(known), to, known)
-        folds = known is not None and isinstance(to, Scalar) and isfinite(known)
-        if (
-            folds
-            and known is not None
-            and (not b.whole or a.whole or b.least <= int(known) <= b.most)
-        ):
-            return self.number(as_number(known, b), b)
+            return Value(f"({value.code} != 0)", to)
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
         if a.whole and b.whole and same and a is not BOOL:
@@ -173,15 +162,21 @@ class Expressions(Writer):
 
     def truth(self, node: Expr) -> Value:
         """Whether an expression is not 0, as a bool of Python or an array of them."""
-        if isinstance(node, tree.Binary) and not isinstance(node.type, Vector):
-            if node.op in ("&&", "||"):
+        decided = known(node)
+        if decided is not None:
+            return Value(str(bool(decided)), BOOL)
+        if not isinstance(node.type, Vector):
+            if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
                 return self.logical(node)
-            if node.op in COMPARISONS:
-                return self.compared(node)
-        if isinstance(node, tree.Unary) and node.op == "!" and not isinstance(node.type, Vector):
-            value = self.truth(node.operand)
-            known = None if value.constant is None else not value.constant
-            return Value(f"({value.code} ^ True)" if known is None else str(known), BOOL, known)
+            if isinstance(node, tree.Binary) and node.op in COMPARISONS:
+                left = self.expression(node.left)
+                if not self.harmless(node.right):
+                    left = self.named(left)
+                sides = left, self.expression(node.right)
+                a, b = (f"unsigned({x.code})" if x.type is ULONG else x.code for x in sides)
+                return Value(f"({a} {node.op} {b})", BOOL)
+            if isinstance(node, tree.Unary) and node.op == "!":
+                return Value(f"({self.truth(node.operand).code} ^ True)", BOOL)
         value = self.expression(node)
         if isinstance(value.type, Pointer):
             return Value(f"({value.code} != 0)", BOOL)
@@ -197,52 +192,45 @@ class Expressions(Writer):
     def _cast(self, node: tree.Cast | tree.Convert) -> Value:
         if node.type is BOOL:
             return self.truth(node.operand)
-        if scalar_of(node.operand.type).whole and not scalar_of(node.type).whole:
+        if self.drops(node):
             self.becomes_float = plain(node.operand)
         return self.converted_value(self.expression(node.operand), node.type, node.operand)
 
-    becomes_float: Node | None = None  # a whole number that is converted to a float
+    becomes_float: Node | None = None  # the last quotient of whole numbers that does
 
     # ---- places
     def place(self, node: Expr) -> Place:
-        """Where an expression's value lies."""
         if isinstance(node, tree.Name):
             holder = self.holder(node)
             return (Element if holder.in_memory else Named)(node.type, holder)
         if isinstance(node, tree.Index):
             index = self.expression(node.index)
             if isinstance(node.array.type, Vector):
-                at = (int(index.constant),) if index.constant is not None else self.keep(index.code)
-                if not has_place(node.array):
-                    return Some(node.type, self.spilled(node.array), at)
-                return Some(node.type, self.place(node.array), at)
+                one = known(node.index)
+                at = (int(one),) if one is not None else self.keep(index.code)
+                return Some(node.type, self.place_of(node.array), at)
             return self.target(node.array, index.code, node.type)
         if isinstance(node, tree.Unary) and node.op == "*":
             return self.target(node.operand, "0", node.type)
         if isinstance(node, tree.Member):
             return Some(node.type, self.place(node.vector), node.at)
         if isinstance(node, tree.Part):
-            base = self.pointer_to(
-                self.place(node.of) if has_place(node.of) else self.spilled(node.of), node
-            )
-            if node.field.offset % stride(
-                scalar_of(node.type) if isinstance(node.type, Vector) else node.type
-            ):
-                self.packed(node)
+            base = self.pointer_to(self.place_of(node.of), node).code
+            number = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            simple = isinstance(node.type, (Scalar, Vector, Pointer))
+            if simple and node.field.offset % stride(number):
+                what = f"{written(node)}, which does not lie at a multiple of its size,"
+                raise UnknownError(what, node.spot)
             offset = f" + {node.field.offset}" if node.field.offset else ""
-            return Pointed(node.type, f"({base.code}{offset})")
+            return Pointed(node.type, f"({base}{offset})")
         if isinstance(node, tree.Compound):
             return Element(node.type, self.compound(node))
         self.fail(node, f"{written(node)} has no place")
 
-    def packed(self, node: tree.Part) -> None:
-        if isinstance(node.type, (Scalar, Vector, Pointer)):
-            raise UnknownError(
-                f"{written(node)}, which does not lie at a multiple of its size,", node.spot
-            )
-
-    def spilled(self, node: Expr) -> Place:
-        """A value without a place is put into memory."""
+    def place_of(self, node: Expr) -> Place:
+        """The same of any value; one that lies nowhere is put into memory."""
+        if has_place(node):
+            return self.place(node)
         value = self.expression(node)
         scalar, sizes = layout(node.type)
         name = self.keep(f"wave.private({written(node)!r}, {scalar}_type, {sizes}, True)")
@@ -265,12 +253,8 @@ class Expressions(Writer):
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
         if isinstance(place, Pointed):
-            code = (
-                place.base
-                if place.index == "0"
-                else f"({place.base} + ({place.index})*{stride(place.type)})"
-            )
-            return Value(code, Pointer(place.type))
+            step = f" + ({place.index})*{stride(place.type)}" if place.index != "0" else ""
+            return Value(f"({place.base}{step})", Pointer(place.type))
         if not isinstance(place, Element):
             raise UnknownError(f"the address of {written(node)}", node.spot)
         code, of = f"wave.address({place.variable.python})", place.variable.type
@@ -281,7 +265,6 @@ class Expressions(Writer):
         return Value(f"({code})", Pointer(place.type, place.variable.space))
 
     def read(self, place: Place, node: Expr) -> Value:
-        """The value that lies in a place."""
         if isinstance(place, Named):
             return Value(self.given(place, node), place.type)
         if not isinstance(place, Some):
@@ -298,9 +281,7 @@ class Expressions(Writer):
         return Value(f"vector(({', '.join(parts)},), {one}_type)", place.type)
 
     def given(self, place: Named, node: Node, at: tuple[int, ...] | str = ()) -> str:
-        """The value of a variable; of one that may have none it is looked at, or at some of its
-        numbers.
-        """
+        """A variable's value; if it may have none, code that checks it, or some of its numbers."""
         code = place.variable.python
         if not place.variable.unset:
             return code
@@ -310,56 +291,47 @@ class Expressions(Writer):
         )
 
     def part(self, vector: Value, place: Some) -> Value:
-        at, n = place.at, length(vector.type)
+        at = place.at
         if isinstance(at, str):
             return Value(f"chosen({vector.code}, {at})", place.type)
-        code = (
-            vector.code
-            if max(at) < n
-            else f"vector(({vector.code}, 0), {scalar_of(place.type)}_type)"
-        )
-        return Value(
-            f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]", place.type
-        )
+        code = vector.code
+        if max(at) >= length(vector.type):  # the fourth number of three
+            code = f"vector(({code}, 0), {scalar_of(place.type)}_type)"
+        one = f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]"
+        return Value(one, place.type)
 
     def access(
         self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False
     ) -> str:
         """Python text that loads from a place in memory, or stores there."""
         more = f", {value}" if kind == "store" else ""
-        inner: tuple[str, ...] = ()
-        whole, of, lead = place, place.type, 0
+        whole, of, inner, lead = place, place.type, "", 0
         if isinstance(place, Some):
-            whole, inner = (
-                place.vector,
-                (str(place.at[0]) if isinstance(place.at, tuple) else place.at,),
-            )
-            lead = place.at[0] if isinstance(place.at, tuple) else 0
-        packed = packed or isinstance(of, Struct) or isinstance(inner and place.at, str)  # type: ignore[union-attr]
+            whole, at = place.vector, place.at
+            lead = at[0] if isinstance(at, tuple) else 0
+            inner = at if isinstance(at, str) else str(at[0])
+            packed |= isinstance(at, str)
+        packed |= isinstance(of, Struct)
         wide = 0 if packed else 4 if length(whole.type) == 3 else length(whole.type)
+        text = written(node)
         if isinstance(whole, Element):
-            vector = whole.type if inner else None
-            site = self.site(
-                kind,
-                node.spot,
-                written(node),
-                of,
-                whole.variable.type,
-                wide=wide,
-                lead=lead,
-                vector=vector,
-            )
-            indices = "".join(f"{i}, " for i in (*whole.indices, *inner))
+            array, size = whole.variable.type, scalar_of(of).size
+            shape: tuple[tuple[int, int], ...] = ()
+            while isinstance(array, Array):
+                shape += ((array.n, stride(array.of) // size),)
+                array = array.of
+            shape += ((length(whole.type), 1),) if inner else ()
+            site = self.site(kind, node.spot, text, of, shape=shape, wide=wide, lead=lead)
+            indices = "".join(f"{i}, " for i in (*whole.indices, inner) if i)
             return f"wave.{kind}({site}, {whole.variable.python}, ({indices}), mask{more})"
         assert isinstance(whole, Pointed)
-        site = self.site(kind, node.spot, written(node), of, wide=wide, lead=lead)
+        site = self.site(kind, node.spot, text, of, wide=wide, lead=lead)
         step = length(of) if packed and not inner else stride(whole.type) // scalar_of(of).size
         index = whole.index if step == 1 or whole.index == "0" else f"({whole.index})*{step}"
-        index = f"{index} + {inner[0]}" if inner and index != "0" else inner[0] if inner else index
+        index = f"{index} + {inner}" if inner and index != "0" else inner or index
         return f"wave.{kind}_at({site}, {whole.base}, {index}, mask{more})"
 
     def write(self, place: Place, value: Value, node: Node) -> None:
-        """Store a value, which has the place's type."""
         if isinstance(place, Named):
             name = place.variable.python
             # where exactly the lanes that were there when it was declared are here, one value may
@@ -382,11 +354,8 @@ class Expressions(Writer):
         elif isinstance(vector, Named):
             of = vector.type
             shown = at if isinstance(at, str) else str(at[0] if len(at) == 1 else list(at))
-            function = "changed_at" if isinstance(at, str) else "changed"
-            old = vector.variable.python
-            new = self.keep(
-                f"{function}({old}, {shown}, {value.code}, {length(of)}, {scalar_of(of)}_type)"
-            )
+            given = f"{vector.variable.python}, {shown}, {value.code}"
+            new = self.keep(f"changed({given}, {length(of)}, {scalar_of(of)}_type)")
             self.write(vector, Value(new, of), node)
         elif isinstance(at, str) or _side_by_side(at):
             self.emit(self.access("store", place, node, value.code))
@@ -398,16 +367,9 @@ class Expressions(Writer):
 
     def named(self, value: Value) -> Value:
         """The same value under a name, so that it is computed once, and now."""
-        return (
-            value
-            if value.code.isidentifier()
-            else Value(self.keep(value.code), value.type, value.constant)
-        )
-
-    # ---- names and numbers
-    def _number(self, node: tree.Number) -> Value:
-        assert isinstance(node.type, Scalar)
-        return self.number(node.value, node.type)
+        if value.code.isidentifier():
+            return value
+        return Value(self.keep(value.code), value.type)
 
     def _text(self, node: tree.Text) -> Value:
         raise UnknownError("a string that is not printf's", node.spot)
@@ -416,14 +378,9 @@ class Expressions(Writer):
         self.fail(node, "values in { } can only be given where something is declared")
 
     def _name(self, node: tree.Name) -> Value:
-        if node.variable.constant is not None and isinstance(node.type, Scalar):
-            return self.number(node.variable.constant, node.type)
         return self.read(self.place(node), node)
 
-    def _index(self, node: tree.Index) -> Value:
-        return self.read(self.place(node), node)
-
-    _part = _compound = _index
+    _index = _part = _compound = _name
 
     def _member(self, node: tree.Member) -> Value:
         if has_place(node.vector):
@@ -440,21 +397,14 @@ class Expressions(Writer):
         if node.op == "!" and not isinstance(node.type, Vector):
             return self.as_int(self.truth(node))
         value = self.expression(node.operand)
-        scalar = scalar_of(value.type)
         if node.op == "!":
             return Value(f"-converted({value.code} == 0, bool_type, int_type)", node.type)
-        if node.op == "+":
-            return value
         if node.op == "~":
-            return Value(f"cut(~{value.code}, {scalar}_type)", value.type)
-        if value.constant is not None and isinstance(value.type, Scalar):
-            return self.number(as_number(-value.constant, scalar), scalar)
-        return self.result(f"(-{value.code})", value.type, node)
+            return Value(f"cut(~{value.code}, {scalar_of(value.type)}_type)", value.type)
+        return value if node.op == "+" else self.result(f"(-{value.code})", value.type, node)
 
     def result(self, code: str, of: Type, node: Node) -> Value:
-        """What arithmetic comes to: an int must fit, the other whole types keep their lower
-        bits.
-        """
+        """The result of arithmetic: an int must fit, other whole types wrap around."""
         scalar = scalar_of(of)
         if scalar is INT:
             code = f"wave.fits({code}, mask, {self.site('overflow', node.spot, written(node))})"
@@ -463,15 +413,11 @@ class Expressions(Writer):
         return self.short(Value(code, of))
 
     def short(self, value: Value) -> Value:
-        """The same value, under a name if its text has become long: Python cannot nest brackets as
-        deep as it likes.
-        """
+        """The same value, under a name if it is long: Python limits nested brackets."""
         return self.named(value) if value.code.count("(") > 50 else value
 
     def _binary(self, node: tree.Binary) -> Value:
-        if not isinstance(node.type, Vector) and (
-            node.op in COMPARISONS or node.op in ("&&", "||")
-        ):
+        if not _arithmetic(node):
             return self.as_int(self.truth(node))
         chain = [node]  # of operations whose left side is one as well; a + b + c + ... may be long
         while isinstance(chain[-1].left, tree.Binary) and _arithmetic(chain[-1].left):
@@ -494,24 +440,9 @@ class Expressions(Writer):
             return Value(code, node.type)
         return self.operation(node.op, left, right, node, node.type, (node.left, node.right))
 
-    def compared(self, node: tree.Binary) -> Value:
-        left = self.expression(node.left)
-        if not self.harmless(node.right):
-            left = self.named(left)
-        return self.comparison(node.op, left, self.expression(node.right))
-
-    def comparison(self, op: str, left: Value, right: Value) -> Value:
-        if left.constant is not None and right.constant is not None:
-            known = CONSTANT[op](left.constant, right.constant)
-            return Value(str(known), BOOL, known)
-        a, b = (f"unsigned({x.code})" if x.type is ULONG else x.code for x in (left, right))
-        return Value(f"({a} {op} {b})", BOOL)
-
     def operation(self, op: str, left: Value, right: Value, node: Node, to: Type,
                   sides: tuple[Node, Node]) -> Value:  # fmt: skip
-        """An operation of two values of one type (but for pointers and shifts); `sides` are the
-        operands.
-        """
+        """An operation of two values of one type, except for pointers and shifts."""
         if isinstance(left.type, Pointer) or isinstance(right.type, Pointer):
             return self.pointer_operation(op, left, right, to)
         scalar = scalar_of(left.type)
@@ -519,45 +450,37 @@ class Expressions(Writer):
             site = self.site("whole division", node.spot, written(node))
             left, right = self.named(left), self.named(right)
             self.emit(f"wave.drops({left.code}, {right.code}, mask, {site})")
-        known = self.folded(op, left, right, to)
-        if known is not None:
-            return known
         a, b = (f"unsigned({x.code})" if scalar is ULONG else x.code for x in (left, right))
         if op in COMPARISONS:  # of vectors: -1 where it holds
             return Value(f"-converted({a} {op} {b}, bool_type, int_type)", to)
         if not scalar.whole:
-            if op in "+-" and any(
-                isinstance(x, tree.Binary) and x.op == "*" for x in map(plain, sides)
-            ):
+            products = [x for x in map(plain, sides) if isinstance(x, tree.Binary) and x.op == "*"]
+            if op in "+-" and products:
                 self.multiply_add(node, to)
             if op == "/":
                 site = self.site("ratio", node.spot, written(node))
                 return Value(f"wave.ratio({a}, {b}, mask, {site})", to)
             return Value(f"({a} {op} {b})", to)
         if op in ("/", "%"):
-            return self.divided(op, a, b, right, node, to)
-        if op in (
-            "<<",
-            ">>",
-        ):  # by the amount modulo the bits of the type; what is shifted out is gone
+            return self.divided(op, a, b, known(sides[1]), node, to)
+        if op in ("<<", ">>"):  # by the amount modulo the bits; what is shifted out is gone
             amount = f"unsigned({right.code})" if scalar is ULONG else right.code
             return Value(f"cut({a} {op} ({amount} & {scalar.bits - 1}), {scalar}_type)", to)
         code = f"({left.code} {op} {right.code})"
         return Value(code, to) if op in "&|^" else self.result(code, to, node)
 
-    def divided(self, op: str, a: str, b: str, right: Value, node: Node, to: Type) -> Value:
+    def divided(self, op: str, a: str, b: str, by: float | None, node: Node, to: Type) -> Value:
         scalar = scalar_of(to)
         function = "quotient_of" if op == "/" else "remainder_of"
-        if right.constant == 0:
+        if by == 0:
             self.fail(node, f"{written(node)}: division by zero")
-        if right.constant is None:
+        if by is None:
             b = f"wave.divisor({b}, mask, {self.site('division', node.spot, written(node))})"
         code = f"{function}({a}, {b})"
-        fits = right.constant is not None and right.constant > 0 and scalar is not ULONG
+        fits = by is not None and by > 0 and scalar is not ULONG
         return Value(code if fits else f"cut({code}, {scalar}_type)", to)
 
     def pointer_operation(self, op: str, left: Value, right: Value, to: Type) -> Value:
-        """Two pointers are subtracted, and a pointer moves."""
         a, b = left.type, right.type
         if isinstance(a, Pointer) and isinstance(b, Pointer):
             return Value(f"(({left.code} - {right.code})//{stride(a.to)})", to)
@@ -565,20 +488,6 @@ class Expressions(Writer):
             left, right = right, left
         assert isinstance(left.type, Pointer)
         return Value(f"({left.code} {op} ({right.code})*{stride(left.type.to)})", to)
-
-    def folded(self, op: str, left: Value, right: Value, to: Type) -> Value | None:
-        """The result if both operands are known; None for what is better left to run."""
-        a, b = left.constant, right.constant
-        if (
-            a is None
-            or b is None
-            or not isinstance(to, Scalar)
-            or not to.whole
-            or (op in "/%" and not b)
-        ):
-            return None
-        result = CONSTANT[op](int(a), int(b) & (to.bits - 1) if op in ("<<", ">>") else int(b))
-        return self.number(result, to) if to.least <= result <= to.most else None
 
     def multiply_add(self, node: Node, of: Type) -> None:
         self.emit(
@@ -596,10 +505,10 @@ class Expressions(Writer):
 
     def logical(self, node: tree.Binary) -> Value:
         """&& and ||: the right side is only for lanes that the left one has not decided."""
+        if known(node.left) is not None:  # and has decided nothing
+            return self.truth(node.right)
         left = self.truth(node.left)
         sign = "&" if node.op == "&&" else "|"
-        if left.constant is not None:
-            return left if bool(left.constant) == (node.op == "||") else self.truth(node.right)
         if self.harmless(node.right):
             return self.short(Value(f"({left.code} {sign} {self.truth(node.right).code})", BOOL))
         result, before = self.keep(left.code), self.keep("mask")
@@ -611,20 +520,18 @@ class Expressions(Writer):
         return Value(result, BOOL)
 
     def _choice(self, node: tree.Choice) -> Value:
-        """condition ? yes : no"""
         to, of = node.type, node.condition.type
         if isinstance(of, Vector):
             condition = self.named(self.expression(node.condition))
             yes, no = self.named(self.expression(node.yes)), self.expression(node.no)
             return Value(f"pick({self.highest(condition)}, {yes.code}, {no.code})", to)
+        constant = known(node.condition)
+        if constant is not None:
+            return self.expression(node.yes if constant else node.no)
         condition = self.truth(node.condition)
         if self.harmless(node.yes) and self.harmless(node.no):
             yes, no = self.expression(node.yes), self.expression(node.no)
-            if condition.constant is not None:
-                return yes if condition.constant else no
             return self.short(Value(f"pick({condition.code}, {yes.code}, {no.code})", to))
-        if condition.constant is not None:
-            return self.expression(node.yes if condition.constant else node.no)
         decided, before = self.keep(condition.code), self.keep("mask")
         masks = self.branch(decided, node, written(node.condition))
         names = (self.keep("None"), self.keep("None"))
@@ -658,16 +565,15 @@ class Expressions(Writer):
         return Value(value.code, node.type)
 
     def _step(self, node: tree.Step) -> Value:
-        """++i, i++, --i and i--"""
         place = self.place(node.target)
         before = Value(self.keep(self.read(place, node.target).code), place.type)
         of: Type = place.type
         if isinstance(of, Scalar) and of.rank < INT.rank:
             of = INT
-        one = self.number(1, INT)
+        one, start = self.number(1, INT), before
         if not isinstance(of, Pointer):
-            one = self.converted_value(one, of, node)
-        start = before if isinstance(of, Pointer) else self.converted_value(before, of, node)
+            one = self.converted_value(self.number(1, scalar_of(of)), of, node)
+            start = self.converted_value(before, of, node)
         after = self.operation(node.op[0], start, one, node, of, (node.target, node.target))
         after = self.named(self.converted_value(after, place.type, node))
         self.write(place, after, node.target)
@@ -685,5 +591,4 @@ def _side_by_side(at: tuple[int, ...]) -> bool:
 
 
 def _arithmetic(node: tree.Binary) -> bool:
-    """Whether this is an operation that `Expressions.combined` carries out."""
     return isinstance(node.type, Vector) or not (node.op in COMPARISONS or node.op in ("&&", "||"))

@@ -47,13 +47,10 @@ class Wave:
         size, count = machine.local_size, machine.num_groups
         local = np.unravel_index(self.items, size, order="F")
         group = np.unravel_index(self.group_number, count, order="F")
-        self.local_id, self.group_id = (
-            [one_for_all(x) for x in local],
-            [one_for_all(x) for x in group],
+        both = [g * s + x for g, s, x in zip(group, size, local, strict=True)]
+        self.local_id, self.group_id, self.global_id = (
+            [one_for_all(x) for x in ids] for ids in (local, group, both)
         )
-        self.global_id = [
-            one_for_all(g * s + x) for g, s, x in zip(group, size, local, strict=True)
-        ]
         self.local_size, self.num_groups = size, count
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.phase: Lanes = 0
@@ -61,7 +58,7 @@ class Wave:
 
     @property
     def limit(self) -> int:
-        """How often a loop may go round; asked in every round, so time is looked at here, too."""
+        """How often a loop may go round. Every round asks for it, so it checks the time, too."""
         self.machine.clock()
         return self.machine.limit
 
@@ -74,9 +71,7 @@ class Wave:
 
     def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
              stop: bool = False) -> None:  # fmt: skip
-        """Something is wrong in the lanes `bad`; `message` has {} where the first of them is
-        named.
-        """
+        """Report a mistake of the lanes `bad`; {} in the message becomes the first of them."""
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
@@ -91,12 +86,6 @@ class Wave:
             self.machine.seen.add((kind, site.number))
             self.machine.findings.append(finding)
 
-    def note(self, kind: str, site: Site, message: str) -> None:
-        """Something that C allows, but which explains a result that is wrong."""
-        if (kind, site.number) not in self.machine.seen:
-            self.machine.seen.add((kind, site.number))
-            self.machine.notes.append(found_at(site, kind, f"{site.text}: {message}", (), 1))
-
     # ---- accesses
     def load(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """An element of an array that the text names, by its indices."""
@@ -106,9 +95,7 @@ class Wave:
         memory.store(self, site, self.flat(site, memory, indices, mask), value, mask)
 
     def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
-        """The element's number. Each index is checked by itself: beyond the end of a row lies the
-        next one.
-        """
+        """The element's number. Each index is checked: beyond the end of a row begins the next."""
         total = 0
         for number, (size, step) in enumerate(site.shape):
             index = indices[number]
@@ -118,15 +105,15 @@ class Wave:
         return total
 
     def within(self, site: Site, memory: Memory, number: int, index: Lanes, mask: Mask) -> Lanes:
-        """One index of several, which must lie between 0 and its size; for lanes outside the mask
-        it becomes 0.
-        """
+        """One of several indices, which must be below its size; 0 outside the mask."""
         last = site.shape[number][0] - 1
         index, bad = self.between(index, last, mask)
         if bad is not None:
-            position = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-            self.find("out of bounds", site, f"{site.text}: {{}} {site.does} {memory.name} with "
-                      f"{self.at_first(index, bad, mask)} as {position}, which must be 0 to {last}",
+            which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
+            text = (
+                f"{{}} {site.does} {memory.name} with {self.at_first(index, bad, mask)} as {which}"
+            )
+            self.find("out of bounds", site, f"{site.text}: {text}, which must be 0 to {last}",
                       bad, mask, stop=True)  # fmt: skip
         return index
 
@@ -142,36 +129,20 @@ class Wave:
                 value, last = value // wide, (last + site.width) // wide - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
-            self.find(
-                "out of bounds",
-                site,
-                f"{site.text}: {{}} {site.does} element {value} of {memory.name}, which "
-                f"has {has}{note}",
-                bad,
-                mask,
-                stop=True,
-            )
+            text = f"{{}} {site.does} element {value} of {memory.name}, which has {has}{note}"
+            self.find("out of bounds", site, f"{site.text}: {text}", bad, mask, stop=True)
         first = index - site.lead
-        if (
-            wide > 1
-            and np.any(first % wide)
-            and (memory.space != "private" or wide * site.scalar.size > 8)
-        ):
-            value = self.at_first(first, first % wide != 0, mask)
-            self.find(
-                "misaligned",
-                site,
-                f"{site.text}: {{}} uses {memory.name} as {site.scalar}{wide} from "
-                f"number {value} on, which is no multiple of {wide}",
-                first % wide != 0,
-                mask,
-            )
+        if wide > 1 and (memory.space != "private" or wide * site.scalar.size > 8):
+            bad = first % wide != 0
+            if np.any(bad):
+                value = self.at_first(first, bad, mask)
+                text = f"{{}} uses {memory.name} as {site.scalar}{wide} from number {value} on"
+                text = f"{site.text}: {text}, which is no multiple of {wide}"
+                self.find("misaligned", site, text, bad, mask)
         return index
 
     def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
-        """The index (0 for lanes outside the mask), and in which lanes it is not from 0 to `last`:
-        None if in none.
-        """
+        """The index (0 outside the mask), and the lanes in which it is not from 0 to `last`."""
         if index.__class__ is int:
             return index, None if 0 <= index <= last else True
         if mask is not None:
@@ -180,7 +151,6 @@ class Wave:
         return index, None if least >= 0 and most <= last else (index < 0) | (index > last)
 
     def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> Any:
-        """The value that x has in the first bad lane."""
         return np.broadcast_to(x, self.lanes)[
             np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))
         ].item()
@@ -190,56 +160,39 @@ class Wave:
         return memory.address or self.machine.address(memory)
 
     def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
-        """The arrays that pointers point into: each with the number of the element and the lanes
-        that want it.
-        """
-        which = base >> SHIFT
-        numbers = (
-            [which]
-            if which.__class__ is int
-            else np.unique(which if mask is None else which[mask]).tolist()
-        )
+        """The arrays that a pointer points into, with the element and the lanes of each."""
+        which, size = base >> SHIFT, site.scalar.size
+        numbers = [which]
+        if which.__class__ is not int:
+            numbers = np.unique(which if mask is None else which[mask]).tolist()
         for number in numbers:
             theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
             if not 0 < number <= len(self.machine.pointed):
-                self.find(
-                    "out of bounds",
-                    site,
-                    f"{site.text}: the pointer of {{}} points to nothing",
-                    mask=theirs,
-                    stop=True,
-                )
+                text = f"{site.text}: the pointer of {{}} points to nothing"
+                self.find("out of bounds", site, text, mask=theirs, stop=True)
             offset = base - ((number << SHIFT) + MIDDLE)
-            if np.any(offset % site.scalar.size):
-                self.find(
-                    "misaligned",
-                    site,
-                    f"{site.text}: the pointer of {{}} points between two numbers of type "
-                    f"{site.scalar}",
-                    offset % site.scalar.size != 0,
-                    mask,
-                    stop=True,
-                )
-            yield self.machine.pointed[number - 1], offset // site.scalar.size, theirs
+            if np.any(offset % size):
+                text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
+                self.find("misaligned", site, f"{site.text}: {text}", offset % size != 0, mask,
+                          stop=True)  # fmt: skip
+            yield self.machine.pointed[number - 1], offset // size, theirs
 
     def load_at(self, site: Site, base, index, mask):
         """What a pointer points to, `index` numbers further on."""
         result = None
         for memory, first, theirs in self.behind(site, base, mask):
-            value = memory.load(
-                self, site, self.inside(site, memory, first + index, theirs), theirs
-            )
+            at = self.inside(site, memory, first + index, theirs)
+            value = memory.load(self, site, at, theirs)
             result = value if result is None else np.where(theirs, value, result)
         return result
 
     def store_at(self, site: Site, base, index, mask, value) -> None:
         for memory, first, theirs in self.behind(site, base, mask):
-            memory.store(
-                self, site, self.inside(site, memory, first + index, theirs), value, theirs
-            )
+            at = self.inside(site, memory, first + index, theirs)
+            memory.store(self, site, at, value, theirs)
 
     def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
-        """A load, an operation and a store that nobody comes between: one lane after the other."""
+        """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, first, theirs in self.behind(site, base, mask):
@@ -249,15 +202,10 @@ class Wave:
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
-                    self.uninitialised(
-                        site, memory, index, known[places], np.arange(self.lanes) == lane
-                    )
+                    self.uninitialised(site, memory, index, known[places], self.every == lane)
                 result[lane] = memory.view(site.scalar)[places[lane]]
-                memory.put(
-                    site.scalar,
-                    places[lane],
-                    ATOMICS[op](result[lane].item(), *(a[lane] for a in args)),
-                )
+                new = ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
+                memory.put(site.scalar, places[lane], new)
         return result
 
     def private(
@@ -269,27 +217,16 @@ class Wave:
         return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
 
     def copy_together(  # noqa: PLR0913
-        self,
-        load: Site,
-        store: Site,
-        source: Lanes,
-        target: Lanes,
-        count: Lanes,
-        steps,
-        size: int,
-        mask: Mask,
-    ) -> None:
-        """The work-items of a group copy `count` elements together; `steps` are the distances of
-        elements.
-        """
-        most = int(np.max(count)) if self.lanes else 0
-        for first in range(0, most, self.machine.work_items):
+        self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
+        mask: Mask
+    ) -> None:  # fmt: skip
+        """A group copies `count` elements; `steps` are the distances between elements."""
+        for first in range(0, int(np.max(count)), self.machine.work_items):
             number = first + self.items
             mine = (number < count) & self.active(mask)
-            if not mine.any():
-                continue
-            value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
-            self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
+            if mine.any():
+                value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
+                self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
         for memory, _, _ in self.behind(store, target, mask):
             memory.filling = store
 
@@ -306,9 +243,8 @@ class Wave:
         self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask
     ) -> None:
         """Some of the numbers that are read here may have no value; `known` says which have."""
-        bad = ~np.broadcast_to(
-            known.all(0) if known.ndim == 2 else known, self.lanes
-        ) & self.active(mask)
+        known = known.all(0) if known.ndim == 2 else known
+        bad = ~np.broadcast_to(known, self.lanes) & self.active(mask)
         if bad.any():
             element = memory.element(self.at_first(index, bad, mask) * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
@@ -316,43 +252,28 @@ class Wave:
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad, mask)
 
-    def unwaited(self, site: Site, memory: Memory, mask: Mask) -> None:
-        assert memory.filling is not None
-        text = (
-            f"{site.text}: {{}} reads {memory.name} without wait_group_events, while the "
-            f"asynchronous copy in line {memory.filling.line} may still be filling it"
-        )
-        self.find("race", site, text, True, mask)
-
     def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
-        """The value of a variable that was declared without one; `at` says which numbers of a
-        vector are read.
-        """
+        """The value of a variable declared without one; `at`: the parts of a vector to read."""
         if value is not None and value.__class__ is not Partly:
             return value
+        what, bad = site.text, True
+        if value is not None:
+            bad = ~value.given
+            if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
+                rows = [i for i in (at or range(len(bad))) if i < len(bad)]
+                row = next((i for i in rows if np.any(bad[i] & self.active(mask))), rows[0])
+                what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
+                bad = bad[row]
+        if np.any(bad & self.active(mask)):
+            text = f"{what} is read by {{}} before it has a value"
+            self.find("uninitialised", site, text, bad, mask)
         if value is None:
-            self.missing(site, site.text, True, mask)
             return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 or at else 0
-        lacks = ~value.given
-        if lacks.ndim == 2:  # numbers of a vector
-            rows = [i for i in (at or range(len(lacks))) if i < len(lacks)]
-            first = next((i for i in rows if np.any(lacks[i] & self.active(mask))), None)
-            if first is not None:
-                name = "xyzw"[first] if len(lacks) <= 4 else f"s{first:x}"
-                self.missing(site, f"{site.text}.{name}", lacks[first], mask)
-        elif np.any(lacks & self.active(mask)):
-            self.missing(site, site.text, lacks, mask)
         return value.value
-
-    def missing(self, site: Site, what: str, bad: Lanes, mask: Mask) -> None:
-        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
 
     def fits(self, x, mask, site: Site):
         """The result of an operation of ints, which must fit 32 bits."""
-        if x.__class__ is array:
-            least, most = extremes(x)
-        else:
-            least = most = x
+        least, most = extremes(x) if x.__class__ is array else (x, x)
         if INT.least <= least and most <= INT.most:
             return x
         bad = (x < INT.least) | (x > INT.most)
@@ -360,71 +281,45 @@ class Wave:
         if not np.any(bad & self.active(mask)):
             return x
         value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
-        self.find(
-            "overflow",
-            site,
-            f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to "
-            "2,147,483,647",
-            bad,
-            mask,
-        )
+        text = f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to"
+        self.find("overflow", site, f"{text} {INT.most:,}", bad, mask)
         return cut(x, INT)
 
     def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
-        """A float as a whole number, rounded towards zero, which OpenCL C defines only where the
-        type has it.
-        """
+        """A float, rounded towards zero; OpenCL C defines it only if the type can hold it."""
         exact = np.asarray(x, float)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
-        if np.any(bad):
-            if bad.ndim == 2:  # the first bad number of each vector
-                exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
-            if np.any(bad & self.active(mask)):
-                value = self.at_first(exact, bad, mask)
-                self.find(
-                    "overflow",
-                    site,
-                    f"{site.text} is {value:g} for {{}}: {to} has no such number, and devices "
-                    "differ in what they make of it",
-                    bad,
-                    mask,
-                )
+        if bad.ndim == 2:  # the first bad number of each vector
+            exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
+        if np.any(bad & self.active(mask)):
+            text = f"{site.text} is {self.at_first(exact, bad, mask):g} for {{}}: {to} has no such"
+            text += " number, and devices differ in what they make of it"
+            self.find("overflow", site, text, bad, mask)
         return converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        """a / b of floats."""
-        if np.any((b == 0) & self.active(mask)):
-            self.note("ratio", site, "a division by zero, which gives no finite number")
+        if np.any(zero := (b == 0) & self.active(mask)):
+            text = f"{site.text}: a division by zero, which gives no finite number"
+            self.find("ratio", site, text, zero)
         return np.true_divide(a, b)
 
     def drops(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> None:
         """A division of whole numbers whose result becomes a float."""
-        if np.any((a % np.where(b == 0, 1, b) != 0) & self.active(mask)):
-            self.note("whole division", site, "a division of whole numbers, which drops the rest")
+        if np.any(rest := (a % np.where(b == 0, 1, b) != 0) & self.active(mask)):
+            text = f"{site.text}: a division of whole numbers, which drops the rest"
+            self.find("whole division", site, text, rest)
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        """A number that something is divided by; for lanes outside the mask it may be 0, and
-        becomes 1.
-        """
+        """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
         zero = b == 0
-        if not np.any(zero):
-            return b
         if np.any(zero & self.active(mask)):
-            self.find(
-                "division by zero",
-                site,
-                f"{site.text}: {{}} divides by zero",
-                zero,
-                mask,
-                stop=True,
-            )
-        return np.where(zero, np.ones_like(b), b)
+            text = f"{site.text}: {{}} divides by zero"
+            self.find("division by zero", site, text, zero, mask, stop=True)
+        return np.where(zero, np.ones_like(b), b) if np.any(zero) else b
 
     def stop_loop(self, site: Site, mask) -> None:
-        text = (
-            f"this loop has gone round {self.limit:,} times for {{}} and was stopped; if it does "
-            "end, simulate with a higher limit"
-        )
+        text = f"this loop has gone round {self.limit:,} times for {{}} and was stopped"
+        text += "; if it does end, simulate with a higher limit"
         self.find("stopped", site, text, True, mask, stop=True)
 
     # ---- control flow
@@ -457,10 +352,8 @@ class Wave:
             else:
                 does = f"{f'and {others} more do' if others else 'does'} not"
             who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
-            text = (
-                f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away} "
-                f"{does}. {'It' if count == 1 else 'They'} would wait for ever"
-            )
+            text = f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away}"
+            text += f" {does}. {'It' if count == 1 else 'They'} would wait for ever"
             raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         self.passed(site, mask.astype(np.int64))
 
@@ -512,7 +405,7 @@ class Machine:
         self.clock: Clock = no_limit
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
-        self.notes: list[Finding] = []  # see `Wave.note`
+
         self.log: list[Entry] = []
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
@@ -534,7 +427,6 @@ class Machine:
             )
 
     def address(self, memory: Memory) -> int:
-        """Give an array an address."""
         self.pointed.append(memory)
         memory.address = (len(self.pointed) << SHIFT) + MIDDLE
         return memory.address
@@ -559,9 +451,8 @@ class Machine:
         """Run all groups (or some), `order` "lockstep" or "warps"."""
         chosen = np.arange(np.prod(self.num_groups))
         if groups is not None:
-            chosen = np.array(
-                [np.ravel_multi_index((*g, 0, 0)[:3], self.num_groups, order="F") for g in groups]
-            )
+            at = np.array([(*group, 0, 0)[:3] for group in groups], int).reshape(-1, 3)
+            chosen = np.ravel_multi_index(tuple(at.T), self.num_groups, order="F")
         everyone = np.arange(self.work_items)
         rng = np.random.default_rng(seed)
         try:
@@ -580,19 +471,13 @@ class Machine:
             self.stop = stop.finding
 
     def go(
-        self,
-        groups: np.ndarray,
-        warps: list[np.ndarray],
-        args: Sequence[object],
-        rng: np.random.Generator,
-    ) -> None:
-        """Let waves of some groups run from barrier to barrier, in an order that nobody may rely
-        on.
-        """
+        self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object],
+        rng: np.random.Generator
+    ) -> None:  # fmt: skip
+        """Run waves of some groups from barrier to barrier, in random order."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
-        for a in self.program.locals:
-            self.room(stride(a.type) * copies)
+        self.room(sum(stride(a.type) for a in self.program.locals) * copies)
         self.local_arrays = [
             Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals
         ]
@@ -614,9 +499,7 @@ class Machine:
                 )[:2]
                 assert site is not None
                 who, whom = wave.item(0), other.item(0)
-                text = (
-                    f"barrier: {who} waits here, and {whom} "
-                    f"{'waits at another barrier' if elsewhere else 'has ended'}"
-                )
+                does = "waits at another barrier" if elsewhere else "has ended"
+                text = f"barrier: {who} waits here, and {whom} {does}"
                 raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
             running = waiting

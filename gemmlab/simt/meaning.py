@@ -19,7 +19,6 @@ from .tree import Expr, owner, plain, written
 from .types import (
     BOOL,
     DOUBLE,
-    EVENT,
     FLOAT,
     HALF,
     INT,
@@ -39,11 +38,13 @@ from .types import (
     Void,
     an,
     as_signed,
+    as_unsigned,
     length,
     named,
     promoted,
     scalar_of,
     stride,
+    unreadable,
     with_size,
 )
 
@@ -71,8 +72,8 @@ CONSTANT: dict[str, Callable] = {
     "*": operator.mul,
     "/": quotient_of,
     "%": remainder_of,
-    "<<": lambda a, b: a << (b & 63),
-    ">>": lambda a, b: a >> (b & 63),
+    "<<": operator.lshift,
+    ">>": operator.rshift,
     "<": operator.lt,
     ">": operator.gt,
     "<=": operator.le,
@@ -87,56 +88,63 @@ CONSTANT: dict[str, Callable] = {
 }
 
 
+_SIGNS: dict[str, Callable] = {
+    "+": operator.pos,
+    "-": operator.neg,
+    "!": operator.not_,
+    "~": lambda x: ~int(x),
+}
+
+
 def wrapped(value: int, of: Scalar) -> int:
-    """The lower bits of a whole number, as a type reads them."""
     value &= (1 << of.bits) - 1
     return value - (1 << of.bits) if value > of.most else value
 
 
 def as_number(value: float, of: Scalar) -> float:
-    """A known number as a type holds it."""
     if of is BOOL:
         return int(bool(value))
     if of.whole:
         return wrapped(int(value), of) if abs(value) < 2.0**200 else 0
-    if of is FLOAT:
+    if of is not DOUBLE:
+        code = "f" if of is FLOAT else "e"
         try:
-            return struct.unpack("f", struct.pack("f", value))[0]
+            return struct.unpack(code, struct.pack(code, value))[0]
         except OverflowError:
             return float("inf") if value > 0 else float("-inf")
     return float(value)
 
 
 def known(node: tree.Node) -> float | None:
-    """The value of an expression if it is a number that is known before the kernel runs, else
-    None.
+    """The value of an expression if it is a number that is known before the kernel runs, else None.
+
+    It is None, too, where C does not define the result.
     """
     if isinstance(node, tree.Number):
         return node.value
     if isinstance(node, tree.Name):
         return node.variable.constant
-    if isinstance(node, (tree.Convert, tree.Cast)):
-        value = known(node.operand)
-        return (
-            as_number(value, node.type)
-            if value is not None and isinstance(node.type, Scalar)
-            else None
-        )
-    if isinstance(node, tree.Unary) and node.op in "+-!~":
-        value = known(node.operand)
-        if value is None or not isinstance(node.type, Scalar):
-            return None
-        result = {"+": value, "-": -value, "!": not value, "~": ~int(value)}[node.op]
-        return as_number(result, node.type)
+    if not isinstance(node, Expr) or not isinstance(node.type, Scalar):
+        return None
     if isinstance(node, tree.Choice):
         condition = known(node.condition)
         return None if condition is None else known(node.yes if condition else node.no)
-    if isinstance(node, tree.Binary) and node.op in CONSTANT and isinstance(node.type, Scalar):
-        return _known_operation(node)
+    if isinstance(node, tree.Binary) and node.op in CONSTANT:
+        return _known_operation(node, node.type)
+    if isinstance(node, (tree.Convert, tree.Cast, tree.Unary)):
+        value = known(node.operand)
+        if value is None or (isinstance(node, tree.Unary) and node.op not in _SIGNS):
+            return None
+        if isinstance(node, tree.Unary):
+            value = _SIGNS[node.op](value)
+        elif isinstance(value, float) and node.type.whole and node.type is not BOOL:
+            fits = node.type.least - 1 < value < node.type.most + 1
+            return as_number(value, node.type) if fits else None
+        return as_number(value, node.type)
     return None
 
 
-def _known_operation(node: tree.Binary) -> float | None:
+def _known_operation(node: tree.Binary, to: Scalar) -> float | None:
     left = known(node.left)
     if left is not None and node.op in ("&&", "||") and bool(left) == (node.op == "||"):
         return int(bool(left))
@@ -147,17 +155,18 @@ def _known_operation(node: tree.Binary) -> float | None:
     if node.op == "/" and not of.whole:
         return as_number(left / right, of) if right else None
     if node.op in "/%" and right == 0:
-        raise TextError("division by zero", node.spot)
-    assert isinstance(node.type, Scalar)
-    return as_number(CONSTANT[node.op](left, right), node.type)
+        raise TextError(f"{written(node)}: division by zero", node.spot)
+    if node.op in ("<<", ">>"):
+        return as_number(CONSTANT[node.op](left, int(right) & (to.bits - 1)), to)
+    value = CONSTANT[node.op](left, right)
+    return None if to is INT and not to.least <= value <= to.most else as_number(value, to)
 
 
 def constant(node: tree.Node) -> int:
     """The value of a whole expression that must be known before the kernel runs."""
     value = known(node)
-    if value is None or not (
-        isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole
-    ):
+    whole = isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole
+    if value is None or not whole:
         raise TextError(f"a constant is needed here, and {written(node)} is none", node.spot)
     return int(value)
 
@@ -171,23 +180,19 @@ def is_zero(node: Expr) -> bool:
 
 
 def read_only(node: Expr) -> bool:
-    """Whether what an expression names can only be read."""
     node = owner(node)
     if isinstance(node, tree.Name):
         return node.variable.const or node.variable.space == "constant"
     if not isinstance(node, (tree.Index, tree.Unary)):
         return isinstance(node, tree.Text)
     pointer = node.array if isinstance(node, tree.Index) else node.operand
-    if isinstance(pointer.type, Pointer) and (
-        pointer.type.const or pointer.type.space == "constant"
-    ):
+    of, array = pointer.type, plain(pointer)
+    if isinstance(of, Pointer) and (of.const or of.space == "constant"):
         return True
-    array = plain(pointer)
     return isinstance(array, Expr) and isinstance(array.type, Array) and read_only(array)
 
 
 def has_place(node: Expr) -> bool:
-    """Whether an expression names something that lies somewhere."""
     node = owner(node)
     return isinstance(node, (tree.Name, tree.Index, tree.Compound)) or (
         isinstance(node, tree.Unary) and node.op == "*")  # fmt: skip
@@ -240,15 +245,12 @@ class Meaning:
 
     def as_pointer(self, node: Expr, to: Pointer) -> Expr:
         of = node.type
-        if not isinstance(of, Pointer):
-            if not is_zero(node):
+        if not is_zero(node):
+            if not isinstance(of, Pointer):
                 self.no_way(node.spot, of, to)
-        elif of.space != to.space and not is_zero(node):
-            self.fail(
-                f"a pointer to {of.space} memory ({of}) cannot become one to {to.space} memory "
-                f"({to})",
-                node.spot,
-            )
+            if of.space != to.space:
+                what = f"{of.space} memory ({of}) cannot become one to {to.space} memory ({to})"
+                self.fail(f"a pointer to {what}", node.spot)
         return tree.Convert(node.spot, node, type=to)
 
     def decayed(self, node: Expr) -> Expr:
@@ -259,7 +261,6 @@ class Meaning:
         return node
 
     def space(self, node: Expr) -> str:
-        """In which memory something lies."""
         node = owner(node)
         if isinstance(node, tree.Name):
             return node.variable.space
@@ -317,23 +318,21 @@ class Meaning:
             self.fail(
                 f"{written(node)} is {an(node.type)}, neither an array nor a pointer", node.spot
             )
-        if isinstance(node.type.to, (Void, Opaque)):
+        if unreadable(node.type.to):
             self.fail(f"a {node.type} cannot be read", spot)
         return tree.Unary(spot, "*", node, type=node.type.to)
 
     def address(self, spot: Spot, node: Expr) -> Expr:
-        if isinstance(node, tree.Member) or (
-            isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
-        ):
+        of_vector = isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
+        if isinstance(node, tree.Member) or of_vector:
             self.fail("an element of a vector has no address", spot)
         if not has_place(node):
             self.fail(f"{written(node)} has no address", spot)
         root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.addressed = True
-        return tree.Unary(
-            spot, "&", node, type=Pointer(node.type, self.space(node), read_only(node))
-        )
+        to = Pointer(node.type, self.space(node), read_only(node))
+        return tree.Unary(spot, "&", node, type=to)
 
     def binary(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.decayed(left), self.decayed(right)
@@ -373,41 +372,32 @@ class Meaning:
 
     def pointer_operation(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr | None:
         """Two pointers are compared and subtracted, and a pointer moves; None for anything else."""
-        a, b = left.type, right.type
-        if not isinstance(a, Pointer) and not isinstance(b, Pointer):
+        pointers = [x.type for x in (left, right) if isinstance(x.type, Pointer)]
+        if not pointers:
             return None
-        both = isinstance(a, Pointer) and isinstance(b, Pointer)
-        if op in COMPARISONS and (
-            both or (op in ("==", "!=") and (is_zero(left) or is_zero(right)))
-        ):
-            if both and a.space != b.space and not (is_zero(left) or is_zero(right)):  # type: ignore[union-attr]
+        both, nothing = len(pointers) == 2, is_zero(left) or is_zero(right)
+        if op in COMPARISONS and (both or (op in ("==", "!=") and nothing)):
+            if both and pointers[0].space != pointers[1].space and not nothing:
+                shown = f"{pointers[0]}, {pointers[1]}"
                 self.fail(
-                    f"{op!r} cannot be applied to pointers to different memories ({a}, {b})", spot
+                    f"{op!r} cannot be applied to pointers to different memories ({shown})", spot
                 )
             return tree.Binary(spot, op, left, right, type=INT)
         if both and op == "-":
-            assert isinstance(a, Pointer) and isinstance(b, Pointer)
-            if a.to != b.to:
+            if pointers[0].to != pointers[1].to:
                 self.unfit(spot, op, left, right)
             return tree.Binary(spot, op, left, right, type=LONG)
-        pointer, number = (
-            (right, left)
-            if isinstance(b, Pointer) and not isinstance(a, Pointer)
-            else (left, right)
-        )
+        pointer, number = (left, right) if isinstance(left.type, Pointer) else (right, left)
         if both or op not in "+-" or (op == "-" and pointer is right):
-            self.no_number(left if isinstance(a, Pointer) else right)
+            self.no_number(pointer)
         if not isinstance(number.type, Scalar) or not number.type.whole:
-            self.fail(
-                f"a pointer moves by a whole number of elements, not by {an(number.type)}", spot
-            )
-        self.complete(pointer.type.to, spot)  # type: ignore[union-attr]
-        return tree.Binary(spot, op, left, right, type=pointer.type)
+            of = an(number.type)
+            self.fail(f"a pointer moves by a whole number of elements, not by {of}", spot)
+        self.complete(pointers[0].to, spot)
+        return tree.Binary(spot, op, left, right, type=pointers[0])
 
     def common(self, spot: Spot, op: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """Both operands in the type in which C computes; beside a vector, one number is used for
-        each element.
-        """
+        """Both operands in the type in which C computes; a number beside a vector is widened."""
         if isinstance(a.type, Vector) and isinstance(b.type, Vector):
             if a.type != b.type:
                 self.unfit(spot, op, a, b)
@@ -430,24 +420,22 @@ class Meaning:
             return self.choice_by_element(spot, condition, yes, no)
         condition = self.condition(condition)
         a, b = yes.type, no.type
-        if isinstance(a, Pointer) or isinstance(b, Pointer):
-            if isinstance(a, Pointer) and (
-                is_zero(no) or (isinstance(b, Pointer) and a.space == b.space)
-            ):
-                to: Type = Pointer(a.to, a.space, a.const or (isinstance(b, Pointer) and b.const))
-            elif isinstance(b, Pointer) and is_zero(yes):
-                to = b
-            else:
-                self.no_choice(spot, yes, no)
-            return tree.Choice(
-                spot, condition, self.convert(yes, to), self.convert(no, to), type=to
-            )
-        if a == b and not isinstance(a, Scalar):
+        if isinstance(a, Pointer) and (
+            is_zero(no) or isinstance(b, Pointer) and a.space == b.space
+        ):
+            const = a.const or (isinstance(b, Pointer) and b.const)
+            to: Type = Pointer(a.to, a.space, const)
+        elif isinstance(b, Pointer) and is_zero(yes):
+            to = b
+        elif a == b and not isinstance(a, (Scalar, Pointer)):
             return tree.Choice(spot, condition, yes, no, type=a)
-        if not (isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector))):
+        elif isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector)):
+            yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
+            to = yes.type
+        else:
             self.no_choice(spot, yes, no)
-        yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
-        return tree.Choice(spot, condition, yes, no, type=yes.type)
+        yes, no = self.convert(yes, to), self.convert(no, to)
+        return tree.Choice(spot, condition, yes, no, type=to)
 
     def no_choice(self, spot: Spot, yes: Expr, no: Expr, of: str = "", why: str = "") -> NoReturn:
         self.fail(f"'? :'{of} cannot choose between {an(yes.type)} and {an(no.type)}{why}", spot)
@@ -457,17 +445,12 @@ class Meaning:
         assert isinstance(of, Vector)
         if not of.of.whole:
             self.fail(f"a condition of '? :' must be whole numbers, not {an(of)}", spot)
-        if not isinstance(yes.type, Vector) and not isinstance(no.type, Vector):
-            yes, no = self.value(yes), self.value(no)
-            one = max(scalar_of(yes.type), scalar_of(no.type), key=lambda t: t.rank)
-            to: Type = with_size(of, one)
-            yes, no = (
-                self.convert(self.convert(yes, one), to),
-                self.convert(self.convert(no, one), to),
-            )
-        else:
-            yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
-            to = yes.type
+        both = isinstance(yes.type, Vector) or isinstance(no.type, Vector)
+        yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
+        to = yes.type
+        if not both:
+            to = with_size(of, scalar_of(to))
+            yes, no = self.convert(yes, to), self.convert(no, to)
         if length(to) != of.n or scalar_of(to).size != of.of.size:
             why = ": their numbers must be as many and as large"
             self.no_choice(spot, yes, no, f" with {an(of)}", why)
@@ -475,7 +458,6 @@ class Meaning:
 
     # ---- assignments
     def changeable(self, node: Expr, spot: Spot) -> Expr:
-        """Something that can be stored to."""
         if isinstance(node.type, (Array, Void)):
             self.fail(f"{written(node)} is {an(node.type)} and cannot be changed as a whole", spot)
         if not has_place(node):
@@ -493,41 +475,36 @@ class Meaning:
 
     def assign(self, spot: Spot, op: str, target: Expr, value: Expr) -> Expr:
         target = self.changeable(target, target.spot)
+        to = target.type
         if not op:
-            return tree.Assign(spot, op, target, self.convert(value, target.type), type=target.type)
-        if isinstance(target.type, Pointer):
+            return tree.Assign(spot, op, target, self.convert(value, to), type=to)
+        if isinstance(to, Pointer):
             value = self.decayed(value)
             if op not in "+-" or not (isinstance(value.type, Scalar) and value.type.whole):
-                self.fail(
-                    f"a pointer moves by += or -= a whole number, not by {op}= {an(value.type)}",
-                    spot,
-                )
-            return tree.Assign(spot, op, target, value, target.type, type=target.type)
+                by = f"{op}= {an(value.type)}"
+                self.fail(f"a pointer moves by += or -= a whole number, not by {by}", spot)
+            return tree.Assign(spot, op, target, value, to, type=to)
         combined = self.binary(spot, op, target, value)
         assert isinstance(combined, tree.Binary)
-        if isinstance(combined.type, Vector) and not isinstance(target.type, Vector):
-            self.fail(f"{an(combined.type)} does not become {an(target.type)} by itself", spot)
-        self.convert(combined, target.type, cast=True)
-        return tree.Assign(spot, op, target, combined.right, combined.left.type, type=target.type)
+        if isinstance(combined.type, Vector) and not isinstance(to, Vector):
+            self.fail(f"{an(combined.type)} does not become {an(to)} by itself", spot)
+        self.convert(combined, to, cast=True)
+        return tree.Assign(spot, op, target, combined.right, combined.left.type, type=to)
 
     def step(self, spot: Spot, op: str, target: Expr, before: bool) -> Expr:
         self.changeable(target, target.spot)
-        if not isinstance(target.type, (Scalar, Pointer)) and not (
-            isinstance(target.type, Vector) and target.type.of.whole
-        ):
-            self.fail(f"{op} cannot be applied to {an(target.type)}", spot)
-        return tree.Step(spot, op, target, before, type=target.type)
+        of = target.type
+        if not isinstance(of, (Scalar, Pointer)) and not (isinstance(of, Vector) and of.of.whole):
+            self.fail(f"{op} cannot be applied to {an(of)}", spot)
+        return tree.Step(spot, op, target, before, type=of)
 
     def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
         node = self.decayed(node)
         of = node.type
         if isinstance(to, Pointer) and isinstance(of, Pointer):
             if of.space != to.space and not is_zero(node):
-                self.fail(
-                    f"a cast cannot turn a pointer to {of.space} memory into one to {to.space} "
-                    "memory",
-                    spot,
-                )
+                what = f"a pointer to {of.space} memory into one to {to.space} memory"
+                self.fail(f"a cast cannot turn {what}", spot)
         elif isinstance(to, Pointer) or isinstance(of, Pointer):
             other = of if isinstance(to, Pointer) else to
             if to is not VOID and not (isinstance(other, Scalar) and other.whole):
@@ -544,9 +521,7 @@ class Meaning:
         return tree.Cast(spot, node, type=to)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
-        """(float4)(a, b) of numbers and shorter vectors; one number is used for all, but not if
-        `exact`.
-        """
+        """(float4)(a, b) of numbers and vectors; a single number fills it, unless `exact`."""
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):
@@ -560,16 +535,10 @@ class Meaning:
             self.fail(f"{an(to)} needs {to.n} numbers, not {count}", spot)
         for part in parts:
             if isinstance(part.type, Vector) and part.type.of != to.of:
-                self.fail(
-                    f"{an(part.type)} does not become part of {an(to)}; "
-                    f"convert_{with_size(part.type, to.of)} does it",
-                    part.spot,
-                )
-        return tree.VectorLiteral(
-            spot,
-            [p if isinstance(p.type, Vector) else self.convert(p, to.of) for p in parts],
-            type=to,
-        )
+                does = f"convert_{with_size(part.type, to.of)} does it"
+                self.fail(f"{an(part.type)} does not become part of {an(to)}; {does}", part.spot)
+        parts = [p if isinstance(p.type, Vector) else self.convert(p, to.of) for p in parts]
+        return tree.VectorLiteral(spot, parts, type=to)
 
     # ---- parts of something
     def index(self, spot: Spot, array: Expr, index: Expr) -> Expr:
@@ -588,7 +557,7 @@ class Meaning:
                 f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot
             )
         to = of.of if isinstance(of, Array) else of.to
-        if isinstance(to, (Void, Opaque)):
+        if unreadable(to):
             self.fail(f"a {of} cannot be read", spot)
         self.complete(to, spot)
         return tree.Index(spot, array, index, type=to)
@@ -602,18 +571,14 @@ class Meaning:
             self.complete(of.type, spot)
             found = of.type.find(name)
             if found is None:
-                self.fail(
-                    f"{of.type} has no field "
-                    f"{name!r}{near(name, [f.name for f in of.type.fields])}",
-                    spot,
-                )
+                guess = near(name, [f.name for f in of.type.fields])
+                self.fail(f"{of.type} has no field {name!r}{guess}", spot)
             return tree.Part(spot, of, found, type=found.type)
         if not isinstance(of.type, Vector):
             self.fail(f"{written(of)} is {an(of.type)}: it has no elements to name", spot)
         at = self.members(spot, of.type, name)
-        return tree.Member(
-            spot, of, name, at, type=of.type.of if len(at) == 1 else Vector(of.type.of, len(at))
-        )
+        to: Type = of.type.of if len(at) == 1 else Vector(of.type.of, len(at))
+        return tree.Member(spot, of, name, at, type=to)
 
     def members(self, spot: Spot, of: Vector, name: str) -> tuple[int, ...]:
         """Which numbers of a vector .x, .hi or .s0123 names."""
@@ -623,13 +588,9 @@ class Meaning:
                  "odd": range(1, even, 2)}  # fmt: skip
         if name in parts:
             at = tuple(parts[name])
-        elif (
-            name[0] in "sS"
-            and len(name) > 1
-            and all(c in "0123456789abcdefABCDEF" for c in name[1:])
-        ):
+        elif re.fullmatch("[sS][0-9a-fA-F]+", name):
             at = tuple(int(c, 16) for c in name[1:])
-        elif all(c in "xyzw" for c in name):
+        elif re.fullmatch("[xyzw]+", name):
             at = tuple("xyzw".index(c) for c in name)
         else:
             self.fail(f"{an(of)} has no element {name!r}", spot)
@@ -640,7 +601,6 @@ class Meaning:
         return at
 
     def complete(self, of: Type, spot: Spot) -> None:
-        """A structure must have been defined before it is used."""
         if isinstance(of, Array):
             self.complete(of.of, spot)
         if isinstance(of, Struct) and not of.complete:
@@ -678,15 +638,14 @@ class Meaning:
 
     def call_own(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         choices = self.functions[name]
-        if len(choices) == 1:
-            self.takes(spot, name, args, len(choices[0].params))
-            target = choices[0]
-        else:
-            types = [tuple(p.type for p in f.params) for f in choices]
+        types = [tuple(p.type for p in f.params) for f in choices]
+        fitting = [0]
+        if len(choices) > 1:
             fitting = builtins.best(types, tuple(a.type for a in args), tuple(map(is_zero, args)))
             if len(fitting) != 1:
                 self.undecided(spot, name, args, [types[i] for i in fitting])
-            target = choices[fitting[0]]
+        target = choices[fitting[0]]
+        self.takes(spot, name, args, len(target.params))
         given = [self.convert(a, p.type) for a, p in zip(args, target.params, strict=True)]
         return tree.Call(spot, name, given, target, type=target.type)
 
@@ -703,17 +662,14 @@ class Meaning:
     def undecided(
         self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]]
     ) -> NoReturn:
-        given = ", ".join(str(a.type) for a in args)
+        given = f"{name}({', '.join(str(a.type) for a in args)})"
         if fitting:
             both = " and ".join(f"{name}({', '.join(map(str, f))})" for f in fitting[:2])
-            self.fail(
-                f"{name}({given}) is ambiguous: {both} fit equally well; a cast decides", spot
-            )
+            self.fail(f"{given} is ambiguous: {both} fit equally well; a cast decides", spot)
         if name == "abs" and len(args) == 1:
-            self.fail(
-                f"abs is for whole numbers, not for {an(args[0].type)}; fabs is for floats", spot
-            )
-        self.fail(f"there is no {name} for ({given})", spot)
+            of = an(args[0].type)
+            self.fail(f"abs is for whole numbers, not for {of}; fabs is for floats", spot)
+        self.fail(f"there is no {name} for {given.removeprefix(name)}", spot)
 
     def _call_printf(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         if not args or not isinstance(plain(args[0]), tree.Text):
@@ -726,48 +682,17 @@ class Meaning:
             given.append(arg)
         return tree.Call(spot, name, given, type=INT)
 
-    def _call_vec_step(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 1)
-        n = length(args[0].type)
-        return tree.Number(spot, 4 if n == 3 else n, type=ULONG)
-
     def _call_shuffle(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         """shuffle(v, mask) and shuffle2(v, w, mask)"""
         self.takes(spot, name, args, 3 if name == "shuffle2" else 2)
-        *vectors, mask = args
-        first = vectors[0].type
-        fits = (
-            isinstance(first, Vector)
-            and isinstance(mask.type, Vector)
-            and all(v.type == first for v in vectors)
-        )
-        if not fits or mask.type.of.kind != "uint" or mask.type.of.size != first.of.size:  # type: ignore[union-attr]
+        first, mask = args[0].type, args[-1].type
+        if not isinstance(first, Vector) or mask != Vector(as_unsigned(first.of), length(mask)):
             self.undecided(spot, name, args, [])
-        assert isinstance(first, Vector) and isinstance(mask.type, Vector)
-        return tree.Call(spot, name, args, type=Vector(first.of, mask.type.n))
+        if any(v.type != first for v in args[:-1]):
+            self.undecided(spot, name, args, [])
+        return tree.Call(spot, name, args, type=Vector(first.of, length(mask)))
 
     _call_shuffle2 = _call_shuffle
-
-    def _call_async_work_group_copy(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 5 if "strided" in name else 4)
-        to, of = args[0].type, args[1].type
-        if not (isinstance(to, Pointer) and isinstance(of, Pointer) and to.to == of.to
-                and {to.space, of.space} == {"local", "global"} and not to.const):  # fmt: skip
-            self.undecided(spot, name, args, [])
-        numbers = [self.convert(a, ULONG) for a in args[2:-1]]
-        return tree.Call(
-            spot, name, [*args[:2], *numbers, self.convert(args[-1], EVENT)], type=EVENT
-        )
-
-    _call_async_work_group_strided_copy = _call_async_work_group_copy
-
-    def _call_wait_group_events(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 2)
-        return tree.Call(spot, name, args, type=VOID)
-
-    def _call_prefetch(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        self.takes(spot, name, args, 2)
-        return tree.Call(spot, name, args, type=VOID)
 
     def numbers(self, spot: Spot, name: str, args: list[Expr], to: Type | None) -> Type:
         """The type to which as_... and convert_... lead; from one number or vector to another."""
@@ -778,7 +703,6 @@ class Meaning:
         return to
 
     def reinterpreted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        """as_float(x): the same bytes as another type."""
         to = self.numbers(spot, name, args, named(match[1]))
         if stride(args[0].type) != stride(to):
             self.fail(f"{name} of {an(args[0].type)}: the sizes differ", spot)
@@ -797,24 +721,15 @@ class Meaning:
 
     def vector_access(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
         """vloadN(i, p) and vstoreN(v, i, p), also of half numbers, with N as small as none."""
-        loads, half, n = match[1] == "load", match[2] or "", int(match[3] or 1)
+        loads, half, n = match[1] == "load", bool(match[2]), int(match[3] or 1)
         self.takes(spot, name, args, 2 if loads else 3)
         *value, index, pointer = args
+        points = isinstance(pointer.type, Pointer)
         of = pointer.type.to if isinstance(pointer.type, Pointer) else pointer.type
-        fits = (
-            isinstance(pointer.type, Pointer)
-            and isinstance(of, Scalar)
-            and (of is HALF) == bool(half)
-        )
-        if (
-            not fits
-            or not isinstance(of, Scalar)
-            or (of not in NUMBERS and not half)
-            or (n == 1 and not half)
-        ):
-            self.fail(
-                f"{name} takes a pointer to {'half ' * bool(half)}numbers, not to {an(of)}", spot
-            )
+        fits = points and (of is HALF if half else of in NUMBERS and n > 1)
+        if not fits or not isinstance(of, Scalar):
+            what = f"a pointer to {'half ' * half}numbers, not to {an(of)}"
+            self.fail(f"{name} takes {what}", spot)
         index = self.convert(index, ULONG)
         held = FLOAT if half else of
         to: Type = Vector(held, n) if n > 1 else held
@@ -827,25 +742,15 @@ class Meaning:
         return tree.Call(spot, name, [self.convert(value[0], to), index, pointer], type=VOID)
 
     def atomic(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        op = match[2]
+        op, long = match[2], match[1] == "atom"
         self.takes(spot, name, args, builtins.ATOMIC[op])
-        pointer = args[0].type
-        to = pointer.to if isinstance(pointer, Pointer) else VOID
-        wide = match[1] == "atom"
-        fits = isinstance(to, Scalar) and (
-            to in (INT, UINT) or (wide and to in (LONG, ULONG)) or (op == "xchg" and to is FLOAT)
-        )
-        if (
-            not fits
-            or not isinstance(pointer, Pointer)
-            or pointer.space not in ("global", "local")
-            or pointer.const
-        ):
-            self.fail(
-                f"{name} takes a pointer to int or uint in global or local memory, not "
-                f"{an(args[0].type)}",
-                spot,
-            )
+        of = args[0].type
+        to = of.to if isinstance(of, Pointer) else VOID
+        number = to in (INT, UINT) or (long and to in (LONG, ULONG)) or (op, to) == ("xchg", FLOAT)
+        shared = isinstance(of, Pointer) and of.space in ("global", "local") and not of.const
+        if not number or not shared:
+            what = f"a pointer to int or uint in global or local memory, not {an(of)}"
+            self.fail(f"{name} takes {what}", spot)
         return tree.Call(spot, name, [args[0], *(self.convert(a, to) for a in args[1:])], type=to)
 
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 @cache
 def steps(n: int) -> np.ndarray:
-    """0 to n-1, a row each."""
     return np.arange(n)[:, None]
 
 
@@ -66,7 +65,6 @@ class Memory:
                 self.view(scalar)[:] = np.nan
 
     def view(self, scalar: Scalar) -> np.ndarray:
-        """All of it as numbers of a type."""
         if scalar not in self._views:
             self._views[scalar] = self.bytes.view(scalar.dtype)
         return self._views[scalar]
@@ -91,9 +89,7 @@ class Memory:
         return self._begins[size]
 
     def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
-        """Where in `view` the numbers lie that each lane wants, a row for each number of a
-        vector.
-        """
+        """Where the numbers of each lane are in `view`, a row for each number of a vector."""
         size = site.scalar.size
         if site.width > 1:
             index = index + steps(site.width)
@@ -110,22 +106,20 @@ class Memory:
         if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
         if self.filling is not None:
-            wave.unwaited(site, self, mask)
+            text = f"{site.text}: {{}} reads {self.name} without wait_group_events, while the"
+            text += f" asynchronous copy in line {self.filling.line} may still be filling it"
+            wave.find("race", site, text, True, mask)
         if self.space != "private":  # private arrays are registers, for the most part
             wave.log.append(
                 Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space])
             )
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
-            return (
-                values.astype(np.int64)
-                if values.__class__ is array
-                else cut(int(values), site.scalar)
-            )
+            one = values.__class__ is not array
+            return cut(int(values), site.scalar) if one else values.astype(np.int64)
         return values.copy() if places.__class__ is slice else values
 
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
-        """Store numbers from element `index` on."""
         if self.space != "private":
             wave.log.append(
                 Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space])

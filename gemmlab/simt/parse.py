@@ -6,7 +6,8 @@ What expressions mean is in `meaning`; here is the grammar, and what names stand
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -41,6 +42,7 @@ from .types import (
     leaf_of,
     named,
     stride,
+    unreadable,
     words,
 )
 
@@ -60,11 +62,11 @@ TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
+STATEMENTS = ("if", "else", "for", "while", "do", "switch")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
-MOST_CASES = 1000  # that `case 1 ... 1000:` may stand for
 #: Operators by how tightly they bind, the loosest first.
 LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
@@ -84,12 +86,11 @@ class Specified:
 
 @dataclass
 class Declarator:
-    """A name, or none, and what type it makes of the one before it; of a function also the
-    parameters.
-    """
+    """A name, if any, its type, and the parameters if it is a function."""
 
     type: Type
     space: str
+    const: bool
     name: Token | None
     params: list[tree.Declaration] | None = None
 
@@ -102,15 +103,13 @@ class Parser(Meaning):
         end = end or (tokens[-1].spot if tokens else Spot(1))
         self.tokens = [*tokens, Token("end", "", end)]
         self.at = 0
-        self.scopes: list[dict[str, Variable | Type | int]] = [
-            {}
-        ]  # variables, types, and numbers of enum
+        # variables, types, and numbers of enum
+        self.scopes: list[dict[str, Variable | Type | int]] = [{}]
         self.tags: list[dict[str, Type]] = [{}]
         self.functions: dict[str, list[tree.Function]] = {}
         self.function: tree.Function | None = None
         self.labels: set[str] = set()
-        self.switches: list[tuple[int, dict, Type] | None] = []  # loops (None) and switches around
-        self.loops = 0
+        self.switches: list[tuple[int, list, Type] | None] = []  # loops (None) and switches around
 
     # ---- tokens
     def ahead(self, steps: int = 1) -> Token:
@@ -173,14 +172,16 @@ class Parser(Meaning):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         self.scopes[-1][token.text] = what
 
-    def opened(self, read: Callable[[], Node]) -> Node:
-        """What `read` reads, with names of its own."""
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names that are declared inside end here."""
         self.scopes.append({})
         self.tags.append({})
-        found = read()
-        self.scopes.pop()
-        self.tags.pop()
-        return found
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+            self.tags.pop()
 
     # ---- types
     def is_type(self, token: Token | None = None) -> bool:
@@ -257,20 +258,17 @@ class Parser(Meaning):
             elif known_one is None:
                 self.fail(f"enum {tag} has not been defined", word.spot)
             return UINT
+        new = Struct(f"{word.text} {tag}".strip(), word.text == "union")
         if self.text != "{":
             if not tag:
                 self.here(f"expected the name of a {word.text}, {self.found()}")
             if known_one is None:
-                known_one = self.tags[-1][tag] = Struct(f"{word.text} {tag}", word.text == "union")
+                known_one = self.tags[-1][tag] = new
             return known_one
         mine = self.tags[-1].get(tag) if tag else None
         if isinstance(mine, Struct) and mine.complete:
             self.fail(f"{mine} is defined twice", word.spot)
-        of = (
-            mine
-            if isinstance(mine, Struct)
-            else Struct(f"{word.text} {tag}".strip(), word.text == "union")
-        )
+        of = mine if isinstance(mine, Struct) else new
         if tag:
             self.tags[-1][tag] = of
         self.fields(of, attributes)
@@ -278,31 +276,28 @@ class Parser(Meaning):
 
     def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
         start = self.expect("{")
-        aligns: list[int] = []
         while not self.accept("}"):
             if self.at_end:
                 self.fail(f"this {of} has no '}}'", start.spot)
             specified = self.specifiers()
             if self.text == ";" and isinstance(specified.type, Struct):
-                of.fields.append(Field("", specified.type, 0))
-                aligns.append(1)
+                of.fields.append(Field("", specified.type))
             while self.text != ";":
                 one = self.declarator(specified.type, specified.space)
                 if one.name is None:
                     self.here(f"expected the name of a field, {self.found()}")
-                    break
                 if self.text == ":":
                     raise UnknownError("a field of single bits", self.token.spot)
                 if of.find(one.name.text):
                     self.fail(f"{one.name.text!r} is declared twice", one.name.spot)
                 self.usable(one.type, one.name)
-                of.fields.append(Field(one.name.text, one.type, 0))
-                aligns.append(self.aligned(self.attributes()))
+                align = self.aligned(self.attributes())
+                of.fields.append(Field(one.name.text, one.type, 0, align))
                 if not self.accept(","):
                     break
             self.expect(";", "after a field")
         attributes = attributes | self.attributes()
-        of.lay_out(aligns, "packed" in attributes, self.aligned(attributes))
+        of.lay_out("packed" in attributes, self.aligned(attributes))
 
     @staticmethod
     def aligned(attributes: dict[str, list[Node]]) -> int:
@@ -322,9 +317,7 @@ class Parser(Meaning):
         self.expect("}", "after the numbers of an enum")
 
     def attributes(self) -> dict[str, list[Node]]:
-        """__attribute__((name, name(1, 2))), any number of them: names and what is in their
-        brackets.
-        """
+        """Any number of __attribute__((name, name(1, 2))): arguments by name."""
         found: dict[str, list[Node]] = {}
         while self.text in ("__attribute__", "__attribute"):
             start = self.next()
@@ -352,7 +345,6 @@ class Parser(Meaning):
         return found
 
     def skip(self, opening: str, closing: str) -> None:
-        """Pass over brackets and what is between them."""
         start, depth = self.token, 0
         while True:
             if self.at_end:
@@ -376,30 +368,25 @@ class Parser(Meaning):
         return of, space, const
 
     def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
-        """A name with stars before and [sizes] or (parameters) behind, in brackets or not; the name
-        may be missing.
-        """
-        of, space, self.const = self.pointers(of, space, const)
+        """A name, if any, with stars before it and [sizes] or (parameters) behind it."""
+        of, space, const = self.pointers(of, space, const)
         inside = self.ahead()
-        plain_name = (
-            inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
-        )
-        if self.text == "(" and (plain_name or inside.text in ("*", "(")):
+        named = inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
+        if self.text == "(" and (named or inside.text in ("*", "(")):
             start = self.at
             self.skip("(", ")")
             if self.text == "(":
                 raise UnknownError("a pointer to a function", self.token.spot)
-            outer_const = self.const
             of = self.sizes(of)
             end, self.at = self.at, start + 1
-            inner = self.declarator(of, space, outer_const)
+            inner = self.declarator(of, space, const)
             self.expect(")")
             self.at = max(end, self.at)
             return inner
         name = self.next() if self.token.kind == "name" and self.text not in KEYWORDS else None
         if self.text == "(" and name is not None and len(self.scopes) == 1:
-            return Declarator(of, space, name, self.parameters(name.text))
-        return Declarator(self.sizes(of), space, name)
+            return Declarator(of, space, const, name, self.parameters(name.text))
+        return Declarator(self.sizes(of), space, const, name)
 
     def sizes(self, of: Type) -> Type:
         """[2][3] behind a variable's name; [] is an array of unknown size."""
@@ -420,7 +407,7 @@ class Parser(Meaning):
                 self.fail(f"an array cannot have {size} elements", spot)
             sizes.append(size)
             self.expect("]", "after the size of an array")
-        if sizes and isinstance(of, (Void, Opaque)):
+        if sizes and unreadable(of):
             self.here(f"there are no arrays of {of}")
         for size in reversed(sizes):
             of = Array(of, size)
@@ -434,7 +421,6 @@ class Parser(Meaning):
         return one.type
 
     def usable(self, of: Type, name: Token) -> None:
-        """Something of this type can be declared."""
         leaf, _ = leaf_of(of)
         if isinstance(leaf, Void):
             self.fail(f"{name.text!r} cannot be void", name.spot)
@@ -442,7 +428,6 @@ class Parser(Meaning):
 
     # ---- expressions, from the loosest binding to the tightest
     def whole_expression(self) -> Expr:
-        """An expression behind which nothing comes."""
         found = self.expression()
         if not self.at_end:
             self.here(f"{self.text!r} was not expected here")
@@ -488,31 +473,28 @@ class Parser(Meaning):
                 return self.unary(token.spot, token.text, self.prefix())
             if token.text == "(" and self.is_type(self.ahead()):
                 return self.cast_expression()
-        if token.text == "sizeof":
+        if token.text in ("sizeof", "vec_step"):
             return self.sizeof()
-        if token.text == "vec_step" and self.ahead().text == "(" and self.is_type(self.ahead(2)):
-            self.at += 2
-            of = self.type_name()
-            self.expect(")")
-            return tree.Number(
-                token.spot, stride(of) // stride(of.of) if isinstance(of, Vector) else 1, type=ULONG
-            )
         return self.postfix(self.primary())
 
     def sizeof(self) -> Expr:
-        spot = self.next().spot
+        """sizeof, and vec_step, of a type or of an expression."""
+        token = self.next()
         if self.text == "(" and self.is_type(self.ahead()):
             self.at += 1
             of = self.type_name()
             self.expect(")")
             if self.text == "{":
-                of = self.compound(spot, of).type
+                of = self.compound(token.spot, of).type
         else:
             of = self.prefix().type
-        self.complete(of, spot)
+        self.complete(of, token.spot)
         if of is VOID:
-            self.fail("void has no size", spot)
-        return tree.Number(spot, stride(of), type=ULONG)
+            self.fail("void has no size", token.spot)
+        size = stride(of)
+        if token.text == "vec_step":
+            size = size // stride(of.of) if isinstance(of, Vector) else 1
+        return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
         spot = self.expect("(").spot
@@ -551,13 +533,15 @@ class Parser(Meaning):
             inner = self.expression()
             self.expect(")")
             return inner
-        if token.kind not in ("number", "name", "string", "character") or (
-            token.kind == "name" and token.text in KEYWORDS
-        ):
+        begins = token.kind in ("number", "name", "string", "character")
+        if not begins or (token.kind == "name" and token.text in KEYWORDS):
             self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
-            return number(token)
+            found = number(token)
+            if self.long_numbers and found.type in (INT, UINT):
+                found.type = LONG if found.type is INT else ULONG
+            return found
         if token.kind == "character":
             return tree.Number(token.spot, character(token), type=INT)
         if token.kind == "string":
@@ -570,13 +554,14 @@ class Parser(Meaning):
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
 
+    long_numbers = False  # as in the condition of #if
+
     @staticmethod
     def string(token: Token, text: str) -> Expr:
         size = len(unescaped(text[1:-1]).encode()) + 1
         return tree.Text(token.spot, text, type=Array(CHAR, size))
 
     def named_value(self, token: Token) -> Expr:
-        """What a name stands for: a variable, or a number."""
         found = self.find(token.text)
         if isinstance(found, Variable):
             return tree.Name(token.spot, found.name, found, type=found.type)
@@ -647,7 +632,7 @@ class Parser(Meaning):
         token, word = self.token, self.text
         if token.kind == "name":
             if word in STATEMENTS:
-                return STATEMENTS[word](self, self.next().spot)
+                return getattr(self, f"_{word}")(self.next().spot)
             if word in JUMPS:
                 return self.jump()
             if word in ("case", "default"):
@@ -662,27 +647,23 @@ class Parser(Meaning):
             if self.is_type():
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
-                names = [
-                    n
-                    for scope in self.scopes
-                    for n, what in scope.items()
-                    if isinstance(what, Type)
+                every = [
+                    n for scope in self.scopes for n, t in scope.items() if isinstance(t, Type)
                 ]
-                self.fail(
-                    f"the type {word!r} is not known{near(word, [*SCALARS, 'float4', *names])}",
-                    token.spot,
-                )
+                guess = near(word, [*SCALARS, "float4", *every])
+                self.fail(f"the type {word!r} is not known{guess}", token.spot)
         if word == "{":
-            return self.opened(self.block)
+            with self.scope():
+                return self.block()
         if self.accept(";"):
             return tree.Block(token.spot, [])
         return self.expression_statement()
 
     def inner(self) -> Node:
-        """A statement below another: no declaration."""
         if self.is_type() and self.ahead().text != ":":
             self.here("a declaration stands in a block of its own")
-        return self.opened(self.statement)
+        with self.scope():
+            return self.statement()
 
     def head(self, of: str) -> Expr:
         self.expect("(", f"after {of!r}")
@@ -699,17 +680,14 @@ class Parser(Meaning):
         self.fail("'else' without 'if'", spot)
 
     def body(self) -> Node:
-        self.loops += 1
         self.switches.append(None)
         found = self.inner()
-        self.loops -= 1
         self.switches.pop()
         return found
 
     def _for(self, spot: Spot) -> Node:
         self.expect("(", "after 'for'")
-
-        def read() -> Node:
+        with self.scope():
             start = None
             if not self.accept(";"):
                 start = self.declaration() if self.is_type() else self.expression_statement()
@@ -718,8 +696,6 @@ class Parser(Meaning):
             step = None if self.text == ")" else self.expression()
             self.expect(")", "after the head of 'for'")
             return tree.Loop(spot, start, condition, step, self.body())
-
-        return self.opened(read)
 
     def _while(self, spot: Spot) -> Node:
         return tree.Loop(spot, None, self.head("while"), None, self.body())
@@ -738,11 +714,10 @@ class Parser(Meaning):
             self.fail(f"a switch needs a whole number, not {an(value.type)}", value.spot)
         value = self.value(value)
         self.expect(")", "after the condition of 'switch'")
-        self.switches.append((self.nesting + 1, {}, value.type))
-        found = self.opened(self.block)
+        self.switches.append((self.nesting + 1, [], value.type))
+        with self.scope():
+            body = self.block().body
         self.switches.pop()
-        assert isinstance(found, tree.Block)
-        body = [one for node in found.body for one in getattr(node, "cases", [node])]
         return tree.Switch(spot, value, body)
 
     def case(self) -> Node:
@@ -753,26 +728,20 @@ class Parser(Meaning):
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
             self.fail("'case' and 'default' stand in a switch", token.spot)
-        level, cases, of = around
+        level, seen, of = around
         if self.nesting != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
-        if first is None or last is None:
-            return self.one_case(token, cases, None)
-        least, most = (self.convert(self.whole(value, "a case"), of) for value in (first, last))
-        if least is most or constant(least) == constant(most):
-            return self.one_case(token, cases, least)
-        if constant(most) - constant(least) > MOST_CASES:
-            raise UnknownError("so long a range of cases", token.spot)
-        numbers = range(constant(least), constant(most) + 1)
-        every = [tree.Number(token.spot, number, type=of) for number in numbers]
-        return tree.Cases(token.spot, [self.one_case(token, cases, value) for value in every])
-
-    def one_case(self, token: Token, cases: dict, value: Expr | None) -> tree.Case:
-        at = None if value is None else constant(value)
-        if at in cases:
-            self.fail(f"this {token.text} stands in line {cases[at]} already", token.spot)
-        cases[at] = token.spot.line
-        return tree.Case(token.spot, value)
+        numbers = None
+        if first is not None and last is not None:
+            ends = [constant(self.convert(self.whole(x, "a case"), of)) for x in (first, last)]
+            numbers = range(ends[0], ends[1] + 1)
+        for line, others in seen:
+            both = numbers is others is None or (numbers and others and (
+                max(numbers[0], others[0]) <= min(numbers[-1], others[-1])))  # fmt: skip
+            if both:
+                self.fail(f"this {token.text} stands in line {line} already", token.spot)
+        seen.append((token.spot.line, numbers))
+        return tree.Case(token.spot, numbers)
 
     def label(self) -> Node:
         token = self.next()
@@ -788,7 +757,7 @@ class Parser(Meaning):
         if token.text == "goto":
             found.label = self.name("a label").text
             self.gotos.append(found)
-        elif token.text == "continue" and not self.loops:
+        elif token.text == "continue" and None not in self.switches:
             self.fail("'continue' stands in a loop", token.spot)
         elif token.text == "break" and not self.switches:
             self.fail("'break' stands in a loop", token.spot)
@@ -819,7 +788,6 @@ class Parser(Meaning):
 
     # ---- declarations
     def declaration(self) -> tree.Declarations:
-        """One or more variables of a type, or a typedef."""
         spot = self.token.spot
         specified = self.specifiers(typedef=True)
         first = None
@@ -836,8 +804,7 @@ class Parser(Meaning):
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
             assert one.name is not None
-            const = self.const
-            more = self.attributes()
+            self.attributes()
             if specified.storage == "typedef":
                 self.declare(one.name, one.type)
             elif (
@@ -847,7 +814,7 @@ class Parser(Meaning):
             ):
                 raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
-                items.append(self.variable(specified, one, const, more))
+                items.append(self.variable(specified, one))
             one, comma = None, self.token
             if self.accept(","):
                 if self.token.first and self.token.text in KEYWORDS:
@@ -856,28 +823,23 @@ class Parser(Meaning):
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
-    const = False  # of the last declarator
     gotos: list[tree.Jump] = []  # each function sets its own
 
-    def variable(
-        self, specified: Specified, one: Declarator, const: bool, more: dict
-    ) -> tree.Declaration:
+    def variable(self, specified: Specified, one: Declarator) -> tree.Declaration:
         name, of = one.name, one.type
         assert name is not None
         space = one.space or "private"
         outside = len(self.scopes) == 1
         self.allowed(specified, space, name, outside)
         self.usable(of, name)
-        found = Variable(name.text, of, space, const or space == "constant", outside=outside)
+        found = Variable(name.text, of, space, one.const or space == "constant", outside=outside)
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
         value = None
         if self.accept("="):
             if space == "local":
-                self.fail(
-                    f"{name.text!r} is in local memory and cannot have a value from the beginning",
-                    name.spot,
-                )
+                what = f"{name.text!r} is in local memory"
+                self.fail(f"{what} and cannot have a value from the beginning", name.spot)
             found.type, value = self.initialised(of, self.initial(), name)
             if isinstance(of, Array):
                 self.declare(name, found)
@@ -895,27 +857,21 @@ class Parser(Meaning):
         return tree.Declaration(name.spot, found, value)
 
     def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:
-        """Whether a variable may be declared here."""
         self.no_kernel(specified)
+        kernel = self.function is not None and self.function.kernel and len(self.scopes) == 2
+        problem = ""
         if outside:
             if space != "constant":
-                self.fail(
-                    f"{name.text!r} stands outside of all functions and must be __constant",
-                    name.spot,
-                )
-            return
-        if specified.storage in ("static", "register", "auto"):
+                problem = " stands outside of all functions and must be __constant"
+        elif space == "global":
+            problem = " cannot be declared in global memory"
+        elif space in ("local", "constant") and not kernel:
+            where = "declared in the outermost block of a kernel"
+            problem = f": variables in {space} memory are {where}"
+        if not outside and specified.storage in ("static", "register", "auto"):
             self.fail(f"OpenCL C 1.2 has no {specified.storage} variables", name.spot)
-        if space == "global":
-            self.fail(f"{name.text!r} cannot be declared in global memory", name.spot)
-        if space in ("local", "constant"):
-            kernel = self.function is not None and self.function.kernel
-            if not kernel or len(self.scopes) > 2:
-                self.fail(
-                    f"{name.text!r}: variables in {space} memory are declared in the outermost "
-                    "block of a kernel",
-                    name.spot,
-                )
+        if problem:
+            self.fail(f"{name.text!r}{problem}", name.spot)
 
     def no_kernel(self, specified: Specified) -> None:
         if specified.kernel:
@@ -946,9 +902,7 @@ class Parser(Meaning):
         return tree.Braces(spot, items, names=names)
 
     def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
-        """A first value for something of a type, and the type, which it completes if that is an
-        array without size.
-        """
+        """The type, now with its size, and the initial value as that type."""
         if isinstance(value, tree.Braces):
             if isinstance(of, Scalar | Pointer | Opaque):
                 if len(value.items) != 1:
@@ -969,9 +923,7 @@ class Parser(Meaning):
 
     # ---- the whole text
     def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name (overloaded ones with a number), and the variables outside of
-        them.
-        """
+        """The functions by name (overloaded ones with a number), and the global variables."""
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
@@ -994,10 +946,8 @@ class Parser(Meaning):
         return {f.key: f for choices in self.functions.values() for f in choices}
 
     def read_function(self, specified: Specified, one: Declarator) -> None:
-        """A function, or its prototype."""
-        name, params = one.name, one.params
+        name, params, of = one.name, one.params, one.type
         assert name is not None and params is not None
-        of = one.type
         found = tree.Function(name.spot, name.text, of, params, None, bool(specified.kernel))
         found.overloadable = "overloadable" in specified.attributes
         found.size = specified.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
@@ -1014,81 +964,67 @@ class Parser(Meaning):
             self.fail(f"{name.text!r} is defined twice", name.spot)
         mine.params, mine.spot = params, name.spot
         mine.size = found.size or mine.size
-        self.function, self.labels, self.gotos, self.nesting = mine, set(), [], 0
-        start = self.at
         if self.text != "{":
             self.missing(f"expected '{{' or ';' after {name.text}(...)", self.is_type())
-        self.scopes.append({})
-        self.tags.append({})
-        depth = len(self.scopes)
+        self.function, start = mine, self.at
         try:
-            for param in params:
-                if param.name:
-                    self.declare(Token("name", param.name, param.spot), param.variable)
-            mine.body = self.block()
-            for jump in self.gotos:
-                if jump.label not in self.labels:
-                    self.fail(
-                        f"there is no label {jump.label!r}{near(jump.label, self.labels)}",
-                        jump.spot,
-                    )
+            mine.body = self.function_body(params)
         except UnknownError as error:  # it matters only if the function is called
             mine.problem = error
-            del self.scopes[depth:], self.tags[depth:]
-            self.loops, self.switches = 0, []
             self.at = start
             self.skip("{", "}")
             mine.body = tree.Block(name.spot, [])
-        self.scopes.pop()
-        self.tags.pop()
         self.function = None
+
+    def function_body(self, params: list[tree.Declaration]) -> tree.Block:
+        self.labels, self.gotos, self.switches, self.nesting = set(), [], [], 0
+        with self.scope():
+            for param in params:
+                if param.name:
+                    self.declare(Token("name", param.name, param.spot), param.variable)
+            body = self.block()
+        for jump in self.gotos:
+            if jump.label not in self.labels:
+                guess = near(jump.label, self.labels)
+                self.fail(f"there is no label {jump.label!r}{guess}", jump.spot)
+        return body
 
     def listed_function(self, found: tree.Function) -> tree.Function:
         """The function of this name and these parameters; a new one, if there is none."""
         choices = self.functions.setdefault(found.name, [])
         types = [p.type for p in found.params]
-        for other in choices:
-            if [p.type for p in other.params] == types:
-                if other.type != found.type:
-                    self.fail(
-                        f"{found.name!r} is declared with another type in line {other.spot.line}",
-                        found.spot,
-                    )
-                other.kernel |= found.kernel
-                return other
-        if choices and not (found.overloadable or choices[0].overloadable):
-            self.fail(
-                f"{found.name!r} is declared with other parameters in line {choices[0].spot.line}",
-                found.spot,
-            )
+        mine = next((f for f in choices if [p.type for p in f.params] == types), None)
+        other = mine or (choices[0] if choices else found)
+        differs = ""
+        if mine and mine.type != found.type:
+            differs = "another type"
+        elif not mine and choices and not (found.overloadable or other.overloadable):
+            differs = "other parameters"
+        if differs:
+            where = f"in line {other.spot.line}"
+            self.fail(f"{found.name!r} is declared with {differs} {where}", found.spot)
+        if mine:
+            mine.kernel |= found.kernel
+            return mine
         found.key = found.name if not choices else f"{found.name}_{len(choices) + 1}"
         choices.append(found)
         return found
 
     def kernel_rules(self, kernel: tree.Function) -> None:
-        """What may not stand in the head of a kernel."""
         if kernel.type is not VOID:
             self.fail(f"a kernel must return void, not {an(kernel.type)}", kernel.spot)
         for param in kernel.params:
-            of = param.type
+            of, problem = param.type, ""
             if isinstance(of, Pointer) and of.space == "private":
-                self.fail(
-                    f"the parameter {param.name!r} of a kernel must point to global, constant or "
-                    "local memory",
-                    param.spot,
-                )
-            if isinstance(of, Pointer) and isinstance(of.to, Pointer):
-                self.fail(
-                    f"the parameter {param.name!r} of a kernel cannot point to pointers", param.spot
-                )
-            if of is BOOL or of is HALF or of == EVENT or param.variable.name in self.sized:
-                why = "its size depends on the device"
-                self.fail(
-                    f"the parameter {param.name!r} of a kernel cannot be {an(of)}: {why}",
-                    param.spot,
-                )
+                problem = "must point to global, constant or local memory"
+            elif isinstance(of, Pointer) and isinstance(of.to, Pointer):
+                problem = "cannot point to pointers"
+            elif of is BOOL or of is HALF or of == EVENT or param.name in self.sized:
+                problem = f"cannot be {an(of)}: its size depends on the device"
+            if problem:
+                self.fail(f"the parameter {param.name!r} of a kernel {problem}", param.spot)
 
-    sized: frozenset[str] | set[str] = frozenset()  # parameters of types like size_t
+    sized: set[str] = set()  # parameters of types like size_t; each function sets its own
 
     def parameters(self, of: str) -> list[tree.Declaration]:
         self.expect("(")
@@ -1102,24 +1038,20 @@ class Parser(Meaning):
             words = {t.text for t in self.tokens[first : self.at]}
             self.no_kernel(specified)
             one = self.declarator(specified.type, specified.space, specified.const)
-            name, kind, const = one.name, one.type, self.const
+            kind, const, name = one.type, one.const, one.name or Token("name", "", self.token.spot)
             if isinstance(kind, Array):  # an array is handed over as a pointer to its first element
                 kind, const = Pointer(kind.of, one.space or "private", const), False
             elif one.space in ("local", "global", "constant") and not isinstance(kind, Pointer):
                 self.here(f"a parameter cannot lie in {one.space} memory itself")
-            if name is not None and not isinstance(kind, Opaque):
+            if one.name is not None and not isinstance(kind, Opaque):
                 self.usable(kind, name)
             self.attributes()
-            shown = name.text if name else ""
-            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and not isinstance(
-                kind, Pointer
+            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and isinstance(
+                kind, Scalar
             ):
-                self.sized.add(shown)
-            params.append(
-                tree.Declaration(
-                    name.spot if name else self.token.spot, Variable(shown, kind, const=const), None
-                )
-            )
+                self.sized.add(name.text)
+            variable = Variable(name.text, kind, const=const)
+            params.append(tree.Declaration(name.spot, variable, None))
             if not self.accept(","):
                 break
             if self.text == ")":
@@ -1135,9 +1067,7 @@ def holds(field: Field, name: str) -> bool:
 
 
 class Filler:
-    """Says which bytes of an array or a structure each value between { and } becomes; the others
-    become 0.
-    """
+    """Computes the bytes that each value between { and } fills; the others become 0."""
 
     def __init__(self, parser: Parser, braces: tree.Braces):
         self.parser, self.braces = parser, braces
@@ -1145,51 +1075,42 @@ class Filler:
     def fill(self, of: Type) -> Type:
         """Returns the type, with its size if that was not known."""
         if isinstance(of, Array) and not of.n:
-            size = stride(of.of)
-            self.aggregate(Array(of.of, 1 << 30), self.braces, 0)
-            ends = [at // size + 1 for at, _ in self.braces.filled]
-            return Array(of.of, max([*ends, self.most, 1]))
+            return Array(of.of, max(1, self.aggregate(Array(of.of, 1 << 30), self.braces, 0)))
         self.aggregate(of, self.braces, 0)
         return of
 
-    most = 0
-
-    def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> None:
-        """Between { and }: one value after the other, or where its name says."""
-        parts = self.parts(of, offset)
-        if (
-            isinstance(of, Array)
-            and len(braces.items) == 1
-            and isinstance(braces.items[0], tree.Text)
-        ):
-            self.text(of, braces.items[0], offset)
-            return
-        at, next_part = 0, 0
-        while at < len(braces.items):
-            item = braces.items[at]
-            names = braces.names.get(at)
-            if names:
-                to, where, path = self.designated(of, offset, names, item)
-                next_part = path[0] + (len(path) > 1)
-                if len(path) > 1:
-                    self.one(to, item, where)
-                    at += 1
-                    continue
-            if next_part >= self.count(of):
-                self.parser.fail(f"too many values for {an(of)}", item.spot)
-            to, where = parts(next_part)
-            at += self.some(to, braces.items[at:], where)
-            next_part += 1
-            if offset == 0 and isinstance(of, Array):
-                self.most = max(self.most, next_part)
+    def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> int:
+        """Fill the parts in order, or as they are named; returns how many parts there must be."""
+        items = braces.items
+        if isinstance(of, Array) and len(items) == 1 and isinstance(items[0], tree.Text):
+            return self.text(of, items[0], offset)
+        at = part = most = 0
+        while at < len(items):
+            path: list[int] = []
+            if at in braces.names:
+                to, where, path = self.designated(of, offset, braces.names[at], items[at])
+                part = path[0]
+            elif part >= self.count(of):
+                self.parser.fail(f"too many values for {an(of)}", items[at].spot)
+            else:
+                to, where = self.part(of, part, offset)
+            if len(path) > 1:
+                self.one(to, items[at], where)
+                at += 1
+            else:
+                at += self.some(to, items[at:], where)
+            part += 1
+            most = max(most, part)
+        return most
 
     def designated(
         self, of: Type, offset: int, names: list, item: Expr
     ) -> tuple[Type, int, list[int]]:
-        """The type and the place of an element, and the numbers of the parts that lead to it."""
+        """The type and the offset of an element, and the numbers of the parts that lead to it."""
         path: list[int] = []
         for name in names:
-            while True:  # until the name is reached, inside fields without a name
+            reached = False
+            while not reached:  # inside fields without a name
                 number = name
                 if isinstance(of, Struct) and isinstance(name, str) and of.find(name):
                     number = next(i for i, f in enumerate(of.fields) if holds(f, name))
@@ -1199,50 +1120,37 @@ class Filler:
                     self.parser.fail(f"{an(of)} has no element {name}", item.spot)
                 reached = isinstance(of, Array) or of.fields[number].name == name
                 path.append(number)
-                of, offset = self.parts(of, offset)(number)
-                if reached:
-                    break
+                of, offset = self.part(of, number, offset)
         return of, offset, path
 
     @staticmethod
     def count(of: Type) -> int:
-        if isinstance(of, Array):
-            return of.n
         if isinstance(of, Struct):
             return min(1, len(of.fields)) if of.union else len(of.fields)
-        return of.n if isinstance(of, Vector) else 1
+        return of.n if isinstance(of, Array) else 1
 
     @staticmethod
-    def parts(of: Type, offset: int) -> Callable[[int], tuple[Type, int]]:
-        """The parts of something: type and place of each."""
-        if isinstance(of, Array):
-            return lambda i: (of.of, offset + i * stride(of.of))
+    def part(of: Type, number: int, offset: int) -> tuple[Type, int]:
         if isinstance(of, Struct):
-            return lambda i: (of.fields[i].type, offset + of.fields[i].offset)
-        assert isinstance(of, Vector)
-        return lambda i: (of.of, offset + i * of.of.size)
+            return of.fields[number].type, offset + of.fields[number].offset
+        assert isinstance(of, Array)
+        return of.of, offset + number * stride(of.of)
 
     def some(self, to: Type, items: list[Expr], where: int) -> int:
-        """Give a part its value from the first of some items, or from several; how many that
-        took.
-        """
+        """Fill a part from the first of some items, or from several; returns how many."""
         item = items[0]
-        whole = isinstance(item, tree.Braces) or isinstance(to, (Scalar, Vector, Pointer, Opaque))
         if (
-            whole
-            or (isinstance(item.type, Struct) and item.type == to)
-            or isinstance(item, tree.Text)
+            not isinstance(to, (Array, Struct))
+            or isinstance(item, (tree.Braces, tree.Text))
+            or (isinstance(to, Struct) and item.type == to)
         ):
             self.one(to, item, where)
             return 1
-        taken, part = 0, 0
-        while part < self.count(to) and taken < len(
-            items
-        ):  # the brackets of an inner array may be left out
-            taken += self.some(
-                *(self.parts(to, where)(part)[:1]), items[taken:], self.parts(to, where)(part)[1]
-            )
-            part += 1
+        taken = 0
+        for number in range(self.count(to)):  # the brackets of an inner array may be left out
+            if taken < len(items):
+                part, offset = self.part(to, number, where)
+                taken += self.some(part, items[taken:], offset)
         return taken
 
     def one(self, to: Type, item: Expr, where: int) -> None:
@@ -1253,24 +1161,15 @@ class Filler:
         else:
             self.braces.filled.append((where, self.parser.initialised(to, item)[1]))
 
-    def text(self, of: Array, item: tree.Text, offset: int) -> None:
-        """A string as an array of char."""
+    def text(self, of: Array, item: tree.Text, offset: int) -> int:
         if stride(of.of) != 1:
             self.parser.fail(f"a string cannot become {an(of)}", item.spot)
         values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
         for at, value in enumerate(values):
             number = tree.Number(item.spot, value, type=INT)
             self.braces.filled.append((offset + at, self.parser.convert(number, of.of)))
+        return len(values)
 
-
-STATEMENTS: dict[str, Callable[[Parser, Spot], Node]] = {
-    "if": Parser._if,
-    "else": Parser._else,
-    "for": Parser._for,
-    "while": Parser._while,
-    "do": Parser._do,
-    "switch": Parser._switch,
-}
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")
@@ -1278,7 +1177,6 @@ _WHOLE = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uU]?(?:l|L|ll|LL)?|(?:
 
 
 def number(token: Token) -> tree.Number:
-    """A number as C reads it: its value and its type."""
     text = token.text
     match = _HEX_FLOAT.fullmatch(text) or _FLOAT.fullmatch(text)
     if match:
@@ -1297,13 +1195,8 @@ def number(token: Token) -> tree.Number:
     if value > ULONG.most:
         raise TextError(f"{token.text} is too large for any type", token.spot)
     plain_decimal = digits.isdigit() and not octal
-    kinds = (
-        [UINT, ULONG]
-        if "u" in suffix
-        else [INT, LONG, ULONG]
-        if plain_decimal
-        else [INT, UINT, LONG, ULONG]
-    )
+    kinds = [INT, LONG, ULONG] if plain_decimal else [INT, UINT, LONG, ULONG]
+    kinds = [UINT, ULONG] if "u" in suffix else kinds
     kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
     return tree.Number(token.spot, value, type=kind)
 
@@ -1325,7 +1218,6 @@ def unescaped(text: str) -> str:
 
 
 def character(token: Token) -> int:
-    """The number of 'a' or '\\n'."""
     text = unescaped(token.text[1:-1])
     if len(text) != 1 or ord(text) > 255:
         raise TextError(f"{token.text} is not one character", token.spot)

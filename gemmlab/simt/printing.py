@@ -28,9 +28,7 @@ def parsed(form: str) -> list[str | re.Match[str]]:
 
 
 def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[str, int]]) -> str:
-    """What printf prints for one work-item; `kinds` are of each value the type of its numbers, and
-    how many it has.
-    """
+    """printf's text for one work-item; `kinds` are scalar type and length of each value."""
     left = list(zip(values, kinds, strict=True))
     text = ""
     for part in parts:
@@ -48,7 +46,6 @@ def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[st
 
 
 def _one(part: re.Match[str], value, scalar: str) -> str:
-    """One number in the form that stands behind a %."""
     kind, flags = part["kind"], part["flags"]
     width = min(int(part["width"] or 0), MOST_WIDE)
     precision = (

@@ -30,12 +30,12 @@ LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
 def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
     """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
     if not np.isfinite(run.c).all():
-        return list(run.notes("ratio"))
+        return [note for note in run.notes if note.kind == "ratio"]
     return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
 
 
 def slips(functions: Iterable[tree.Function]) -> Iterator[Finding]:
-    """What C allows, but hardly anybody means: to be named where a product is wrong."""
+    """What C allows, but is rarely meant: reported where a product is wrong."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
         text = _slip(node)
         if text:
@@ -55,7 +55,6 @@ def _slip(node: tree.Node) -> str:
 
 
 def _line(run: ProductRun, kind: str, *names: str) -> Site | None:
-    """Where the kernel first loads from an array, or stores to it."""
     sites = (e.site for e in run.log if e.memory is not None and e.memory.name in names)
     return next((site for site in sites if site.kind == kind), None)
 
@@ -68,22 +67,19 @@ def _finding(site: Site | None, message: str) -> Finding:
 
 def _row_by_row(run: ProductRun) -> list[Finding]:
     """Matrices that are taken to lie row by row."""
-
-    def turned(x: np.ndarray) -> np.ndarray:
-        """What a matrix is to somebody who takes its columns, one behind the other, for rows."""
-        return x.T.reshape(x.shape)
-
     given = {"A": run.a, "B": run.b, "C": run.c}
+    # what a matrix is to somebody who takes its columns, one behind the other, for rows
+    turned = {name: x.T.reshape(x.shape) for name, x in given.items()}
     names = "AC" if run.transposed else "ABC"
     for count in range(1, len(names) + 1):
         for which in combinations(names, count):
-            a, b, c = (turned(x) if name in which else x for name, x in given.items())
+            a, b, c = ((turned if name in which else given)[name] for name in "ABC")
             if np.array_equal(a.astype(np.float64) @ b, c):
+                text = "this takes {0} row by row, but it lies column by column: {1}"
                 return [
                     _finding(
                         _line(run, "store" if name == "C" else "load", run.names[name]),
-                        f"this takes {name} row by row, but it lies column by column: "
-                        f"{LAYOUTS[name]}",
+                        text.format(name, LAYOUTS[name]),
                     )
                     for name in which
                 ]
@@ -99,28 +95,24 @@ def _weights(run: ProductRun) -> list[Finding]:
         return _crossed(run)
     weights, more = found[:-1], float(found[-1])
     missing = [i for i in range(k) if weights[i] == 0]
-    divided = list(run.notes("whole division"))
+    divided = [note for note in run.notes if note.kind == "whole division"]
     if missing:
         columns = _columns_read(run)
-        unread = [i for i in missing if columns is not None and i not in columns]
-        if unread:
-            site = _line(run, "load", run.names["A"])
-            text = (
-                f"nobody loads {_listed(unread, 'column')} of A, but C sums products with k = 0 "
-                f"to {k - 1}"
-            )
-            return [_finding(site, text)]
+        unread = [i for i in missing if i not in columns]
+        if unread and columns:
+            text = f"nobody loads {_listed(unread, 'column')} of A, but C sums products with k = 0"
+            return [_finding(_line(run, "load", run.names["A"]), f"{text} to {k - 1}")]
         left = [i for i in range(k) if weights[i]]
         text = f"C sums only the products with {_listed(left, 'k =')}" if left else "C sums nothing"
         text += f", not k = 0 to {k - 1}; the rest is overwritten or never added"
         return [_finding(_last_load(run), text)]
-    store = _line(run, "store", run.names["C"])
     if len(set(weights)) > 1:
         twice = [i for i in range(k) if weights[i] != 1]
         text = f"the products with {_listed(twice, 'k =')} are summed {weights[twice[0]]:g} times"
         return [*divided, _finding(_last_load(run), text)]
     scale = f"{weights[0]:g} times the product" if weights[0] != 1 else "the product"
     sign = f" {'plus' if more > 0 else 'minus'} {abs(more):g}" if more else ""
+    store = _line(run, "store", run.names["C"])
     return divided or [_finding(store, f"each element of C is {scale}{sign}")]
 
 
@@ -154,20 +146,16 @@ def _crossed(run: ProductRun) -> list[Finding]:
 
 
 def _last_load(run: ProductRun) -> Site | None:
-    """Where the numbers that are multiplied come from."""
     names = {run.names["A"], run.names["B"]}
-    loads = [e for e in run.log if e.memory is not None and e.site.kind == "load"]
-    shared = [e.site for e in loads if e.memory.space == "local"]  # type: ignore[union-attr]
-    return shared[-1] if shared else next((e.site for e in reversed(loads) if e.memory and
-                                           e.memory.name in names), None)  # fmt: skip
+    loads = [e for e in reversed(run.log) if e.memory is not None and e.site.kind == "load"]
+    shared = [e for e in loads if e.memory and e.memory.space == "local"]
+    mine = shared or [e for e in loads if e.memory and e.memory.name in names]
+    return mine[0].site if mine else None
 
 
-def _columns_read(run: ProductRun) -> set[int] | None:
-    """The columns of A that are loaded at all."""
+def _columns_read(run: ProductRun) -> set[int]:
     mine = [e for e in run.log if e.memory is not None and e.memory.name == run.names["A"]]
-    if not mine:
-        return None
-    return set(np.unique(np.concatenate([_elements(e).ravel() for e in mine]) // run.lda).tolist())
+    return {int(i) for e in mine for i in np.unique(_elements(e) // run.lda)}
 
 
 def _listed(numbers: Iterable[int], what: str) -> str:
@@ -247,26 +235,20 @@ def _foreign(
     m, k, n = sizes
     who = e.of(e.wave.number)[:, None]
     code = np.where(values == np.floor(values), values, 0).astype(np.int64) - 1
-    of_a = (code >= 0) & (code < m * k)
-    of_b = (code >= m * k) & (code < m * k + k * n)
-    column = np.where(of_b, (code - m * k) // k, 0)
-    bad_a = of_a & ~own["A"][who, np.where(of_a, code % m, 0)]
-    bad_b = of_b & ~own["B"][who, column]
+    of_a, of_b = (code >= 0) & (code < m * k), (code >= m * k) & (code < m * k + k * n)
+    row, column = np.where(of_a, code % m, 0), np.where(of_b, (code - m * k) // k, 0)
+    bad_a, bad_b = of_a & ~own["A"][who, row], of_b & ~own["B"][who, column]
     bad = (bad_a | bad_b) & own["A"][who].any(-1)
     if not bad.any():
         return None
     lane, at = np.argwhere(bad)[0]
     item, number = int(who[lane, 0]), int(code[lane, at])
     if bad_a[lane, at]:
-        what, of = f"A({number % m}, {number // m})", "row"
-        mine = np.flatnonzero(own["A"][item])
+        what, of, mine = f"A({number % m}, {number // m})", "row", own["A"][item]
     else:
         number -= m * k
-        what, of = f"B({number % k}, {number // k})", "column"
-        mine = np.flatnonzero(own["B"][item])
-    doer = "its group" if in_group else "it"
-    text = (
-        f"{e.site.text}: {machine.item(item)} reads {what}, but {doer} stores only "
-        f"{_listed(mine.tolist(), of)} of C"
-    )
+        what, of, mine = f"B({number % k}, {number // k})", "column", own["B"][item]
+    stores = f"{'its group' if in_group else 'it'} stores only"
+    own_ones = _listed(np.flatnonzero(mine).tolist(), of)
+    text = f"{e.site.text}: {machine.item(item)} reads {what}, but {stores} {own_ones} of C"
     return found_at(e.site, "wrong product", text, (machine.item(item),), int(bad.any(1).sum()))

@@ -21,9 +21,7 @@ thread_time = getattr(time, "thread_time", time.perf_counter)
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in the text: line and column, from 1; and the macro it was written in, if it came
-    through one.
-    """
+    """A place in the text: line and column, from 1, and the macro that it came through."""
 
     line: int
     column: int = 1
@@ -53,9 +51,7 @@ def limited(seconds: float | None) -> Clock:
 
 
 class TextError(ValueError):
-    """A text that is no kernel: `message` says what is wrong, `line` and `column` where; str()
-    shows the line.
-    """
+    """A text that is no kernel: what is wrong, and where; str() shows the line."""
 
     kind = "syntax"
     # whether it is a mistake of the text, and not something that this simulator does not know
@@ -77,9 +73,7 @@ class TextError(ValueError):
 
 
 class UnknownError(TextError):
-    """Valid OpenCL C, as far as can be seen, that this simulator cannot run: nothing is claimed
-    about the text.
-    """
+    """Valid OpenCL C, as it seems, that this simulator cannot run."""
 
     known = False
 
@@ -97,13 +91,11 @@ class Token:
     spot: Spot
     space: bool = False  # whether white space comes before it
     first: bool = False  # whether it is the first of its line
-    hidden: frozenset[str] = (
-        frozenset()
-    )  # macros that it came out of: they are not expanded in it again
+    # macros that it came out of: they are not expanded in it again
+    hidden: frozenset[str] = frozenset()
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """A guess at what was meant by a name."""
     by_lower = {n.lower(): n for n in known if n != name}
     close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.6)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
@@ -130,9 +122,8 @@ MOST_TOKENS = 1_000_000
 def tokens_of(text: str) -> list[Token]:
     """Cut a text into tokens. Comments and line ends are left out. Raises TextError."""
     begins = [0, *(end.end() for end in re.finditer("\n", text))]  # of the lines
-    cuts: list[
-        tuple[int, int]
-    ] = []  # from where on characters have been left out before, and how many
+    # from where on characters have been left out before, and how many
+    cuts: list[tuple[int, int]] = []
     if "\\" in text:
         gone = 0
         for cut in _CONTINUED.finditer(text):
@@ -176,28 +167,12 @@ class Macro:
 
 @dataclass
 class _Condition:
-    """An `#if` that is open: whether its present part counts, and whether one of its parts has
-    counted.
-    """
+    """An open `#if`: whether its present part counts, and whether any part has."""
 
     counts: bool
     done: bool
     spot: Spot
     last: bool = False  # whether its #else has come
-
-
-def predefined() -> dict[str, str]:
-    """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
-    versions = {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
-    extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
-    extensions += [
-        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
-    ]
-    return {
-        "__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1",
-        "__kernel_exec(X, typen)": "__kernel __attribute__((work_group_size_hint(X, 1, 1)))",
-        **versions, **{f"cl_khr_{name}": "1" for name in extensions},
-    }  # fmt: skip
 
 
 class Preprocessor:
@@ -215,15 +190,12 @@ class Preprocessor:
             )
 
     def run(self, text: str) -> list[Token]:
-        """The tokens that are left of a text. Raises TextError, also for an `#error` that is
-        reached.
-        """
+        """The tokens that remain. Raises TextError, also for an `#error`."""
         out = self.out = []
         last = text.count("\n") + (not text.endswith("\n"))
         self.end = Spot(max(1, last), len(text.split("\n")[last - 1]) + 1)
-        pending: list[
-            Token
-        ] = []  # since the last line with #: a macro's arguments may go over several lines
+        # since the last line with #: a macro's arguments may go over several lines
+        pending: list[Token] = []
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
@@ -303,18 +275,15 @@ class Preprocessor:
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
 
     def _parameters(self, name: str, tokens: list[Token]) -> tuple[list[str], bool]:
-        """The names between the brackets of a macro, and whether the last takes all remaining
-        arguments.
-        """
+        """A macro's parameters, and whether the last takes all further arguments."""
         params: list[str] = []
         for at, token in enumerate(tokens):
-            if at % 2 == 0 and token.text == "..." and at == len(tokens) - 1:
-                return [*params, "__VA_ARGS__"], True
-            if at % 2 and token.text == "..." and at == len(tokens) - 1:
-                return params, True  # GNU's `args...`
-            if (at % 2 == 0 and (token.kind != "name" or token.text in params)) or (
-                at % 2 and token.text != ","
-            ):
+            if token.text == "..." and at == len(tokens) - 1:
+                return (params if at % 2 else [*params, "__VA_ARGS__"]), True  # `args...` is GNU's
+            fits = (
+                token.text == "," if at % 2 else token.kind == "name" and token.text not in params
+            )
+            if not fits:
                 raise TextError(f"{token.text!r} is no parameter of the macro {name}", token.spot)
             if at % 2 == 0:
                 params.append(token.text)
@@ -323,11 +292,7 @@ class Preprocessor:
         return params, False
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
-        """Whether the condition of an #if, #ifdef or #ifndef holds."""
-        from .parse import (
-            Parser,
-            constant,
-        )  # a condition is an expression, and the parser builds on this module
+        from .parse import Parser, constant  # the parser builds on this module
 
         if not args:
             raise TextError(f"#{word} needs a condition", mark.spot)
@@ -357,12 +322,12 @@ class Preprocessor:
         for token in expanded:
             if token.kind in ("string", "other") or token.text == "=":
                 raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
-        return bool(constant(Parser(expanded).whole_expression()))
+        parser = Parser(expanded)
+        parser.long_numbers = True
+        return bool(constant(parser.whole_expression()))
 
     def expand(self, tokens: Iterable[Token], end: Spot | None = None) -> list[Token]:
-        """Replace macros by what they stand for, again and again until there are none; a line with
-        # ends the tokens at `end`.
-        """
+        """Replace all macros; a directive ends the tokens at `end`."""
         left, out = list(tokens)[::-1], []
         while left:
             token = left.pop()
@@ -383,10 +348,8 @@ class Preprocessor:
                 self.clock()
                 self.expanded += len(means)
                 if self.expanded > MOST_TOKENS:
-                    raise TextError(
-                        f"the macros of this text become more than {MOST_TOKENS:,} words",
-                        token.spot,
-                    )
+                    many = f"more than {MOST_TOKENS:,} words"
+                    raise TextError(f"the macros of this text become {many}", token.spot)
                 left.extend(means[::-1])
             else:
                 out.append(token)
@@ -406,11 +369,8 @@ class Preprocessor:
             if token.text == ")" and depth == 0:
                 break
             depth += (token.text == "(") - (token.text == ")")
-            if (
-                token.text == ","
-                and depth == 0
-                and not (macro.variadic and len(args) == len(params))
-            ):
+            rest = macro.variadic and len(args) == len(params)
+            if token.text == "," and depth == 0 and not rest:
                 args.append([])
             else:
                 args[-1].append(token)
@@ -466,7 +426,6 @@ class Preprocessor:
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:
-        """What '##' makes of two tokens."""
         joined = tokens_of(left.text + right.text)
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
@@ -491,13 +450,18 @@ _OF_THE_PLACE = {
 }
 
 
-def _read_predefined() -> dict[str, Macro]:
-    macros = {}
-    for name, body in predefined().items():
-        plain, _, params = name.partition("(")
-        names = [t.text for t in tokens_of(params) if t.kind == "name"] if params else None
-        macros[plain] = Macro(plain, names, tokens_of(body), 0)
-    return macros
+def _predefined() -> dict[str, Macro]:
+    """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
+    hint = "__kernel __attribute__((work_group_size_hint(X, 1, 1)))"
+    macros = {"__kernel_exec": Macro("__kernel_exec", ["X", "typen"], tokens_of(hint), 0)}
+    plain = {"__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1"}
+    plain |= {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
+    extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
+    extensions += [
+        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
+    ]
+    plain |= {f"cl_khr_{name}": "1" for name in extensions}
+    return macros | {name: Macro(name, None, tokens_of(body), 0) for name, body in plain.items()}
 
 
-_PREDEFINED = _read_predefined()
+_PREDEFINED = _predefined()

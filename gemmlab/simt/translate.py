@@ -24,11 +24,11 @@ from typing import Any
 
 from . import tree, values
 from .calls import Calls
-from .meaning import constant
+from .meaning import constant, known
 from .parse import Parser
 from .text import Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import SCALARS, VOID, Array, Struct, layout, length, scalar_of
+from .types import SCALARS, ULONG, VOID, Array, Struct, layout, length, scalar_of
 from .writer import Holder, Site, Value
 
 
@@ -37,34 +37,35 @@ class Program:
     """A kernel that is ready to run.
 
     Attributes:
-        name: of its `__kernel` function; params: its parameters.
+        kernel: the function; functions: all of the text.
         size: what it requires of a work-group, or an empty tuple.
-        code: the function of Python that it became.
-        locals: its arrays in local memory.
-        text: the kernel's own text; spot: where its name stands; macros: those that hold at its
-            end, by name.
-        tables: a function that fills the arrays in constant memory.
-        functions: of the text; sites: of the kernel.
+        code: the function of Python that it became; tables: one that fills constant memory.
+        locals: its arrays in local memory; sites: see `Site`.
+        text: the kernel's own text; macros: those that hold at its end, by name.
     """
 
-    name: str
-    params: list[tree.Declaration]
+    kernel: tree.Function
+    functions: list[tree.Function]
     size: tuple[int, ...]
     code: Callable[..., Any]
-    locals: list[tree.Declaration]
-    text: str
-    spot: Spot
-    macros: dict[str, Macro]
     tables: Callable[..., Any]
-    functions: list[tree.Function]
+    locals: list[tree.Declaration]
     sites: list[Site]
+    text: str
+    macros: dict[str, Macro]
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    @property
+    def params(self) -> list[tree.Declaration]:
+        return self.kernel.params
 
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
-    """Translate the kernel `name` of a text, or its first. Raises TextError with line and
-    column.
-    """
+    """Translate a kernel, by default the first. Raises TextError with line and column."""
     try:
         return _compiled(text, name, defines, clock)
     except TextError as error:
@@ -91,35 +92,20 @@ def _compiled(
     translator = Translator(functions, constants, clock)
     python = translator.program(chosen)
     names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
-    names |= {
-        f"np_{name}": function for name, function in values.FUNCTIONS.items()
-    } | translator.constants
+    names |= {f"np_{n}": function for n, function in values.FUNCTIONS.items()}
     names |= {f"{s.name}_type": s for s in SCALARS.values()}
-    names |= {f"s{site.number}": site for site in translator.sites}
+    names |= {f"s{site.number}": site for site in translator.sites} | translator.constants
     exec(compile(python, f"<{chosen.name}>", "exec"), names)
     size = tuple(constant(n) for n in chosen.size)
-    code = names[f"f_{chosen.name}"]
-    return Program(
-        chosen.name,
-        chosen.params,
-        size,
-        code,
-        translator.locals,
-        text,
-        chosen.spot,
-        preprocessor.macros,
-        names["f__tables"],
-        list(functions.values()),
-        translator.sites,
-    )
+    code, tables = names[f"f_{chosen.name}"], names["f__tables"]
+    every, arrays, sites = list(functions.values()), translator.locals, translator.sites
+    return Program(chosen, every, size, code, tables, arrays, sites, text, preprocessor.macros)
 
 
 def parsed(
     text: str, preprocessor: Preprocessor, clock: Clock = no_limit
 ) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-    """The functions of a text by name, and its variables outside of them. Raises TextError for the
-    first mistake.
-    """
+    """A text's functions and global variables. Raises TextError for the first mistake."""
     try:
         tokens = preprocessor.run(text)
     except TextError as late:  # is there a mistake before what the preprocessor had reached?
@@ -135,11 +121,16 @@ def parsed(
     return parser.file()
 
 
+def one_of(name: str, numbers: range) -> str:
+    """Python text: whether a value is one of some numbers, without gaps."""
+    if len(numbers) == 1:
+        return f"({name} == {numbers[0]})"
+    return f"(({name} >= {numbers.start}) & ({name} < {numbers.stop}))"
+
+
 @dataclass
 class _Around:
-    """The loop or switch around a statement: variables that collect the lanes of `continue` and of
-    `break`.
-    """
+    """The enclosing loop or switch: names of the masks of `continue` and of `break`."""
 
     skipped: str = ""
     left: str = ""
@@ -154,7 +145,6 @@ class Translator(Calls):
         self.clock = clock
         self.functions, self.globals = functions, constants
         self.around: list[_Around] = []
-        self.function: tree.Function | None = None
         self._exits: dict[int, frozenset[str]] = {}  # by the id of a node
 
     def program(self, kernel: tree.Function) -> str:
@@ -181,9 +171,7 @@ class Translator(Calls):
         return "\n".join(self.lines) + "\n"
 
     def tables(self) -> None:
-        """The function that fills the variables outside of all functions which are more than a
-        number.
-        """
+        """The function that fills constant memory."""
         self.depth = 0
         self.emit("def f__tables(wave, mask):")
         self.depth = 1
@@ -192,10 +180,8 @@ class Translator(Calls):
             if node.variable.constant is None or node.variable.addressed:
                 python = f"wave.machine.tables[{node.name!r}]"
                 scalar, sizes = layout(node.type)
-                self.emit(
-                    f"{python} = wave.private({node.name!r}, {scalar}_type, {sizes}, True, "
-                    "'constant')"
-                )
+                given = f"{node.name!r}, {scalar}_type, {sizes}, True, 'constant'"
+                self.emit(f"{python} = wave.private({given})")
                 self.fill(python, node)
                 self.holders[node.variable] = Holder(
                     node.name, python, node.type, True, space="constant"
@@ -203,7 +189,7 @@ class Translator(Calls):
 
     def define(self, function: tree.Function) -> None:
         assert function.body is not None
-        self.function, self.around = function, []
+        self.early = []
         given = [f"given_{number}" for number, _ in enumerate(function.params)]
         self.depth = 0
         self.emit(f"def f_{function.key}({', '.join(['wave', 'mask', *given])}):")
@@ -211,34 +197,32 @@ class Translator(Calls):
         self.emit("gone, result, called = False, None, mask")
         if function.kernel:
             self.emit("if False: yield  # a kernel may wait at barriers, so it is a generator")
+        start = len(self.lines)
         for param, name in zip(function.params, given, strict=True):
             self.variable(param, Value(name, param.type))
         self.statements(function.body.body)
+        self.lines[start:start] = self.early
         if function.type is VOID:
             self.emit("return None")
         else:
-            site = self.site(
-                "unset", function.spot, f"the result of {function.name}", function.type
-            )
+            text = f"the result of {function.name}"
+            site = self.site("unset", function.spot, text, function.type)
             self.emit(f"return wave.given(result, called, {site})")
 
     def exits(self, node: Node) -> frozenset[str]:
         """By which words lanes may leave a statement in its middle: return, break, continue."""
-        known = self._exits.get(id(node))
-        if known is None:
-            known = frozenset().union(*(self.exits(child) for child in node.children()))
-            if isinstance(
-                node, tree.Jump
-            ):  # of a goto the lanes are gone until they come to its label
-                known |= {"return" if node.word == "goto" else node.word}
-            self._exits[id(node)] = known
-        return known
+        found = self._exits.get(id(node))
+        if found is None:
+            found = frozenset().union(*(self.exits(child) for child in node.children()))
+            if isinstance(node, tree.Jump):
+                # of a goto the lanes are gone until they come to its label
+                found |= {"return" if node.word == "goto" else node.word}
+            self._exits[id(node)] = found
+        return found
 
     # ---- statements
     def statements(self, body: list[Node]) -> None:
-        """One after the other; behind one that may end the way of some lanes, only for those that
-        go on.
-        """
+        """A list of statements; after one that some lanes leave, for the rest."""
         labels = [n.name for n in body if isinstance(n, tree.Label)]
         if labels and any(
             isinstance(n, tree.Jump) and n.word == "goto" for s in body for n in s.walk()
@@ -268,6 +252,7 @@ class Translator(Calls):
         """Lanes that go to a label wait there; the statements run again until nobody waits."""
         waiting = {name: self.keep("False", f"at_{name}") for name in labels}
         outer, self.waiting = self.waiting, {**self.waiting, **waiting}
+        self.skips += 1
         through, rounds = self.keep("False", "through"), self.keep("0", "rounds")
         site = self.site("loop", body[0].spot, "goto")
         with self.under("while True:"):
@@ -291,6 +276,7 @@ class Translator(Calls):
             self.emit("mask = False")
         self.emit(f"mask = {through}")
         self.waiting = outer
+        self.skips -= 1
 
     counted = 0  # statements
     waiting: dict[str, str] = {}  # the lanes that wait at each label
@@ -300,9 +286,9 @@ class Translator(Calls):
         self.counted += 1
         if self.counted % 32 == 0:
             self.emit("wave.limit")  # looks at the time
-        known = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        if known is not None:
-            known(node)
+        special = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        if special is not None:
+            special(node)
         elif isinstance(node, tree.Expr):
             self.named(self.expression(node))
 
@@ -325,51 +311,54 @@ class Translator(Calls):
             self.variable(node, self.expression(node.value))
 
     def local(self, node: tree.Declaration) -> None:
-        """Something that the work-items of a group share."""
         holder = self.declare(node.variable, in_memory=True)
-        self.emit(f"{holder.python} = wave.local_arrays[{len(self.locals)}]")
+        self.allot(f"{holder.python} = wave.local_arrays[{len(self.locals)}]")
         self.locals.append(node)
 
     def variable(self, node: tree.Declaration, value: Value | None) -> None:
         """A private variable with its first value, if there is one."""
         variable = node.variable
-        if (
-            isinstance(node.type, (Array, Struct))
-            or variable.addressed
-            or variable.space == "constant"
-        ):
+        in_memory = isinstance(node.type, (Array, Struct)) or variable.space == "constant"
+        if in_memory or variable.addressed:
             self.private(node, value)
             return
-        holder = self.declare(variable, unset=value is None)
-        self.emit(f"{holder.python} = {value.code if value else None}")
+        holder = self.declare(variable, unset=value is None or self.skips > 0)
+        self.allot(f"{holder.python} = None", emits=value is None)
+        if value is not None:
+            self.emit(f"{holder.python} = {value.code}")
         if variable.assigned:
+            self.allot(f"mask_{holder.python} = ()", emits=False)
             self.emit(f"mask_{holder.python} = mask")
 
+    def allot(self, line: str, emits: bool = True) -> None:
+        """The line that makes a variable; if a jump may skip it, also at the function's begin."""
+        if emits:
+            self.emit(line)
+        if self.skips:
+            self.early.append(f"    {line}")
+
+    skips = 0  # how many blocks around a statement may be entered behind their begin
+    early: list[str] = []  # each function sets its own
+
     def private(self, node: tree.Declaration, value: Value | None) -> None:
-        """An array, or something else that a pointer points to, that each work-item has to
-        itself.
-        """
+        """A variable in memory: an array, or one that a pointer points to."""
         scalar, sizes = layout(node.type)
         zeroes = isinstance(node.value, tree.Braces)
         given = None if value is None else self.keep(value.code)
         space = ", 'constant'" if node.space == "constant" else ""
         holder = self.declare(node.variable, in_memory=True)
-        self.emit(
-            f"{holder.python} = wave.private({node.name!r}, {scalar}_type, {sizes}, "
-            f"{zeroes}{space})"
-        )
+        made = f"{node.name!r}, {scalar}_type, {sizes}, {zeroes}{space}"
+        self.allot(f"{holder.python} = wave.private({made})")
         if given is not None:
             self.emit(f"{holder.python}.give(0, {length(node.type)}, {given})")
         elif zeroes:
             self.fill(holder.python, node)
 
     def fill(self, python: str, node: tree.Declaration) -> None:
-        """Give an array the values that stand behind its declaration."""
         if not isinstance(node.value, tree.Braces):
             if node.value is not None:
-                self.emit(
-                    f"{python}.give(0, {length(node.type)}, {self.expression(node.value).code})"
-                )
+                code = self.expression(node.value).code
+                self.emit(f"{python}.give(0, {length(node.type)}, {code})")
             return
         scalar = layout(node.type)[0]
         for at, item in node.value.filled:
@@ -384,12 +373,13 @@ class Translator(Calls):
 
     def do_if(self, node: tree.If) -> None:
         """if, and a chain of `else if`: each is for the lanes that none before has taken."""
-        condition = self.truth(node.condition)
-        if condition.constant is not None:
-            chosen = node.yes if condition.constant else node.no
+        decided = known(node.condition)
+        if decided is not None:
+            chosen = node.yes if decided else node.no
             if chosen is not None:
                 self.statement(chosen)
             return
+        condition = self.truth(node.condition)
         before = self.keep("mask", "before")
         jumps = bool(self.exits(node))
         yes, left = self.branch(condition.code, node, written(node.condition))
@@ -444,11 +434,8 @@ class Translator(Calls):
             if not node.first:
                 self.leave_unless(node.condition, site)
         self.around.pop()
-        self.emit(
-            f"mask = without({before}, gone)"
-            if "return" in self.exits(node.body)
-            else f"mask = {before}"
-        )
+        left = f"without({before}, gone)" if "return" in self.exits(node.body) else before
+        self.emit(f"mask = {left}")
 
     def leave_unless(self, condition: tree.Expr | None, site: str) -> None:
         """Lanes for which a loop's condition does not hold wait behind the loop."""
@@ -462,49 +449,33 @@ class Translator(Calls):
     def do_switch(self, node: tree.Switch) -> None:
         """Lanes join at their case, go on through the next, and leave at `break`."""
         value = self.expression(node.value)
+        code = f"unsigned({value.code})" if value.type is ULONG else value.code
         name, before, left = (
-            self.keep(value.code),
-            self.keep("mask", "before"),
-            self.keep("False", "left"),
-        )
+            self.keep(code), self.keep("mask", "before"), self.keep("False", "left")
+        )  # fmt: skip
         site = self.site("branch", node.spot, written(node.value))
-        cases = [
-            self.case_number(n.value)
-            for n in node.body
-            if isinstance(n, tree.Case) and n.value is not None
-        ]
-        others = " & ".join(f"({name} != {v})" for v in cases) or "True"
+        numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]
+        every = [one_of(name, of) for of in numbers if of is not None]
+        others = f"(({' | '.join(every)}) ^ True)" if every else "True"
         outer = self.around[-1].skipped if self.around else ""
         self.around.append(_Around(outer, left))
         self.emit("mask = False")
+        self.skips += 1
         for item in node.body:
             if isinstance(item, tree.Case):
-                test = (
-                    f"({name} == {self.case_number(item.value)})"
-                    if item.value is not None
-                    else others
-                )
+                test = others if item.numbers is None else one_of(name, item.numbers)
                 self.emit(f"mask = union({before}, mask, wave.branch({before}, {test}, {site})[0])")
             else:
                 with self.under("if mask is not False:"):
                     self.statement(item)
+        self.skips -= 1
         self.around.pop()
         self.emit(f"mask = union({before}, mask, {left})")
-        if not any(isinstance(n, tree.Case) and n.value is None for n in node.body):
+        if None not in numbers:
             self.emit(f"mask = union({before}, mask, wave.branch({before}, {others}, {site})[0])")
 
-    @staticmethod
-    def case_number(node: tree.Expr) -> int:
-        """A case's number as values of the switch are held: a ulong as the long of the same
-        bits.
-        """
-        value = constant(node)
-        return value - 2**64 if value >= 2**63 else value
-
     def do_jump(self, node: tree.Jump) -> None:
-        """The lanes are gone from here; those of `continue`, and of a switch's `break`, are
-        collected.
-        """
+        """The lanes leave; those of `continue` and of a switch's `break` are collected."""
         if node.word in ("return", "goto"):
             if node.word == "goto" and node.label not in self.waiting:
                 raise UnknownError("goto into another block", node.spot)

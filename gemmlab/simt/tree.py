@@ -16,7 +16,6 @@ class Node:
     spot: Spot
 
     def children(self) -> Iterator[Node]:
-        """The nodes right below this one."""
         for name in self.__slots__:
             value = getattr(self, name)
             for child in value if isinstance(value, list) else (value,):
@@ -24,7 +23,6 @@ class Node:
                     yield child
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it."""
         yield self
         for child in self.children():
             yield from child.walk()
@@ -33,9 +31,7 @@ class Node:
 # ---- expressions
 @dataclass(slots=True)
 class Expr(Node):
-    """An expression with its type. Every conversion that C carries out by itself is a node,
-    `Convert`.
-    """
+    """An expression with its type. Each implicit conversion is a node, `Convert`."""
 
     type: Type = field(default=VOID, kw_only=True)
 
@@ -149,15 +145,12 @@ class VectorLiteral(Expr):
 
 @dataclass(slots=True)
 class Braces(Expr):
-    """The values between { and }. `filled` says which bytes of the variable each becomes; the
-    others become 0.
-    """
+    """The values in { }; `filled` are pairs of byte offset and value, the rest is 0."""
 
     items: list[Expr]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
-    names: dict[int, list] = field(
-        default_factory=dict
-    )  # designators such as [2] or .x before items, by number
+    # designators such as [2] or .x before items, by number
+    names: dict[int, list] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -247,14 +240,7 @@ class Switch(Node):
 
 @dataclass(slots=True)
 class Case(Node):
-    value: Expr | None  # None: default
-
-
-@dataclass(slots=True)
-class Cases(Node):
-    """`case 1 ... 3:` until its switch takes the cases."""
-
-    cases: list[Case]
+    numbers: range | None  # None: default
 
 
 @dataclass(slots=True)
@@ -307,7 +293,7 @@ def owner(node: Expr) -> Expr:
 
 
 def plain(node: Node) -> Node:
-    """An expression without the conversions that nobody wrote."""
+    """An expression without its implicit conversions."""
     while isinstance(node, Convert):
         node = node.operand
     return node

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,12 @@ if TYPE_CHECKING:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, such as the names in a table."""
     return frozenset(text.split())
 
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A type of numbers: its bytes, its kind ("bool", "int", "uint" or "float"), and which of two
-    types wins.
-    """
+    """A type of numbers: size in bytes, kind ("bool", "int", "uint", "float") and rank."""
 
     name: str
     size: int
@@ -53,12 +50,10 @@ class Scalar:
 
     @cached_property
     def least(self) -> int:
-        """The smallest whole number of this type."""
         return -(2 ** (self.bits - 1)) if self.kind == "int" else 0
 
     @cached_property
     def most(self) -> int:
-        """The largest whole number of this type."""
         return 2 ** (self.bits - (self.kind == "int")) - 1
 
     @cached_property
@@ -118,7 +113,8 @@ class Field:
 
     name: str
     type: Type
-    offset: int
+    offset: int = 0
+    align: int = 1  # what an attribute asks for
 
 
 @dataclass(eq=False)
@@ -135,13 +131,12 @@ class Struct:
     def __str__(self) -> str:
         return self.name
 
-    def lay_out(self, aligns: list[int], packed: bool, align: int) -> None:
-        """Give the fields their places, each at a multiple of its alignment, and the structure its
-        size. `aligns` is what attributes say of each field, and `align` of the structure, at least
+    def lay_out(self, packed: bool, align: int) -> None:
+        """Set the fields' offsets, multiples of their alignments, and the size. `align` is at least
         1.
         """
-        for number, (one, least) in enumerate(zip(self.fields, aligns, strict=True)):
-            own = max(least, 1 if packed else alignment(one.type))
+        for number, one in enumerate(self.fields):
+            own = max(one.align, 1 if packed else alignment(one.type))
             offset = 0 if self.union else -(-self.size // own) * own
             self.fields[number] = Field(one.name, one.type, offset)
             self.size = max(self.size, offset + stride(one.type))
@@ -157,15 +152,13 @@ class Struct:
                 return one
             inner = one.type.find(name) if not one.name and isinstance(one.type, Struct) else None
             if inner:
-                return Field(name, inner.type, one.offset + inner.offset)
+                return replace(inner, offset=one.offset + inner.offset)
         return None
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A type that can be named, but whose values this simulator does not know: images, samplers,
-    events.
-    """
+    """A type whose values are unknown to this simulator: images, samplers, events."""
 
     name: str
 
@@ -249,7 +242,6 @@ def length(t: Type) -> int:
 
 
 def stride(t: Type) -> int:
-    """From one value of this type to the next in memory, in bytes."""
     if isinstance(t, Vector):
         return t.of.size * (4 if t.n == 3 else t.n)
     if isinstance(t, Array):
@@ -260,10 +252,14 @@ def stride(t: Type) -> int:
 
 
 def alignment(t: Type) -> int:
-    """The number of bytes of which an address must be a multiple."""
     if isinstance(t, Array):
         return alignment(t.of)
     return t.align if isinstance(t, Struct) else stride(t)
+
+
+def unreadable(t: Type) -> bool:
+    """Whether a pointer to this type is all that a kernel can have of it."""
+    return isinstance(t, Void) or (isinstance(t, Opaque) and t != EVENT)
 
 
 def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
@@ -276,21 +272,17 @@ def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
 
 
 def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
-    """How an array lies in memory: the type of its numbers, and its sizes with that of a vector as
-    the last.
-    """
+    """How an array is held: the type of its numbers, and its sizes, a vector's last."""
     leaf, sizes = leaf_of(t)
     wide = stride(leaf) // scalar_of(leaf).size
     return scalar_of(leaf), sizes if wide == 1 else (*sizes, wide)
 
 
 def with_size(t: Type, scalar: Scalar) -> Type:
-    """A scalar or vector with as many numbers of another type."""
     return Vector(scalar, t.n) if isinstance(t, Vector) else scalar
 
 
 def as_signed(scalar: Scalar) -> Scalar:
-    """The signed whole type of the same size."""
     return {1: CHAR, 2: SHORT, 4: INT, 8: LONG}[scalar.size]
 
 

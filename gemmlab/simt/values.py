@@ -37,9 +37,7 @@ class Partly:
 
 
 def assign(mask, new, old):
-    """The value of a variable after the lanes of `mask` have been given a new one; `old` is None
-    before the first.
-    """
+    """A variable after an assignment in the lanes of `mask`; `old` may be None."""
     if mask is None:
         return new
     if old is None:
@@ -58,16 +56,12 @@ def assign(mask, new, old):
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:
-    """The smallest and the largest number; so it takes a fifth of the time that x.min() and x.max()
-    take.
-    """
+    """The smallest and the largest number, five times as fast as min() and max()."""
     return x.item(x.argmin()), x.item(x.argmax())
 
 
 def pick(condition, yes, no):
-    """condition ? yes : no, where both sides have been computed, or one is None because no lane
-    wants it.
-    """
+    """condition ? yes : no of computed sides; one is None if no lane wants it."""
     if yes is None or no is None:
         return no if yes is None else yes
     if condition.__class__ is array:
@@ -76,9 +70,7 @@ def pick(condition, yes, no):
 
 
 def union(whole, a, b):
-    """The lanes of either mask; `whole` itself if it is all of its lanes, so that masks can be
-    compared by identity.
-    """
+    """The lanes of both masks; `whole` itself if all: masks are compared by identity."""
     if a is False or b is False:
         return b if a is False else a
     if a is None or b is None:
@@ -103,9 +95,7 @@ def without(mask, gone):
 
 # ---- from one type to another
 def cut(x, of: Scalar):
-    """The lower bits of a whole number as a type reads them; of a ulong as the long with the same
-    bits.
-    """
+    """The lower bits of a whole number as a type reads them; a ulong is held as a long."""
     if of.kind == "uint" and of.size < 8:
         return x & of.most
     if x.__class__ is array and of.size == 8:
@@ -126,9 +116,7 @@ def floating(x, of: Scalar):
 
 
 def converted(x, of: Scalar, to: Scalar):
-    """A number, or a vector of them, as C converts it; a float is rounded towards zero, what is no
-    number becomes 0.
-    """
+    """A number or vector as C converts it; floats are truncated, and nan becomes 0."""
     if not to.whole:
         return floating(unsigned(x) if of.name == "ulong" else x, to)
     if x.__class__ is array:
@@ -137,9 +125,7 @@ def converted(x, of: Scalar, to: Scalar):
 
 
 def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
-    """The same bytes as another type of the same size: as_uint(x); n numbers of it, or 0 for one
-    that is no vector.
-    """
+    """as_uint(x): the same bytes as `n` numbers of another type; 0: no vector."""
     bits = np.ascontiguousarray(
         np.atleast_1d(np.asarray(x)).astype(of.dtype).T
     )  # a row for each lane
@@ -154,14 +140,11 @@ def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
 
 
 def rounded_by(x, of: Scalar, rounding: str):
-    """A float rounded to a whole one."""
     return {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}[rounding](x)
 
 
 def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
-    """convert_...: saturated to the range of a whole type, or rounded in another direction than is
-    usual.
-    """
+    """convert_...: saturated, or rounded in an unusual direction."""
     if of.name == "ulong":
         x = unsigned(x)
     if to.whole:
@@ -188,18 +171,15 @@ def _whole(x) -> int:
 
 
 def wrapped64(x: int) -> int:
-    """A whole number as the long of its lower bits."""
     return ((x + 2**63) & (2**64 - 1)) - 2**63
 
 
 # ---- vectors
 def spread(x, n):
-    """n times the same number."""
     return np.broadcast_to(x, (n, x.shape[-1])) if x.__class__ is array else np.full((n, 1), x)
 
 
 def vector(parts, of: Scalar):
-    """A vector of numbers and shorter vectors."""
     rows: list = []
     for part in parts:
         rows.extend(part if part.__class__ is array and part.ndim == 2 else (part,))
@@ -211,7 +191,6 @@ def vector(parts, of: Scalar):
 
 
 def element(v, i):
-    """One number of a vector."""
     if v.shape[1] > 1:
         return v[i]
     return v[i, 0] if v.dtype.kind == "f" else int(v[i, 0])
@@ -219,7 +198,7 @@ def element(v, i):
 
 def numbers_of(x):
     """A row with one entry as one number for all lanes."""
-    return x if x.shape[0] > 1 else x[0].item()
+    return x if x.shape[0] > 1 else x[0] if x.dtype.kind == "f" else x[0].item()
 
 
 def chosen(v, i):
@@ -239,9 +218,7 @@ def shuffled(vectors, at, n):
 
 
 def _numbers(old, n, of: Scalar, lanes):
-    """A copy of a vector to be changed, and which of its numbers have a value (None: all of
-    them).
-    """
+    """A copy of a vector to change, and which of its numbers have a value (None: all)."""
     given = (
         old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
     )
@@ -256,25 +233,18 @@ def _numbers(old, n, of: Scalar, lanes):
 
 
 def changed(old, at, new, n, of: Scalar):
-    """The vector `old` (None: it has no value yet) with new numbers at the places `at`."""
-    out, given = _numbers(old, n, of, new.shape[-1] if new.__class__ is array else 1)
-    out[at] = new
-    if given is None:
-        return out
-    given[at] = True
-    return out if given.all() else Partly(out, given)
-
-
-def changed_at(old, at, new, n, of: Scalar):
-    """The same where each lane has its own place."""
+    """The vector `old` (or None) with new numbers at these places; each lane may have its own."""
     lanes = max((x.shape[-1] for x in (at, new) if x.__class__ is array), default=1)
     out, given = _numbers(old, n, of, lanes)
-    here = np.arange(n)[:, None] == at
-    out = np.where(here, new, out)
-    if given is None:
-        return out
-    given = given | here
-    return out if given.all() else Partly(out, given)
+    if at.__class__ is array:
+        here = np.arange(n)[:, None] == at
+        out = np.where(here, new, out)
+        given = None if given is None else given | here
+    else:
+        out[at] = new
+        if given is not None:
+            given[at] = True
+    return out if given is None or given.all() else Partly(out, given)
 
 
 # ---- arithmetic
@@ -284,9 +254,7 @@ def mad(a, b, c):
 
 
 def fma(a, b, c):
-    """a*b + c, rounded once: the sum in double is made odd where it is not exact, so that it cannot
-    be half-way.
-    """
+    """a*b + c, rounded once: an inexact sum in double is made odd, so it is not half-way."""
     product = np.multiply(a, b, dtype=np.float64)
     total = np.asarray(product + c)
     back = total - product
@@ -307,11 +275,7 @@ def greatest(a, b):
 
 
 def dot(a, b):
-    return (
-        (a * b).sum(0, dtype=a.dtype)
-        if a.shape[1] > 1 or b.shape[1] > 1
-        else (a * b).sum(dtype=a.dtype)
-    )
+    return numbers_of((a * b).sum(0, dtype=a.dtype))
 
 
 #: What atomic functions store, from the old value and their arguments.
@@ -340,19 +304,14 @@ def _smooth(a, b, x):
 
 
 def _extreme(larger: bool, a, b):
-    """maxmag and minmag."""
     x, y = np.abs(a), np.abs(b)
     first, second = (x > y, x < y) if larger else (x < y, x > y)
     return np.where(first, a, np.where(second, b, (np.fmax if larger else np.fmin)(a, b)))
 
 
-def _row_sums(x):
-    found = (x * x).sum(0) if np.ndim(x) == 2 else x * x
-    return found if np.ndim(found) == 0 or found.shape[0] > 1 else found[0]
-
-
 def _length(x):
-    return np.sqrt(_row_sums(np.asarray(x, np.float64)))
+    x = np.asarray(x, np.float64)
+    return np.sqrt(numbers_of((x * x).sum(0)) if x.ndim == 2 else x * x)
 
 
 def _cross(a, b):
@@ -459,7 +418,7 @@ def _normal(x: float, of: Scalar) -> bool:
 
 
 #: By name: a function of Python's numbers and of the type of the first ...
-EACH: dict[str, Callable] = {
+_TYPED: dict[str, Callable] = {
     "add_sat": lambda a, b, of: _saturated(a + b, of),
     "sub_sat": lambda a, b, of: _saturated(a - b, of),
     "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
@@ -473,7 +432,7 @@ EACH: dict[str, Callable] = {
     "isnormal": _normal,
 }
 #: ... or of the numbers alone.
-_PLAIN: dict[str, Callable] = {
+EACH: dict[str, Callable] = _TYPED | {
     "abs": abs,
     "abs_diff": lambda a, b: abs(a - b),
     "hadd": lambda a, b: (a + b) >> 1,
@@ -503,11 +462,6 @@ _PLAIN: dict[str, Callable] = {
 }
 
 
-def _without_type(function: Callable) -> Callable:
-    return lambda *numbers: function(*numbers[:-1])
-
-
-EACH |= {name: _without_type(function) for name, function in _PLAIN.items()}
 _RELATIONS = {name for name in EACH if name.startswith("is") or name == "signbit"}
 
 
@@ -555,18 +509,16 @@ def _held(numbers: list, to: Scalar, shape: tuple[int, ...]):
 def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool):
     """A function of `EACH`; what compares gives -1 in vectors, else 1."""
     lanes = _lanes(values, types)
-    function, of = EACH[name], types[0]
-    found = [function(*args, of) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)]
+    more = types[:1] if name in _TYPED else ()
+    rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
+    found = [EACH[name](*args, *more) for args in rows]
     if name in _RELATIONS and vector:
         found = [-int(x) for x in found]
     return _held(found, to, lanes[0].shape)
 
 
 def each_two(name: str, values, types: tuple[Scalar, ...], to: Scalar, second: Scalar):
-    """Both results of a function of `EACH_TWO`."""
     lanes = _lanes(values, types)
-    found = [
-        EACH_TWO[name](*args) for args in zip(*(x.ravel().tolist() for x in lanes), strict=True)
-    ]
-    firsts, seconds = zip(*found, strict=True)
+    rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
+    firsts, seconds = zip(*(EACH_TWO[name](*args) for args in rows), strict=True)
     return _held(list(firsts), to, lanes[0].shape), _held(list(seconds), second, lanes[0].shape)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .api import EVENT, Run
+from .api import Run
 from .count import Counts, cost
 from .machine import WARP
 from .meaning import constant
@@ -39,7 +39,7 @@ class Step(NamedTuple):
         """What the step costs the work-group."""
         found = Counts()
         for e in self.entries:
-            found.add(cost([e], 4))
+            found.add(cost([e]))
         return found
 
 
@@ -61,9 +61,7 @@ def steps(run: Run, group: int = 0) -> list[Step]:
 
 
 def _begins(before: list[Entry], e: Entry) -> bool:
-    """Whether a step begins with this entry: another line, another warp, or the same place once
-    more.
-    """
+    """Whether a step begins here: another line or warp, or the same site again."""
     again = e.site.kind != "multiply-add" and any(e.site is old.site for old in before)
     return again or e.site.line != before[-1].site.line or e.wave is not before[-1].wave
 
@@ -71,17 +69,13 @@ def _begins(before: list[Entry], e: Entry) -> bool:
 def places(
     entries: Iterable[Entry], array: str, item: int | None = None, store: bool | None = None
 ) -> list[int]:
-    """The numbers of an array that entries touch, each once, in order; by all work-items or by one
-    of the group.
-    """
+    """The numbers of an array that entries touch, in order, each once."""
     found: set[int] = set()
     for e in entries:
-        if e.memory is None or e.memory.name != array or store not in (None, e.site.stores):
-            continue
-        if item is not None:
-            e = e._replace(mask=e.wave.active(e.mask) & (e.wave.items == item))
-        first = e.of(e.at)
-        found.update((first[:, None] + np.arange(e.site.width)).ravel().tolist())
+        if e.memory is not None and e.memory.name == array and store in (None, e.site.stores):
+            if item is not None:
+                e = e._replace(mask=e.wave.active(e.mask) & (e.wave.items == item))
+            found.update((e.of(e.at)[:, None] + np.arange(e.site.width)).ravel().tolist())
     return sorted(found)
 
 
@@ -128,14 +122,11 @@ def _written(tokens: list[Token]) -> str:
 
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:
-    """The events of one array, loads or stores, whose fields (group, item, phase ...) are as asked
-    for.
-    """
-    events = run.accesses.get((array, store), np.empty(0, EVENT))
-    chosen = np.ones(len(events), bool)
+    """The loads or stores of one array, with these values of other fields (group, item ...)."""
+    chosen = (run.table["array"] == array) & (run.table["store"] == store)
     for name, value in where.items():
-        chosen &= events[name] == value
-    return events[chosen]
+        chosen &= run.table[name] == value
+    return run.table[chosen]
 
 
 def touches(run: Run, array: str, group: int = 0, warp: int = 0, store: bool = False) -> np.ndarray:
@@ -151,11 +142,8 @@ def touches(run: Run, array: str, group: int = 0, warp: int = 0, store: bool = F
 
 def elements(events: np.ndarray) -> list[int]:
     """Every number that these events touch, each once, in order."""
-    if not len(events):
-        return []
-    wide = np.arange(int(events["width"].max()))
-    places = events["index"][:, None] + np.minimum(wide, events["width"][:, None] - 1)
-    return np.unique(places).tolist()
+    places = {i + j for i, n in events[["index", "width"]].tolist() for j in range(n)}
+    return sorted(places)
 
 
 def segments(indices: Iterable[int], size: int = 32, width: int = 1) -> int:

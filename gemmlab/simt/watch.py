@@ -103,9 +103,7 @@ class Entry(NamedTuple):
     ordered: Lanes = 0
 
     def of(self, x: Lanes) -> np.ndarray:
-        """What the lanes that take part have of x, which is one for all lanes or has an entry for
-        each.
-        """
+        """What the active lanes have of x, which is one for all lanes or one for each."""
         every = np.broadcast_to(x, (*np.shape(x)[:-1], self.wave.lanes))
         return every if self.mask is None else every[..., self.mask]
 
@@ -141,10 +139,8 @@ class Touches:
             np.repeat(e.of(e.wave.number), place.shape[1])
             for e, place in zip(entries, places, strict=True)
         ]
-        self.place, self.item = (
-            np.concatenate([place.ravel() for place in places]),
-            np.concatenate(items),
-        )
+        self.place = np.concatenate([place.ravel() for place in places])
+        self.item = np.concatenate(items)
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -166,69 +162,43 @@ class Touches:
                 ).ravel()
         return found
 
-    def conflict(self, actor: np.ndarray, same_value: bool = False) -> Conflict | None:
-        """Two rows of which one stores what the other one, another actor's, touches; None if there
-        are none.
+    def conflict(
+        self, actor: np.ndarray, atomic: bool = False, same_value: bool = False
+    ) -> Conflict | None:
+        """Two rows of different actors at one place, of which one changes it, or None.
 
-        Among all accesses to a place remember the last that stored. If somebody else has touched
-        it, too, that is a conflict; and if two have stored, at least one of them is not the last.
-        So nothing is missed, in any order. Two who store the same value do each other no harm,
-        unless `same_value` is asked for. Who was not the last of them is remembered as well: the
-        last may have read what that one stored.
+        With `atomic` it is changed by an atomic function, and the other row is a plain read.
+        Otherwise it is stored; two stores of the same value are no conflict unless `same_value`.
+        Of all who change a place, the least and the greatest actor suffice: if both are one actor,
+        whoever else touches the place differs from it; if they are two and no row conflicts with
+        either, all of them have stored the same value.
         """
-        storing = np.flatnonzero(self.store)
-        last = np.full(self.memory.size_bytes * self.memory.copies // self.grain, -1)
-        last[self.place[storing]] = storing
-        other = last[self.place]
-        bad = (other >= 0) & (actor[other] != actor)
-        if not same_value and bad.any():
-            equal = bad & self.store & (self.value == self.value[other])
-            bad &= ~equal
-            earlier = np.full_like(last, -1)
-            earlier[self.place[equal]] = np.flatnonzero(equal)
-            other = np.where(bad, other, earlier[self.place])
-            bad |= ~self.store & (other >= 0)
-        if not bad.any():
-            return None
-        return self._shown(bad, other)
-
-    def mixed(self, actor: np.ndarray) -> Conflict | None:
-        """One reads what another changes by an atomic function, with nothing to order them."""
-        changing = self.atomic & ~self.store
-        reading = ~self.atomic & ~self.store
-        if not changing.any() or not reading.any():
-            return None
+        rows = np.flatnonzero(self.atomic if atomic else self.store)
+        rows = rows[np.argsort(actor[rows], kind="stable")]
         size = self.memory.size_bytes * self.memory.copies // self.grain
-        rows = np.flatnonzero(changing)
-        by_actor = rows[np.argsort(actor[rows], kind="stable")]
-        least, most = np.full(size, -1), np.full(size, -1)
-        # of the work-items that change it, the first and the last
-        least[self.place[by_actor[::-1]]] = by_actor[::-1]
-        most[self.place[by_actor]] = by_actor
-        first, last = least[self.place], most[self.place]
-        other = np.where((first >= 0) & (actor[first] != actor), first, last)
-        bad = reading & (other >= 0) & (actor[other] != actor)
-        return self._shown(bad, other) if bad.any() else None
+        found, who = np.zeros(len(self.place), bool), np.zeros(len(self.place), int)
+        for order in (rows[::-1], rows):
+            last = np.full(size, -1)
+            last[self.place[order]] = order
+            other = last[self.place]
+            bad = (other >= 0) & (actor[other] != actor)
+            if atomic:
+                bad &= ~self.store & ~self.atomic
+            elif not same_value:
+                bad &= ~self.store | (self.value != self.value[other])
+            found, who = found | bad, np.where(bad, other, who)
+        return self._shown(found, who) if found.any() else None
 
     def _shown(self, bad: np.ndarray, other: np.ndarray) -> Conflict:
-        # of several show the earliest in the log
+        """Of several conflicts the earliest in the log."""
         first = int(np.flatnonzero(bad)[np.argmin(self.entry[bad])])
         rows = first, int(other[first])
-        phases = tuple(self._phase(row) for row in rows)
         one, two = (self.entries[self.entry[row]] for row in rows)
         who, whom = (one.wave.machine.item(int(self.item[row])) for row in rows)
+        phases = self._phase(rows[0]), self._phase(rows[1])
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
-        element = at // self.memory.scalar.size
-        return Conflict(
-            one.site,
-            who,
-            two.site,
-            whom,
-            self.memory.name,
-            element,
-            self.memory.element(at),
-            phases,  # type: ignore[arg-type]
-        )
+        element, place = at // self.memory.scalar.size, self.memory.element(at)
+        return Conflict(one.site, who, two.site, whom, self.memory.name, element, place, phases)
 
     def _phase(self, row: int) -> int:
         e = self.entries[self.entry[row]]
@@ -238,9 +208,7 @@ class Touches:
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
-    """Entries by how many barriers have ordered them; one whose work-items differ in that is
-    split.
-    """
+    """Entries by the number of barriers that ordered them, split where lanes differ."""
     found: dict[int, list[Entry]] = {}
     for e in entries:
         if isinstance(e.ordered, int):
@@ -273,17 +241,15 @@ def races(log: Iterable[Entry]) -> list[Finding]:
         assert memory is not None
         if memory.space == "global":
             every = Touches(entries, memory)
-            if every.conflict(every.item) is None and every.mixed(every.item) is None:
+            if not any(every.conflict(every.item, atomic) for atomic in (False, True)):
                 continue
             group = every.item // machine.work_items
-            for conflict in (every.conflict(group), every.mixed(group)):
-                if conflict:
-                    found.append(_race(conflict, "and nothing orders work-groups"))
+            conflicts = [every.conflict(group, atomic) for atomic in (False, True)]
+            found += [_race(c, "and nothing orders work-groups") for c in conflicts if c]
         for some in filter(stores, by_phase(entries).values()):
             now = Touches(some, memory)
-            for conflict in (now.conflict(now.item), now.mixed(now.item)):
-                if conflict:
-                    found.append(_race(conflict, _unordered(conflict, memory.space)))
+            conflicts = [now.conflict(now.item, atomic) for atomic in (False, True)]
+            found += [_race(c, _unordered(c, memory.space)) for c in conflicts if c]
     return found
 
 
@@ -291,53 +257,37 @@ def _unordered(c: Conflict, space: str) -> str:
     """Why nothing orders two accesses of a group: no barrier, or one for another memory."""
     if c.phases[0] == c.phases[1]:
         return "no barrier between"
-    return (
-        f"and the barrier between them has no CLK_{space.upper()}_MEM_FENCE: it does not order "
-        f"{space} memory"
-    )
+    fence = f"CLK_{space.upper()}_MEM_FENCE"
+    return f"and the barrier between them has no {fence}: it does not order {space} memory"
 
 
 def _race(c: Conflict, why: str) -> Finding:
     if c.one.kind == "store":
-        text = (
-            f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who} in line "
-            f"{c.one.line}"
-        )
+        text = f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who}"
+    elif c.other.kind == "atomic":
+        text = f"{c.whom} changes {c.place} in line {c.other.line}, {c.who} reads it without an "
+        text += "atomic function"
     else:
-        does, how = (
-            ("changes", " without an atomic function")
-            if c.other.kind == "atomic"
-            else ("stores", "")
-        )
-        text = (
-            f"{c.whom} {does} {c.place} in line {c.other.line}, {c.who} reads it{how} in line "
-            f"{c.one.line}"
-        )
-    return found_at(
-        c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.array, element=c.element
-    )
+        text = f"{c.whom} stores {c.place} in line {c.other.line}, {c.who} reads it"
+    text += f" in line {c.one.line}, {why}"
+    return found_at(c.one, "race", text, (c.whom, c.who), array=c.array, element=c.element)
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
-    """An element of a result that two work-items store, at whatever time and with whatever
-    value.
-    """
+    """Two work-items that store the same element of a result, at any time."""
     entries = [e for e in log if e.memory is memory and e.site.kind == "store"]
     every = Touches(entries, memory) if entries else None
     c = every.conflict(every.item, same_value=True) if every else None
     if c is None:
         return []
-    lines = (
-        f"line {c.one.line}"
-        if c.one.line == c.other.line
-        else f"lines {c.one.line} and {c.other.line}"
-    )
+    lines = f"line {c.one.line}"
+    if c.one.line != c.other.line:
+        lines = f"lines {c.one.line} and {c.other.line}"
     text = f"{c.place} is stored by two work-items in {lines}: {c.who}, and {c.whom}"
     return [found_at(c.one, "two writers", text, (c.who, c.whom))]
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
-    """The same thing at the same place once."""
     found: dict[tuple, Finding] = {}
     for f in findings:
         found.setdefault((f.kind, f.line, f.column), f)

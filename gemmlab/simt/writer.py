@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from .text import Spot, TextError
 from .tree import Declaration, Name, Node, Variable
-from .types import INT, Array, Scalar, Struct, Type, Vector, length, scalar_of, stride
+from .types import INT, Scalar, Struct, Type, length, scalar_of
 
 
 @dataclass(eq=False)
@@ -24,27 +24,27 @@ class Site:
             "division", "unset".
         spot: line and column, and the macro that it came through.
         text: the expression as the reader wrote it.
-        scalar, width: for an access the type of the numbers that it moves, and how many a work-item
-            moves at once; for a multiply-add its width.
+        scalar, width: the type of the numbers that an access moves, and how many a work-item moves
+            at once; of a multiply-add its width.
+        struct: whether a whole structure is moved, whose parts may have no value.
         shape: of an array that is named directly: each of its sizes, and how far one more of that
             index leads.
         wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
             anywhere; lead: the first of its numbers that is accessed.
-        struct: whether a whole structure is moved, whose parts may have no value.
         fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
     """
 
     number: int
     kind: str
     spot: Spot
-    text: str = ""
-    scalar: Scalar = INT
-    width: int = 1
+    text: str
+    scalar: Scalar
+    width: int
+    struct: bool
     shape: tuple[tuple[int, int], ...] = ()
     wide: int = 0
     lead: int = 0
     fence: int = 3
-    struct: bool = False
 
     @property
     def line(self) -> int:
@@ -79,16 +79,11 @@ class Holder:
     space: str = "private"
 
 
-@dataclass
-class Value:
-    """A translated expression: Python text and type.
-
-    constant is its value if that is known already.
-    """
+class Value(NamedTuple):
+    """A translated expression: Python text and type."""
 
     code: str
     type: Type
-    constant: float | None = None
 
 
 class Writer:
@@ -111,7 +106,6 @@ class Writer:
         self.lines.append("    " * self.depth + line)
 
     def fresh(self, stem: str = "t") -> str:
-        """A name that no other variable of the Python text has."""
         self._count += 1
         return f"{stem}_{self._count}"
 
@@ -135,41 +129,13 @@ class Writer:
         self.depth -= 1
 
     # ---- sites
-    def site(  # noqa: PLR0913
-        self,
-        kind: str,
-        spot: Spot,
-        text: str = "",
-        of: Type = INT,
-        array: Type | None = None,
-        *,
-        wide: int = 0,
-        lead: int = 0,
-        vector: Type | None = None,
-    ) -> str:
-        """A new site, and its name in the Python text.
-
-        `array` is the type of an array that is named directly, `vector` that of its elements if one
-        of their numbers is meant.
-        """
-        found = Site(
-            len(self.sites),
-            kind,
-            spot,
-            text,
-            scalar_of(of),
-            length(of),
-            wide=wide,
-            lead=lead,
-            struct=isinstance(of, Struct),
+    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> str:
+        """A new site, and its name in the Python text; `more` are other attributes of `Site`."""
+        number, scalar = len(self.sites), scalar_of(of)
+        self.sites.append(
+            Site(number, kind, spot, text, scalar, length(of), isinstance(of, Struct), **more)
         )
-        while isinstance(array, Array):
-            found.shape += ((array.n, stride(array.of) // found.scalar.size),)
-            array = array.of
-        if isinstance(vector, Vector):
-            found.shape += ((vector.n, 1),)
-        self.sites.append(found)
-        return f"s{found.number}"
+        return f"s{number}"
 
     # ---- names
     def declare(self, variable: Variable, **more) -> Holder:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..simt import tree
-from ..simt.meaning import CONSTANT, constant, known
+from ..simt.meaning import CONSTANT, known
 from ..simt.types import (
     INT,
     LONG,
@@ -155,12 +155,16 @@ class Statements(Expressions):
             if isinstance(last, tree.Jump) and last.word == "break":
                 body = body[:-1]
             names = [
-                "default" if c.value is None else f"{constant(c.value)}{unsigned}" for c in cases
+                name
+                for c in cases
+                for name in (
+                    ["default"] if c.numbers is None else [f"{n}{unsigned}" for n in c.numbers]
+                )
             ]
             self.emit(f"case {', '.join(names)}: {{")
             self.block(tree.Block(node.spot, body))
             self.emit("}")
-        if not any(c.value is None for cases, _ in groups for c in cases):
+        if not any(c.numbers is None for cases, _ in groups for c in cases):
             self.emit("default: {}")
         self.depth -= 1
         self.emit("}")

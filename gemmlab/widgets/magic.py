@@ -113,9 +113,9 @@ def _add_stepper(explorer: Explorer) -> None:
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
     """The kernel, numbers by the name of what they set, and the words that part and device are
-    set to.
+    set to; a comment ends the line.
     """
-    words = shlex.split(line)
+    words = shlex.split(line, comments=True)
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")
     settings, named = {}, {}

@@ -15,7 +15,7 @@ import re
 from gemmlab.simt import tree
 from gemmlab.simt.parse import Parser
 from gemmlab.simt.text import Preprocessor
-from gemmlab.simt.types import Array, Pointer, Type, Vector, leaf_of, length
+from gemmlab.simt.types import Array, Pointer, leaf_of, length
 
 
 def instrumented(text: str, defines: dict[str, int]) -> tuple[str, list[tuple[str, bool]]]:
@@ -35,22 +35,17 @@ Counters = tuple[str, str] | None  # C for pointers to the counters of an array'
 class Instrument:
     """Writes C from a tree.
 
-    `names` says of each variable its type, and the counters of the array that it is or points into,
-    if that is shared. A variable that is a pointer has pointers to these counters beside it,
-    because it may be set to another array.
+    `names` says of each variable the counters of the array that it is or points into, if that is
+    shared. A variable that is a pointer has pointers to these counters beside it, because it may be
+    set to another array.
     """
 
     def __init__(self, functions: dict[str, tree.Function]) -> None:
         self.functions = functions
         self.counters: list[tuple[str, bool]] = []
-        self.names: list[dict[str, tuple[Type, Counters]]] = [{}]
+        self.names: list[dict[str, Counters]] = [{}]
 
     # ---- which array
-    def known(self, name: str) -> tuple[Type, Counters]:
-        return next(
-            (scope[name] for scope in reversed(self.names) if name in scope), (Vector, None)
-        )  # type: ignore[return-value]
-
     def own(self, array: str) -> tuple[str, str]:
         """The counters of an array."""
         if (array, False) not in self.counters:
@@ -61,14 +56,16 @@ class Instrument:
     def array(self, node) -> Counters:
         """The counters of the array that an expression points into, or None for private memory."""
         if isinstance(node, tree.Name):
-            return self.known(node.name)[1]
+            return next(
+                (scope[node.name] for scope in reversed(self.names) if node.name in scope), None
+            )
         if isinstance(node, (tree.Cast, tree.Convert, tree.Unary)):
             return self.array(node.operand)
         if isinstance(node, tree.Member):
             return self.array(node.vector)
         if isinstance(node, tree.Index):
             of = self.array(node.array)
-            if of is None or not isinstance(self.type(node), Pointer):
+            if of is None or not isinstance(node.type, Pointer):
                 return of
             # of an array of pointers
             loads, stores = (f"{counter}[{self.value(node.index)}]" for counter in of)
@@ -89,25 +86,6 @@ class Instrument:
         """
         return self.array(node) or self.own("")
 
-    def type(self, node) -> Type | None:
-        """The type of an expression, as far as it is one that leads to an array."""
-        if isinstance(node, tree.Name):
-            return self.known(node.name)[0]
-        if isinstance(node, tree.Convert):
-            return self.type(node.operand)
-        if isinstance(node, tree.Cast):
-            return node.type
-        if isinstance(node, tree.Index) or isinstance(node, tree.Unary) and node.op == "*":
-            of = self.type(node.array if isinstance(node, tree.Index) else node.operand)
-            return of.of if isinstance(of, Array) else of.to if isinstance(of, Pointer) else None
-        if isinstance(node, tree.Unary) and node.op == "&":
-            of = self.type(node.operand)
-            return Pointer(of) if of else None
-        if isinstance(node, tree.Binary):
-            found = self.type(node.left)
-            return found if isinstance(found, (Pointer, Array)) else self.type(node.right)
-        return None
-
     def bump(self, array: tuple[str, str], store: bool, width: int) -> str:
         return f"atomic_add({array[store]}, {width})"
 
@@ -117,7 +95,7 @@ class Instrument:
         """
         if not (isinstance(node, tree.Index) or isinstance(node, tree.Unary) and node.op == "*"):
             return None
-        array, of = self.array(node), self.type(node)
+        array, of = self.array(node), node.type
         return (array, length(of)) if array and not isinstance(of, (Array, Pointer)) else None
 
     # ---- expressions
@@ -196,7 +174,7 @@ class Instrument:
         return f"({', '.join([*bumps, code])})"
 
     def _assign(self, node) -> str:
-        if not node.op and isinstance(self.type(node.target), Pointer):
+        if not node.op and isinstance(node.target.type, Pointer):
             counters = zip(self.behind(node.target), self.behind(node.value), strict=True)
             set_to = [f"{mine} = {its}" for mine, its in counters]
             return f"({', '.join(set_to)}, {self.place(node.target)} = {self.value(node.value)})"
@@ -238,7 +216,7 @@ class Instrument:
             mine = companions(node.name)
             given = [f" = {counter}" for counter in self.behind(node.value)] if code else ["", ""]
             more = "".join(f"; global int* {a}{each}{b}" for a, b in zip(mine, given, strict=True))
-        self.names[-1][node.name] = (node.type, mine)
+        self.names[-1][node.name] = mine
         return f"{space}{leaf} {node.name}{each}{start}{more}"
 
     def do_declaration(self, node) -> str:
@@ -278,9 +256,7 @@ class Instrument:
         """
         pointers = [name for name in pointers_of(node) if name]
         of = self.own if node.kernel else companions
-        self.names.append(
-            {p.name: (p.type, of(p.name) if p.name in pointers else None) for p in node.params}
-        )
+        self.names.append({p.name: of(p.name) if p.name in pointers else None for p in node.params})
         params = [f"{p.type} {p.name}" for p in node.params]
         params += [f"global int* {c}" for name in pointers for c in companions(name)] * (
             not node.kernel

@@ -27,12 +27,7 @@ STRICTER = re.compile(
     "takes a pointer to int|no '}'"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
-_UNSIGNED = {
-    "uchar": "unsigned char",
-    "ushort": "unsigned short",
-    "uint": "unsigned int",
-    "ulong": "unsigned long",
-}
+_UNSIGNED = {f"u{of}": f"unsigned {of}" for of in ("char", "short", "int", "long")}
 _LIMITS = """
 #define M_PI 3.14159265358979323846
 #define M_PI_F 3.14159274101257f
@@ -110,18 +105,8 @@ def judged(
     """What clang says of a text; None if it crashes on it."""
     macros = [f"-D{name}={value}" for name, value in (defines or {}).items()]
     macros += ["-D__OPENCL_VERSION__=300", "-D__opencl_c_named_address_space_builtins=1"]
-    arguments = [
-        "-x",
-        "cl",
-        "-cl-std=CL1.2",
-        "-Xclang",
-        "-fdeclare-opencl-builtins",
-        "-isystem",
-        str(_folder()),
-        "-target",
-        "spir64",
-        *macros,
-    ]
+    more = "-x cl -cl-std=CL1.2 -Xclang -fdeclare-opencl-builtins -target spir64 -isystem"
+    arguments = [*more.split(" "), str(_folder()), *macros]
     for attempt in (1, 2):  # it crashes now and then on a text that it reads the next time
         try:
             unit = _index().parse("k.cl", args=arguments, unsaved_files=[("k.cl", text)])
@@ -154,25 +139,16 @@ def plain(of: cindex.Type) -> str:
         to = of.get_pointee()
         space = next((s for s in ("global", "local", "constant") if f"__{s}" in _outer(to)), "")
         shown = plain(to)
-        return (
-            f"{space} {shown}*".strip()
-            if "[" not in shown
-            else f"{space} {shown.replace('[', '(*)[', 1)}".strip()
-        )
+        shown = shown.replace("[", "(*)[", 1) if "[" in shown else f"{shown}*"
+        return f"{space} {shown}".strip()
     if kind.name == "CONSTANTARRAY":
-        inner = plain(of.element_type)
-        head, _, tail = inner.partition("[")
-        return f"{head}[{of.element_count}]{'[' * bool(tail)}{tail}"
+        head, bracket, tail = plain(of.element_type).partition("[")
+        return f"{head}[{of.element_count}]{bracket}{tail}"
     if kind.name in ("EXTVECTOR", "VECTOR"):
         return f"{plain(of.element_type)}{of.element_count}"
-    words = re.sub(
-        r"\b(const|volatile|restrict|__private|__global|__local|__constant)\b", "", of.spelling
-    )
-    words = (
-        " ".join(words.split()).replace("signed char", "char")
-        if "unsigned" not in words
-        else " ".join(words.split())
-    )
+    qualifiers = r"\b(const|volatile|restrict|__private|__global|__local|__constant)\b"
+    words = " ".join(re.sub(qualifiers, "", of.spelling).split())
+    words = words if "unsigned" in words else words.replace("signed char", "char")
     return next((short for short, long in _UNSIGNED.items() if words == long), words)
 
 
@@ -197,14 +173,8 @@ def ours(text: str, defines=None) -> tuple[int, str, dict[str, tree.Function]]:
 
 def start(node: tree.Expr) -> tree.Expr:
     """The expression that begins where this one does."""
-    parts = {
-        "Binary": "left",
-        "Index": "array",
-        "Assign": "target",
-        "Choice": "condition",
-        "Member": "vector",
-        "Convert": "operand",
-    }
+    parts = {"Binary": "left", "Index": "array", "Assign": "target", "Choice": "condition",
+             "Member": "vector", "Convert": "operand"}  # fmt: skip
     while type(node).__name__ in parts or (isinstance(node, tree.Step) and not node.before):
         node = getattr(node, parts.get(type(node).__name__, "target"))
     return node
@@ -218,23 +188,15 @@ def differences(text: str, defines=None) -> tuple[list[str], int]:
     assert (line, verdict.line) == (0, 0), (message, verdict.message)
     lines, wrong, count = text.split("\n"), [], 0
     for node in (n for f in functions.values() if f.body for n in f.body.walk()):
-        if not isinstance(node, tree.Expr) or isinstance(
-            node, (tree.Convert, tree.Braces, tree.Text, tree.Part)
-        ):
+        nameless = (tree.Convert, tree.Braces, tree.Text, tree.Part)
+        if not isinstance(node, tree.Expr) or isinstance(node, nameless):
             continue
-        first = start(node)
+        first, shown = start(node), str(node.type)
         before = lines[first.spot.line - 1][: first.spot.column - 1].rstrip()
         theirs = verdict.types.get((first.spot.line, first.spot.column))
-        bracket = first is not node and before.endswith("(")
-        shown = str(node.type)
-        if (
-            node.spot.macro
-            or first.spot.macro
-            or theirs is None
-            or bracket
-            or "struct" in shown
-            or "union" in shown
-        ):
+        in_bracket = first is not node and before.endswith("(")
+        of_a_macro = node.spot.macro or first.spot.macro
+        if of_a_macro or theirs is None or in_bracket or shown.startswith(("struct", "union")):
             continue
         count += 1
         if "(*)" in shown:  # libclang does not say in which memory the array is

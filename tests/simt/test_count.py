@@ -10,7 +10,7 @@ from simt.cases import SMALL, line_of, product, text
 
 from gemmlab import simt
 from gemmlab.simt import views
-from gemmlab.simt.count import by_line, total, transactions, turns
+from gemmlab.simt.count import total, transactions, turns
 
 
 def sectors(indices, width=1):
@@ -141,33 +141,12 @@ def test_groups_that_are_no_whole_warps():
 
 def test_events_as_a_table():
     run = simt.simulate(2, 16, 16, 16, {"TS": 8})
-    every = run.events()
+    every, group = run.events(), run.events(group=3)
     assert {"A", "B", "C"} < set(every["array"]) and set(every["space"]) == {"global", "local"}
-    group = run.events(group=3)
     a = group[group["array"] == "A"]
-    assert (
-        len(a) == 128
-        and set(group["group"]) == {3}
-        and not a["store"].any()
-        and set(a["phase"]) == {0, 2}
-    )
+    assert len(a) == 128 and set(a["phase"]) == {0, 2} and not a["store"].any()
     assert np.array_equal(group, every[every["group"] == 3])
-    assert np.array_equal(a, views.select(run, "A", group=3)) and not len(
-        views.select(run, "A", store=True)
-    )
+    assert np.array_equal(a, views.select(run, "A", group=3))
+    assert not len(views.select(run, "A", store=True))
     first = every[(every["item"] == 0) & (every["group"] == 0)]
     assert first["step"].tolist() == list(range(len(first)))
-
-
-def test_banks_of_8_bytes():
-    run = simt.simulate(5, 16, 16, 16, SMALL[5])
-    events = run.events()
-    events = events[events["space"] == "local"]
-    keys = np.stack([events["entry"], events["group"], events["item"] // 32], 1)
-    by_hand = sum(
-        bank_turns(events[(keys == key).all(1)]["index"].tolist(), bank_bytes=8)
-        for key in np.unique(keys, axis=0)
-    )
-    assert total(by_line(run.log, 8)).turns == by_hand
-    with pytest.raises(ValueError, match="bank_bytes must be 4 or 8, not 5"):
-        by_line(run.log, 5)

@@ -49,43 +49,23 @@ LARGE = (16, 18, 19, "tensor_cores", "warpgroups")
 
 #: What is not found, by kernel, what was changed and a part of its line (of a barrier the line
 #: behind it); and why that is no mistake of the simulator.
-HARMLESS = {
-    (
-        13,
-        "guard",
-        "if (1 || k1 < K) {",
-    ): "the tile behind the last is loaded as zeroes, and nobody reads it",
-    (
-        "warp_tiling",
-        "index",
-        "block = &Atile[0 + 1][0][0]",
-    ): "another part of the tiles serves as well",
-    (
-        "warp_tiling",
-        "index",
-        "block = &Atile[0][0 + 1][0]",
-    ): "another part of the tiles serves as well",
-    (
-        "tensor_cores",
-        "guard",
-        "%EVERY == EVERY - 1",
-    ): "sums are moved more often, which rounds nothing here",
-    (
-        "warpgroups",
-        "guard",
-        "if (1 || i == 0) {",
-    ): "who splits numbers of one part again gets the same parts",
-    (
-        "warpgroups",
-        "barrier",
-        "CUT_B(next, 1 - odd);",
-    ): (
-        "it waits for asynchronous copies; copies of another kind have arrived at the barrier "
-        "before it"
-    ),
-    ("narrow", "index", "vector w[WPT + 1]"): "it makes an array longer",
-    ("peaks", "barrier", "FLOATX acc[CHAINS];"): "a work-item reads what it has stored itself",
-}
+HARMLESS = [
+    # the tile behind the last is loaded as zeroes, and nobody reads it
+    (13, "guard", "if (1 || k1 < K) {"),
+    # another part of the tiles serves as well
+    ("warp_tiling", "index", "block = &Atile[0 + 1][0][0]"),
+    ("warp_tiling", "index", "block = &Atile[0][0 + 1][0]"),
+    # sums are moved more often, which rounds nothing here
+    ("tensor_cores", "guard", "%EVERY == EVERY - 1"),
+    # who splits numbers of one part again gets the same parts
+    ("warpgroups", "guard", "if (1 || i == 0) {"),
+    # it waits for asynchronous copies; copies of another kind have arrived at the barrier before
+    ("warpgroups", "barrier", "CUT_B(next, 1 - odd);"),
+    # it makes an array longer
+    ("narrow", "index", "vector w[WPT + 1]"),
+    # a work-item reads what it has stored itself
+    ("peaks", "barrier", "FLOATX acc[CHAINS];"),
+]
 
 
 @cache
@@ -131,13 +111,10 @@ def test_a_wrong_text_is_found(number):
     """All barriers, and of the rest a seeded sample; with GEMMLAB_FULL=1 all."""
     every = all_of(number)
     assert {e.what for e in every} >= ({"index", "barrier"} if number not in (1, 11) else {"index"})
+    barriers = [e for e in every if e.what == "barrier"]
     rest = [e for e in every if e.what != "barrier"]
-    chosen = (
-        every
-        if FULL
-        else [e for e in every if e.what == "barrier"]
-        + random.Random(number).sample(rest, min(6, len(rest)))
-    )
+    some = random.Random(number).sample(rest, min(6, len(rest)))
+    chosen = every if FULL else barriers + some
     missed = [str(e) for e in chosen if not harmless(number, e) and not found(number, e)]
     assert missed == []
 
@@ -165,7 +142,18 @@ def pieces(groups: int, m: int, n: int, k: int, by_tile: int) -> tuple:
     return "fixup", (256 * (tiles if by_tile else groups - 1), 1), (256, 1), given, params
 
 
-#: By file: kernel, sizes of the launch and of a work-group, arguments, parameters.
+CHAINS = {"CHAINS": 2, "ITEMS": 4}
+PIECES = ((3, 16, 8, 24, 0), (5, 15, 13, 24, 1), (7, 9, 8, 16, 1), (7, 10, 8, 16, 1),
+          (7, 11, 8, 16, 1), (3, 16, 16, 24, 0))  # fmt: skip
+
+
+def axpby(a: float, b: float) -> tuple:
+    x, y = (X[:100] if factor else simt.Empty(100) for factor in (a, b))
+    return "axpby", (128,), None, [100, a, x, b, y, simt.Empty(100)], {}
+
+
+#: By file: kernel, sizes of the launch and of a work-group, arguments, parameters. The sizes are
+#: ragged, so that guards leave out some work-items.
 SUPPORT = {
     "transpose": [
         ("transpose", (64, 8), None, [33, 7, 35, 2, X, 9, simt.Empty(297)], {}),
@@ -176,49 +164,17 @@ SUPPORT = {
         ("pad", (32, 16), None, [7, 30, 8, 3, X, 12, 33, simt.Empty(396)], {}),
         ("pad", (32, 8), None, [7, 8, 7, 0, X, 3, 5, simt.Empty(15)], {}),
     ],
-    "axpby": [
-        (
-            "axpby",
-            (128,),
-            None,
-            [
-                100,
-                a,
-                X[:100] if a else simt.Empty(100),
-                b,
-                X[:100] if b else simt.Empty(100),
-                simt.Empty(100),
-            ],
-            {},
-        )
-        for a, b in ((2.0, 3.0), (2.0, 0.0), (0.0, 2.0))
-    ],
+    "axpby": [axpby(2.0, 3.0), axpby(2.0, 0.0), axpby(0.0, 2.0)],
     "range": [
         ("range", (64, 2), (64, 1), [33, 10, 33, 0, x.view(np.uint32), np.zeros(1, np.int32)], {})
         for x in (X[:330], ODD)
     ],
-    "fixup": [
-        pieces(*case)
-        for case in (
-            (3, 16, 8, 24, 0),
-            (5, 15, 13, 24, 1),
-            (7, 9, 8, 16, 1),
-            (7, 10, 8, 16, 1),
-            (7, 11, 8, 16, 1),
-            (3, 16, 16, 24, 0),
-        )
-    ],
+    "fixup": [pieces(*case) for case in PIECES],
     "peaks": [
-        ("fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], {"CHAINS": 2, "ITEMS": 4}),
-        ("copy", (16,), (8,), [X[:64], simt.Empty(64)], {"CHAINS": 2, "ITEMS": 4}),
-        ("local_loop", (8,), None, [2, 1, simt.Empty(8)], {"CHAINS": 2, "ITEMS": 4}),
-        (
-            "cache_loop",
-            (8,),
-            (4,),
-            [3, 4, 2, 1, 4, X[:32], simt.Empty(8)],
-            {"CHAINS": 2, "ITEMS": 4},
-        ),
+        ("fma_loop", (4,), (4,), [3, 1.0, 0.5, simt.Empty(4)], CHAINS),
+        ("copy", (16,), (8,), [X[:64], simt.Empty(64)], CHAINS),
+        ("local_loop", (8,), None, [2, 1, simt.Empty(8)], CHAINS),
+        ("cache_loop", (8,), (4,), [3, 4, 2, 1, 4, X[:32], simt.Empty(8)], CHAINS),
     ],
 }
 

@@ -12,8 +12,9 @@ import pytest
 from configurations import case, covering
 from conftest import in_part, lacking
 from generate.test_writer import launch_arguments, simulated
-from simt.cases import SMALL, THIN, WARPS
+from simt.cases import SMALL, WARPS
 from simt.instrument import instrumented
+from simt.test_edits import SETTINGS, SUPPORT
 
 from gemmlab import simt
 from gemmlab.catalog import find
@@ -26,31 +27,11 @@ from gemmlab.simt.types import Scalar
 
 pytestmark = pytest.mark.optimised(False)
 
-CASES = [(number, SMALL[number], (16, 32, 16)) for number in SMALL]
-CASES += [
-    (12, SMALL[12], (11, 13, 9)),
-    (13, SMALL[13], (11, 13, 9)),
-    (11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8)),
-]
-CASES += [("warp_tiling", {**WARPS, **more}, (37, 41, 19)) for more in ({}, {"TRANSPOSED": 0})]
-CASES += [
-    ("warp_tiling", {**WARPS, "SPLIT": 8}, (40, 33, 19)),
-    ("warp_tiling", {**WARPS, "GROUPS": 5}, (70, 34, 40)),
-]
-CASES += [
-    (15, {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24)),
-    (16, {"TSM": 64, "TSN": 64}, (64, 64, 32)),
-    (17, {"TSM": 64, "TSN": 64, "GROUPS": 3}, (128, 64, 32)),
-    (18, {"TSM": 64, "TSN": 64, "PARTS": 1}, (64, 64, 32)),
-    (19, {"TSM": 128, "TSK": 8, "PARTS": 1}, (128, 128, 16)),
-    (
-        "tensor_cores",
-        {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "PARTS": 2},
-        (21, 37, 19),
-    ),
-    ("warpgroups", {"TSK": 8, "PARTS": 2}, (21, 24, 13)),
-]
-CASES += [("narrow", params, sizes) for sizes, params in THIN]
+#: The settings under which edits are found, with less depth, and what these leave out.
+CASES = [(number, *case) for number in SETTINGS for case in SETTINGS[number][:2]]
+CASES += [(11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8))]
+CASES += [("warp_tiling", {**WARPS, "SPLIT": 8}, (40, 33, 19))]
+CASES += [("warp_tiling", {**WARPS, "GROUPS": 5}, (70, 34, 40))]
 
 Counts = dict[str, int]
 
@@ -145,21 +126,10 @@ def test_so_are_those_of_the_family_s_texts(c):
     assert_same_counts(run, loads, stores)
 
 
-X = np.arange(1, 251, dtype=np.float32)
-#: File, kernel, size of the launch and arguments: ragged, so that guards leave out some work-items.
-SUPPORT = (
-    ("transpose", "transpose", (64, 8), [33, 7, 35, 2, X, 9, simt.Empty(297)]),
-    ("transpose_naive", "transpose_naive", (16, 32), [10, 20, X, simt.Empty(200)]),
-    ("pad", "pad", (32, 16), [7, 30, 8, 3, X, 12, 33, simt.Empty(396)]),
-    ("axpby", "axpby", (128,), [100, 2.0, X, 3.0, X[:100], simt.Empty(100)]),
-)
-
-
-@pytest.mark.parametrize(
-    ("file", "name", "sizes", "args"), SUPPORT, ids=[case[1] for case in SUPPORT]
-)
-def test_so_are_those_of_the_supporting_kernels(file, name, sizes, args):
+@pytest.mark.parametrize("file", ["transpose", "transpose_naive", "pad", "axpby"])
+def test_so_are_those_of_the_supporting_kernels(file):
     source = read(f"support/{file}.cl")
+    name, sizes, _, args, _ = SUPPORT[file][0]
     run = simt.run(source, name, sizes, None, args)
     loads, stores, arrays = on_a_device(source, name, sizes, args, None)
     assert run.ok and np.array_equal(arrays["out"], run.arrays["out"])

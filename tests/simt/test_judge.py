@@ -4,6 +4,7 @@ expressions.
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
@@ -11,9 +12,9 @@ from conftest import FULL, NO_SKIP
 from simt.fuzz import SETTINGS, edit
 from simt.generator import kernel
 from simt.snippets import SNIPPETS
-from simt.test_language import CONSTRUCTS, REFUSED, written
+from simt.test_language import CONSTRUCTS, REFUSED, simulated, written
 
-from gemmlab import catalog
+from gemmlab import catalog, simt
 from gemmlab.catalog.sources import read
 
 if not NO_SKIP:
@@ -46,8 +47,10 @@ def test_snippets_are_accepted_and_refused_as_by_clang(before, body):
     """All versions of a call, conversions, declarations ... right and wrong."""
     if "half" in body:  # which the simulator knows, as devices with cl_khr_fp16 do
         return
-    text = written(("int", before, body))
-    assert agree(text) or stricter(ours(text)[1])
+    case = ("int", before, body)
+    assert agree(written(case)) or stricter(ours(written(case))[1])
+    with contextlib.suppress(simt.TextError):
+        simulated(case)  # no Python error
 
 
 @pytest.mark.parametrize("seed", range(200 if FULL else 10))

@@ -151,7 +151,7 @@ def test_a_compile_error_points_at_the_cells_own_line(shell):
         for i, text in enumerate(lines, 1)
         if "float acc = 0.0f" in text or text.strip().startswith("for (int k0")
     ]
-    shown = panel(shell, "2 M=64", source)
+    shown = panel(shell, "2 M=64  # a comment, isn't it", source)
     assert any(f"line {i}: " in shown for i in range(near[0], near[1] + 1)), shown[:500]
 
 
@@ -164,9 +164,10 @@ def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
     assert said.startswith("%gemm: ") and len(said.split()) > 4
 
 
-def test_the_line_form_writes_the_cell(shell):
-    shell.run_line_magic("gemm", "3 TS=16")
-    assert shell.rl_next_input.startswith("%%gemm 3 TS=16\n// 03 work per thread")
+@pytest.mark.parametrize("line", ["3 TS=16", "3 TS=16  # don't stop"])
+def test_the_line_form_writes_the_cell(shell, line):
+    shell.run_line_magic("gemm", line)
+    assert shell.rl_next_input.startswith(f"%%gemm {line}\n// 03 work per thread")
 
 
 def test_a_race_that_a_cpu_hides_is_said_with_the_cells_own_line(shell):
