@@ -1,10 +1,10 @@
 """The routes of a product, and the choice among them.
 
-A route is a way to multiply: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of the catalog),
-`Split` (generated kernels, one for each edge) or `Generated` (one generated kernel). Each says
-whether it supports a product, or why not; if it does, it has the fastest kernel of its kind, with
-the seconds that `generate.cost` predicts, and appends the launches to a plan. `choose` takes the
-first route that supports the product.
+A route multiplies with one kind of kernels: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of
+the catalog), `Split` (generated kernels, one for each edge) or `Generated` (one generated kernel).
+Each one either gives the reason why it does not support a product, or has the fastest kernel of its
+kind, with the seconds that `generate.cost` predicts, and appends its launches to a plan. `choose`
+takes the first route that supports the product.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..opencl.launch import Kernel
 from . import packed
 from .plan import Builder, Product, placed
 from .problem import MAX_BATCH, Batch, Problem, plan
-from .request import AUTO, FAMILY, PACKED, PLAIN, Request
+from .request import AUTO, GENERATED, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
 #: cubed is not and 1024 cubed just is.
@@ -122,7 +122,7 @@ class Ladder(Route):
     @classmethod
     def of(cls, query: Query) -> Route | str:
         request, device, problem = query.request, query.device, query.problem
-        if request.kernel in (FAMILY, PACKED) or request.edges == "split":
+        if request.kernel in (GENERATED, PACKED) or request.edges == "split":
             return f"{request} asks for another kernel"
         if query.dtype != np.float32:
             return f"kernels of the catalog multiply float32, not {query.dtype}"
@@ -190,7 +190,7 @@ class Split(Route):
             found = split.cut(sizes, dict(params))
         else:
             found = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
-        return cls(FAMILY, dict(found[0].tile), launches=tuple(found))
+        return cls(GENERATED, dict(found[0].tile), launches=tuple(found))
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         for launch in self.launches:
@@ -203,16 +203,16 @@ class Generated(Route):
     @classmethod
     def of(cls, query: Query) -> Route | str:
         request, batch = query.request, query.batch
-        if request.kernel not in (AUTO, FAMILY) or request.edges == "split":
+        if request.kernel not in (AUTO, GENERATED) or request.edges == "split":
             return f"{request} asks for another kernel"
         may_replace = request == PLAIN and batch is not None and query.is_small
         if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
             return "for float32 the catalog has faster kernels"
         if request.params is not None:
-            return cls(FAMILY, dict(request.params), whole_batch=True)
+            return cls(GENERATED, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1
         found = tiles.choose(query.device, letter_of(query.dtype), query.problem[:3], number)
-        return cls(FAMILY, *found, whole_batch=True)
+        return cls(GENERATED, *found, whole_batch=True)
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         builder.gemm(product, self.params, batch)

@@ -39,7 +39,6 @@ class Calls:
             ),
         }
         if dtype == np.float32:
-            self.kinds["transpose"] = lambda: gemmlab.transpose(ones, device=device)
             self.kinds["ladder"] = lambda: gemmlab.matmul(
                 ones, ones, self.out, kernel=3, device=device
             )
