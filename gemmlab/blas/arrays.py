@@ -1,8 +1,8 @@
 """The arrays and scalars of a call: checked, and described as the kernels see them.
 
-On a CPU, kernels use the memory of NumPy arrays (`borrowed`); for a GPU, threads copy it. The call
-must not return that memory to its owner, not even by an exception, before the device has finished
-with it (`complete`).
+On a CPU, kernels use the memory of NumPy arrays; for a GPU, threads copy it. A call must not return
+that memory to its owner, not even by an exception, before the device has finished with it
+(`complete`).
 """
 
 from __future__ import annotations
@@ -128,23 +128,21 @@ def spec_of(x: cla.Array) -> ArraySpec:
 
 def compact_spec(x: np.ndarray) -> ArraySpec:
     """The layout of a NumPy array without gaps, or of a copy without gaps: that of `rows_of`."""
-    shape = x.shape
-    if _by_columns(x):
-        *batch, rows, cols = shape
-        *steps, across, down = compact_strides((*batch, cols, rows), x.itemsize)
-        return ArraySpec(x.dtype, shape, (*steps, down, across), 0, x.nbytes)
-    return ArraySpec(x.dtype, shape, compact_strides(shape, x.itemsize), 0, x.nbytes)
+    if x.flags.c_contiguous:
+        return ArraySpec(x.dtype, x.shape, x.strides, 0, x.nbytes)
+    rows = rows_of(x)
+    strides = compact_strides(rows.shape, x.itemsize)
+    if rows is not x:
+        strides = (*strides[:-2], strides[-1], strides[-2])
+    return ArraySpec(x.dtype, x.shape, strides, 0, x.nbytes)
 
 
 def rows_of(x: np.ndarray) -> np.ndarray:
     """The array, or its transpose if its matrices are column-major: contiguous if it has no
     gaps.
     """
-    return x.swapaxes(-1, -2) if _by_columns(x) else x
-
-
-def _by_columns(x: np.ndarray) -> bool:
-    return x.ndim > 1 and not x.flags.c_contiguous and abs(x.strides[-2]) < abs(x.strides[-1])
+    by_rows = x.flags.c_contiguous or x.ndim < 2 or abs(x.strides[-2]) >= abs(x.strides[-1])
+    return x if by_rows else x.swapaxes(-1, -2)
 
 
 def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
@@ -158,7 +156,7 @@ def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
 
 def lendable(x: np.ndarray) -> np.ndarray:
     """The array itself if kernels can read its memory, or else a row-major copy."""
-    if x.flags.aligned and rows_of(x).flags.c_contiguous:
+    if x.flags.aligned and (x.flags.c_contiguous or rows_of(x).flags.c_contiguous):
         return x
     return np.require(x, requirements=("C", "A"))
 
@@ -167,19 +165,6 @@ def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
     """Whether a product can be written to the array's memory while its operands are read."""
     compact = out.flags.aligned and (out if out.ndim > 2 else rows_of(out)).flags.c_contiguous
     return compact and not any(np.may_share_memory(out, x) for x in operands)
-
-
-def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
-    """A buffer in the memory of a `lendable` array, see `Plan.in_host_memory`; None for one without
-    elements.
-
-    It is writable if the array is: Intel's runtime copies read-only buffers, unless they begin at
-    a multiple of 128 bytes.
-    """
-    if x is None or not x.size:
-        return None
-    access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
-    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=rows_of(x))
 
 
 def complete(*waits: Callable[[], object]) -> None:

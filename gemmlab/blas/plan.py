@@ -29,7 +29,7 @@ from ..generate.written import Gemm, View, written
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .arrays import borrowed, complete
+from .arrays import complete, rows_of
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 
 #: PX, PY and PE of pad.cl.
@@ -205,7 +205,16 @@ class Plan:
         if not self.steps:
             return
         try:
-            buffers = [borrowed(queue.context, x) for x in arrays]
+            buffers: list[Any] = []
+            for x in arrays:
+                if x is None or not x.size:
+                    buffers.append(None)
+                    continue
+                # Intel's runtime copies read-only buffers, unless they are aligned to 128 bytes
+                access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
+                rows = x if x.flags.c_contiguous else rows_of(x)
+                flags = access | cl.mem_flags.USE_HOST_PTR
+                buffers.append(cl.Buffer(queue.context, flags, hostbuf=rows))
             self(queue, buffers)
             # only a mapped buffer is certain to hold what kernels wrote
             out = arrays[Argument.OUT]

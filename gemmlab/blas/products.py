@@ -86,9 +86,6 @@ class Arrays(NamedTuple):
     c: Any = None
     out: Any = None
 
-    def specs(self, spec: Callable[[Any], ArraySpec]) -> Arrays:
-        return Arrays(*[None if x is None else spec(x) for x in self])
-
 
 class Call(NamedTuple):
     """All that a plan depends on: equal calls execute the same plan.
@@ -302,7 +299,8 @@ def _on_device(
 ) -> cla.Array:
     """The product of device arrays: enqueued, not waited for."""
     in_place = arrays.out is not None and arrays.out is arrays.c
-    plan = plan_for(Call(request, operation, arrays.specs(spec_of), queue, device, in_place))
+    specs = Arrays(*[None if x is None else spec_of(x) for x in arrays])
+    plan = plan_for(Call(request, operation, specs, queue, device, in_place))
     wait_for_others(queue, *[x for x in arrays if x is not None])
     allocator, result = arrays.a.allocator or arrays.b.allocator, arrays.out
     if result is None:
@@ -329,7 +327,7 @@ def _in_numpy(
     if out is not None and not is_writable(out, a, b):
         target = np.empty(out.shape, out.dtype)
     in_place = on_cpu and target is not None and target is c
-    specs = Arrays(a, b, c, target).specs(compact_spec)
+    specs = Arrays(*[None if x is None else compact_spec(x) for x in (a, b, c, target)])
     call = Call(request, operation, specs, device.queue, device, in_place)
     plan = plan_for(call)
     if target is None:
@@ -401,10 +399,10 @@ def _strips(call: Call, arrays: Arrays) -> list[Strip]:
         index = (slice(None), part) if across else (part,)
         x, out = moving[index], arrays.out[index]
         buffer, result = allocate(x.nbytes), allocate(out.nbytes)
-        pair, buffers = (kept, x), [kept_buffer, buffer]
+        pair, buffers = [kept, x], [kept_buffer, buffer]
         if not across:
             pair, buffers = pair[::-1], buffers[::-1]
-        specs = Arrays(*pair, None, out).specs(compact_spec)
+        specs = Arrays(compact_spec(pair[0]), compact_spec(pair[1]), None, compact_spec(out))
         plain = operation._replace(ta="N", tb="N")
         plan = plan_for(call._replace(operation=plain, specs=specs))
         launch = partial(_launch, plan, queue, [*buffers, None, result])

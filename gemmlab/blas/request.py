@@ -88,7 +88,7 @@ class Request:
                 )
             if self.edges not in ("auto", "guard", "split"):
                 raise ValueError(
-                    f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' is for every type"
+                    f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' is for all types"
                 )
         if self.kernel == PACKED and dtype.kind != "f":
             raise ValueError(

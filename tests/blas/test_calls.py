@@ -224,7 +224,9 @@ def _called(call: Call, a, b, third, options: dict):
         return gemmlab.matmul(a, b, third, **options)
     function = gemmlab.gemm if call.seed % 2 else getattr(gemmlab, NAMED[call.dtype])
     ta, tb = (SPELLED[t][(call.seed + i) % 3] for i, t in enumerate((call.ta, call.tb)))
-    return function(call.alpha, a, b, call.beta, third, ta, tb, call.overwrite, **options)
+    return function(
+        call.alpha, a, b, call.beta, third, ta, tb, overwrite_c=call.overwrite, **options
+    )
 
 
 def test_a_call_is_exact_or_refused_by_name(device, capsys):
