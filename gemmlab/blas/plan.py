@@ -26,7 +26,7 @@ from ..generate import Schedule, split, tiles
 from ..generate.precision import letter_of
 from ..generate.tiles import OperandLayout
 from ..generate.written import Gemm, View, written
-from ..opencl.build import Bound, Built, build
+from ..opencl.build import Bound, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
 from .arrays import complete, rows_of
@@ -303,10 +303,9 @@ class Builder:
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
-        macros = (("ELEMENT", "ushort"),) if file == "pad.cl" and self.dtype == np.float16 else ()
-        built = _support_kernel(
-            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl"), macros
-        )
+        macros = {"ELEMENT": "ushort"} if file == "pad.cl" and self.dtype == np.float16 else {}
+        text, function = sources.read(f"support/{file}"), file.removesuffix(".cl")
+        built = build(self.device, self.queue.context, file, text, macros, function)
         self.launch(name, Bound(built, global_size, local_size, args))
 
     def memory(self, elements: int, itemsize: int | None = None) -> Slot:
@@ -580,13 +579,6 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
                 awaited.append(event)
     if awaited:
         cl.enqueue_barrier(queue, awaited)
-
-
-@cached(64)
-def _support_kernel(
-    device: Device, context: cl.Context, file: str, name: str, macros: tuple[tuple[str, str], ...]
-) -> Built:
-    return build(device, context, file, sources.read(file), dict(macros), name)
 
 
 @cached(8)

@@ -33,14 +33,14 @@ class Device:
     """One OpenCL device. Its context and its profiling queue are made when they are first used.
 
     Attributes:
-        index: its place in ``devices()``.
+        index: its index in ``devices()``.
         name, platform, version, driver: as the runtime reports them.
         kind: "GPU", "CPU" or "other".
         units: compute units (multiprocessors of a GPU, cores of a CPU).
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: how large work-groups may be, and what else kernels must not exceed.
         features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
-            size), "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of
+            size), "tensor" (tensor cores for TF32), "warpgroups" (Hopper's instructions of
             four warps), "double" (arithmetic in float64).
         cl: PyOpenCL's object.
     """
@@ -69,7 +69,7 @@ class Device:
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
-        """A queue whose events know when their commands began and ended, which costs each of them
+        """A queue whose events record when their commands began and ended, which costs each of them
         microseconds.
         """
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
@@ -221,7 +221,6 @@ def platforms() -> tuple[cl.Platform, ...]:
             return ()
 
 
-@lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
     found: list[cl.Device] = []

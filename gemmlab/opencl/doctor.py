@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,8 +91,7 @@ except Exception as error:
 
 
 def doctor() -> bool:
-    """Print which devices there are, whether each multiplies correctly, and what to do where
-    something is wrong.
+    """Print the devices, whether each multiplies correctly, and how to repair what is wrong.
 
     Returns:
         Whether a device works.
@@ -217,11 +215,7 @@ def findings() -> list[str]:
         unregistered_driver(),
         *idle_gpus(),
         rusticl_without_devices(),
-        old_rusticl(),
-        windows_subsystem(),
         unusable_cache(),
-        widgets_out_of_step(),
-        space_in_path(),
     ]
     return [paragraph for paragraph in found if paragraph]
 
@@ -309,32 +303,6 @@ def rusticl_without_devices() -> str:
     )
 
 
-def old_rusticl() -> str:
-    """Before Mesa 23, rusticl reports wrong limits and times."""
-    for d in devices.listed():
-        version = re.match(r"\d+", d.driver_version)
-        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
-            return (
-                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
-                "of work-groups and wrong times. Products are right, but kernels get small "
-                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
-            )
-    return ""
-
-
-def windows_subsystem() -> str:
-    """In the Windows Subsystem for Linux, only Intel's driver offers a GPU to OpenCL."""
-    if "microsoft" not in platform.release().lower():
-        return ""
-    if any(d.type & cl.device_type.GPU for d in devices.listed()):
-        return ""
-    return (
-        "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to OpenCL "
-        "(sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: for these, "
-        "install Python and gemmlab in Windows itself."
-    )
-
-
 def unusable_cache() -> str:
     """Compiled kernels cannot be kept, so that each process compiles them again."""
     problem = environment.bad_pocl_folder() or environment.bad_database() or _full()
@@ -359,40 +327,6 @@ def _full() -> str:
     except OSError as error:
         return f"{folder}: {error.strerror}"
     return ""
-
-
-def widgets_out_of_step() -> str:
-    """ipywidgets in the kernel and its part in JupyterLab must have matching versions, or sliders
-    do not appear.
-    """
-    try:
-        kernel, page = metadata.version("ipywidgets"), metadata.version("jupyterlab_widgets")
-    except metadata.PackageNotFoundError as missing:
-        command = environment.install("jupyterlab", "ipywidgets", "anywidget", "matplotlib")
-        return f"{missing.name} is not installed; the notebooks need it for sliders:\n  {command}"
-    # 8.x matches 3.x, 7.x matches 2.x or 1.x
-    if int(kernel.split(".")[0]) - int(page.split(".")[0]) == 5:
-        return ""
-    command = environment.install("--upgrade", "ipywidgets", "jupyterlab_widgets")
-    return (
-        f"ipywidgets {kernel} and its JupyterLab part jupyterlab_widgets {page} do not match, so "
-        f"sliders will not appear. Upgrade both:\n  {command}"
-    )
-
-
-def space_in_path() -> str:
-    """Intel's CPU runtime may not start if its path contains a space."""
-    try:
-        folder = str(metadata.distribution("intel-opencl-rt").locate_file(""))
-    except metadata.PackageNotFoundError:
-        return ""
-    if " " not in folder or any("intel" in d.platform.name.lower() for d in devices.listed()):
-        return ""
-    return (
-        f"Intel's CPU runtime is installed in {folder!r}, and has not started: some versions do "
-        "not, if their path contains a space. Create the environment elsewhere:\n"
-        "  python -m venv ~/gemmlab-env"
-    )
 
 
 def no_device() -> str:
