@@ -24,6 +24,7 @@ from ..generate.precision import PRECISIONS, results_of
 from ..generate.written import View
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
+from . import staging
 from .arrays import (
     ArraySpec,
     check_inside,
@@ -59,7 +60,6 @@ from .plan import (
 from .problem import Batch, Layout, Operand, Problem, footprint, plan
 from .request import PLAIN, Request
 from .routes import Ladder, Query, choose
-from .staging import Strip, staging_for, strips
 
 
 class Operation(NamedTuple):
@@ -346,19 +346,19 @@ def _in_numpy(
 def _through_copies(call: Call, plan: Plan, arrays: Arrays) -> None:
     """Copy the operands to the device, multiply, and copy the result back."""
     queue, pool, out = call.queue, pool_of(call.queue), arrays.out
-    staging = staging_for(call.device, arrays.a, arrays.b, out)
-    if staging and _allows_strips(call):
-        staging.compute(queue, _strips(call, arrays))
+    pinned = staging.staging_for(call.device, arrays.a, arrays.b, out)
+    if pinned and _allows_strips(call):
+        pinned.compute(queue, _strips(call, arrays))
         trim(pool, arrays.a.nbytes + arrays.b.nbytes + out.nbytes)
         return
     buffers: list[Any] = [
         None if x is None or not x.size else pool.allocate(x.nbytes) for x in arrays
     ]
     copies = [pair for pair in zip(arrays[:3], buffers, strict=False) if pair[1] is not None]
-    if staging:
+    if pinned:
         operands = [(_as_matrix(x), buffer) for x, buffer in copies]
         launch = partial(_launch, plan, queue, buffers)
-        staging.compute(queue, [Strip(operands, launch, buffers[-1], _as_matrix(out))])
+        pinned.compute(queue, [staging.Strip(operands, launch, buffers[-1], _as_matrix(out))])
         return
     for x, buffer in copies:
         cl.enqueue_copy(queue, buffer, np.ascontiguousarray(rows_of(x)))
@@ -384,7 +384,7 @@ def _allows_strips(call: Call) -> bool:
     return two and alpha != 0 and beta == 0 and "C" not in (ta, tb)
 
 
-def _strips(call: Call, arrays: Arrays) -> list[Strip]:
+def _strips(call: Call, arrays: Arrays) -> list[staging.Strip]:
     """A product in strips of the longer side of the result; the smaller operand stays on the
     device.
     """
@@ -395,7 +395,7 @@ def _strips(call: Call, arrays: Arrays) -> list[Strip]:
     kept, moving = (a, b) if across else (b, a)
     operands = [(rows_of(kept), kept_buffer := allocate(kept.nbytes))]
     parts = []
-    for part in strips(max(arrays.out.shape)):
+    for part in staging.strips(max(arrays.out.shape)):
         index = (slice(None), part) if across else (part,)
         x, out = moving[index], arrays.out[index]
         buffer, result = allocate(x.nbytes), allocate(out.nbytes)
@@ -406,7 +406,7 @@ def _strips(call: Call, arrays: Arrays) -> list[Strip]:
         plain = operation._replace(ta="N", tb="N")
         plan = plan_for(call._replace(operation=plain, specs=specs))
         launch = partial(_launch, plan, queue, [*buffers, None, result])
-        parts.append(Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(out)))
+        parts.append(staging.Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(out)))
         operands = []
     return parts
 

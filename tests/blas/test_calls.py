@@ -259,21 +259,9 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys):
 def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, shares, any_device):
     if dtype == "float64" and "double" not in any_device.features:
         pytest.skip("no double precision")
-    warps = {
-        "TSM": 16,
-        "TSN": 16,
-        "TSK": 8,
-        "WPTM": 2,
-        "WPTN": 2,
-        "UNROLL": 8,
-        "WIDTH": 2,
-        "STAGES": 3,
-    }
-    options = {
-        "kernel": "family",
-        "params": {**warps, "UNIT": unit, "SHARES": shares},
-        "device": any_device,
-    }
+    warps = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "WIDTH": 2}
+    params = {**warps, "STAGES": 3, "UNIT": unit, "SHARES": shares}
+    options = {"kernel": "family", "params": params, "device": any_device}
     a, b, c = whole((37, 29), 0, dtype), whole((29, 41), 1, dtype), whole((37, 41), 2, dtype)
     pairs = np.stack([a, -a]), np.stack([b, 2 * b])
     assert np.array_equal(gemmlab.matmul(*pairs, **options), pairs[0] @ pairs[1])
