@@ -18,8 +18,7 @@ import pyopencl.array as cla
 
 from ..caches import cached
 from ..generate.precision import PRECISIONS
-from ..opencl.devices import Device, find_device, of_queue
-from ..opencl.launch import in_order
+from ..opencl.devices import Device, find_device, in_order, of_queue
 from .problem import Layout, Operand
 
 #: The types of elements that products support.

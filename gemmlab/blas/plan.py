@@ -112,7 +112,7 @@ class Launch:
     def __init__(self, name: str, bound: Bound):
         self.name = name
         self.global_size, self.local_size = bound.global_size, bound.local_size
-        self._kernel = bound.built.new_kernel()
+        self._kernel = cl.Kernel(bound.built.program, bound.built.kernel.function_name)
         # OpenCL keeps no buffer alive
         self._constants = [x for x in bound.args if not isinstance(x, Slot)]
         self._slots = [

@@ -81,7 +81,7 @@ class Built:
     step.
 
     Attributes:
-        kernel: the `pyopencl.Kernel`.
+        program, kernel: PyOpenCL's objects.
         seconds: how long compiling took.
         types: those of the scalar arguments; None for pointers.
         work_group_limit: work-items of the largest work-group that it fits.
@@ -91,7 +91,7 @@ class Built:
         self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list
     ):
         self.kernel = kernel
-        self._program = program
+        self.program = program
         self.types = types
         self.seconds = seconds
         info = cl.kernel_work_group_info
@@ -106,10 +106,6 @@ class Built:
     def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
-
-    def new_kernel(self) -> cl.Kernel:
-        """A kernel object with arguments of its own, which no other launch changes."""
-        return cl.Kernel(self._program, self.kernel.function_name)
 
 
 class Bound(NamedTuple):

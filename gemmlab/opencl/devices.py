@@ -300,6 +300,15 @@ def find_device(device: Device | int | str | None = None) -> Device:
     return fits[0]
 
 
+def in_order(queue: CommandQueue) -> CommandQueue:
+    """The queue, if it runs commands one after another, as the launches of one product need."""
+    if queue.properties & command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
+        raise ValueError(
+            "the queue runs its commands out of order; a product's launches must follow each other"
+        )
+    return queue
+
+
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device to which a PyOpenCL queue belongs."""
     return next((d for d in _find() if d.cl == queue.device), None) or _describe(-1, queue.device)

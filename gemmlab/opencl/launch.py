@@ -14,20 +14,10 @@ import pyopencl.array as cla
 from ..catalog import KernelSpec, Key, find, sources
 from ..catalog.spec import round_up, tiles_over
 from .build import Bound, BuildError, Built, WorkGroupError, build, options
-from .devices import Device, find_device
+from .devices import Device, find_device, in_order
 
 INDEX_LIMIT = 2**31
-_OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
 _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
-
-
-def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
-    """The queue, if it runs commands one after another, as the launches of one product need."""
-    if queue.properties & _OUT_OF_ORDER:
-        raise ValueError(
-            "the queue runs its commands out of order; a product's launches must follow each other"
-        )
-    return queue
 
 
 class Launch(NamedTuple):

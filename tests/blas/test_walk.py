@@ -10,7 +10,7 @@ import gemmlab
 from gemmlab.opencl.devices import devices
 
 #: Files and functions at most, for the first product of these sizes and for later ones.
-BOUNDS = {"NumPy": ((12, 60), (5, 13)), "device arrays": ((13, 62), (4, 12))}
+BOUNDS = {"NumPy": ((12, 60), (5, 13)), "device arrays": ((12, 60), (4, 12))}
 
 
 def walk(call) -> tuple[list[str], list[str]]:
