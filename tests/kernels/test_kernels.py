@@ -15,7 +15,8 @@ from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barri
 
 import gemmlab
 from gemmlab import catalog, check
-from gemmlab.blas.plan import Builder, Matrix
+from gemmlab.blas.arrays import spec_of, swapped
+from gemmlab.blas.plan import OUT, A, Builder, Matrix, placed
 from gemmlab.blas.problem import Layout
 from gemmlab.catalog import sources
 
@@ -280,21 +281,8 @@ def test_a_kernel_to_take_away(number, some_device):
 SHAPES = [(1, 1), (1, 17), (16, 16), (15, 33), (33, 1), (40, 23), (129, 65)]
 
 
-def layouts(x: np.ndarray):
-    """The same matrix in memory in every way we take it."""
-    wide = np.zeros((2 * x.shape[0], 3 * x.shape[1] + 2), np.float32)
-    wide[::2, 1:-1:3] = x
-    return {
-        "C": np.ascontiguousarray(x),
-        "F": np.asfortranarray(x),
-        "strided": wide[::2, 1:-1:3],
-        "backwards": np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
-        "read-only": np.frombuffer(np.ascontiguousarray(x).tobytes(), np.float32).reshape(x.shape),
-    }
-
-
 def device_layouts(queue, x: np.ndarray):
-    """The same on a device: as rows, as columns, and as a block of something larger."""
+    """The matrix on a device: row-major, column-major, and as a block of something larger."""
     r, c = x.shape
     around = np.full((r + 3, c + 5), np.nan, np.float32)
     around[2:-1, 3:-2] = x
@@ -307,54 +295,38 @@ def device_layouts(queue, x: np.ndarray):
     }
 
 
-def everywhere(device, x: np.ndarray):
-    yield from layouts(x).items()
-    yield from ((f"device {how}", y) for how, y in device_layouts(device.queue, x).items())
-
-
 def same(got, expected: np.ndarray) -> bool:
     """Equal to the bit, new, row-major, float32, on its own side."""
     host = got.get() if isinstance(got, cla.Array) else got
     return got.dtype == np.float32 and got.flags.c_contiguous and np.array_equal(host, expected)
 
 
+def moved(device, x: cla.Array, shape: tuple[int, int], work) -> cla.Array:
+    """The row-major result of what `work(builder, x, out)` appends, of this shape."""
+    out = cla.empty(x.queue, shape, np.float32)
+    builder, target = Builder(x.queue, device), Matrix(OUT, Layout.compact(*shape[::-1]))
+    work(builder, placed(A, swapped("x", spec_of(x))), target)
+    builder.plan()(x.queue, (x.base_data, None, None, out.base_data))
+    return out
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_transpose_pad_and_unpad(shape, device):
-    rows, cols = shape
-    x = np.random.default_rng(0).random(shape, dtype=np.float32)
-    for how, y in everywhere(device, x):
-        options = {} if isinstance(y, cla.Array) else {"device": device}
-        assert same(gemmlab.transpose(y, **options), x.T), how
+    host = np.random.default_rng(0).random(shape, dtype=np.float32)
+    for how, y in device_layouts(device.queue, host).items():
+        # what kernels read is row-major, or the transpose of what is column-major
+        x = host if swapped("x", spec_of(y)).plain else host.T
+        rows, cols = x.shape
+        assert same(moved(device, y, (cols, rows), Builder.transpose), x.T), how
         for more in ((0, 0), (1, 0), (0, 1), (16, 31)):
             padded = np.pad(x, ((0, more[0]), (0, more[1])))
-            got = gemmlab.pad(y, rows + more[0], cols + more[1], **options)
-            assert same(got, padded), (how, more)
-        half = rows // 2 + 1, cols // 2 + 1
-        for less in {(rows, cols), (1, cols), (rows, 1), half, (0, cols), (rows, 0)}:
-            assert same(gemmlab.unpad(y, *less, **options), x[: less[0], : less[1]]), (how, less)
+            assert same(moved(device, y, padded.shape, Builder.pad), padded), (how, more)
 
+        def unpad(builder, z, out):
+            builder.unpad(builder.compact(z), out)
 
-def test_helpers_of_empty_matrices(device):
-    nothing = np.zeros((0, 3), np.float32)
-    for x in (nothing, cla.to_device(device.queue, nothing)):
-        options = {} if isinstance(x, cla.Array) else {"device": device}
-        assert same(gemmlab.transpose(x, **options), nothing.T)
-        assert same(gemmlab.pad(x, 2, 4, **options), np.zeros((2, 4), np.float32))
-        assert same(gemmlab.unpad(x, 0, 2, **options), nothing[:, :2])
-
-
-def test_helpers_do_not_change_what_they_get(device):
-    x = np.random.default_rng(0).random((19, 23), dtype=np.float32)
-    kept, on_device = x.copy(), cla.to_device(device.queue, x)
-    for y in (x, on_device):
-        options = {} if y is on_device else {"device": device}
-        for result in (
-            gemmlab.transpose(y, **options),
-            gemmlab.pad(y, 19, 23, **options),
-            gemmlab.unpad(y, 19, 23, **options),
-        ):
-            result.fill(np.float32(5))  # a result is nobody's view
-    assert np.array_equal(x, kept) and np.array_equal(on_device.get(), kept)
+        for less in {(rows, cols), (1, cols), (rows, 1), (rows // 2 + 1, cols // 2 + 1)}:
+            assert same(moved(device, y, less, unpad), x[: less[0], : less[1]]), (how, less)
 
 
 @pytest.mark.parametrize("size", (1, 65, 512, 513, 1000))
