@@ -28,7 +28,7 @@ class Explanation(NamedTuple):
         kernel: as in `matmul`: the name of a kernel, "packed" or "family".
         params: its parameters.
         why: sentences.
-        seconds: its predicted time; inf if that is not known.
+        seconds: its predicted time; inf if there is no prediction.
         candidates: other kernels with their seconds, fastest first.
         refused: why routes do not support the product, by their names.
     """

@@ -523,13 +523,13 @@ def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
 
 
 def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:
-    """An operand in its buffer, read as it is if it can be, or otherwise as its transpose."""
+    """An operand in its buffer, or its transpose if only that is column-major."""
     layout = (
         (operand.transposed or operand.plain)
         if transposed
         else (operand.plain or operand.transposed)
     )
-    assert layout is not None, "an operand can be read in at least one way"
+    assert layout is not None, "a matrix is row-major or column-major"
     return Matrix(buffer, layout)
 
 

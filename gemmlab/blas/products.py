@@ -19,7 +19,6 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..catalog import find
 from ..generate.precision import PRECISIONS, results_of
 from ..generate.written import View
 from ..opencl.build import WorkGroupError
@@ -57,9 +56,9 @@ from .plan import (
     view,
     wait_for_others,
 )
-from .problem import Batch, Layout, Operand, Problem, footprint, plan
+from .problem import Batch, Layout, Operand, Problem
 from .request import PLAIN, Request
-from .routes import Ladder, Query, choose
+from .routes import Query, choose
 
 
 class Operation(NamedTuple):
@@ -248,12 +247,8 @@ def _operand(name: str, spec: ArraySpec, trans: str, by_columns: bool) -> Operan
 
 def _emit(builder: Builder, request: Request, product: Product, batch: Batch | None) -> None:
     """Append one product, or all of a batch, whose results are adjacent in `product.out`."""
-    problem, device = product.problem, builder.device
-    route = choose(Query(request, builder.dtype, problem, batch, device))
-    if isinstance(route, Ladder):
-        spec, laid_out = find(route.kernel), problem.turned if route.turned else problem
-        sizes = footprint(problem, plan(spec, route.params, laid_out, device.features))
-        check_memory(device, sizes, spec.wide, builder.dtype.itemsize)
+    problem = product.problem
+    route = choose(Query(request, builder.dtype, problem, batch, builder.device))
     if batch is None or route.whole_batch:
         route.emit(builder, product, batch)
         return

@@ -107,10 +107,10 @@ def intel_library() -> Path | None:
 def _intel_registered() -> Iterator[None]:
     """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
 
-    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is
-    pointed at a folder with a correct .icd and copies of those that it would have found: the
-    system's, or those of the folder that the environment variable OCL_ICD_VENDORS names. If the
-    variable names a single file, that runtime is wanted alone.
+    The wheel's own .icd names a path that does not exist. So while the loader reads its list, it
+    sees a folder with a correct .icd and copies of the others: the system's, or those of the folder
+    that the environment variable OCL_ICD_VENDORS names. If the variable names a single file, the
+    user chose that runtime alone.
     """
     library, named = intel_library(), os.environ.get("OCL_ICD_VENDORS")
     if library is None or (named is not None and not Path(named).is_dir()):
@@ -167,18 +167,18 @@ def _describe(index: int, d: cl.Device) -> Device:
 
 
 def _features(d: cl.Device) -> frozenset[str]:
-    extensions, found = set(d.extensions.split()), set()
-    if "cl_khr_fp64" in extensions:
-        found.add("double")
-    if "nvidia" in d.platform.name.lower():
-        since = {
-            "tensor": d.compute_capability_major_nv >= 8,
-            "warpgroups": d.compute_capability_major_nv == 9,
-        }
-        found |= {"nvidia"} | {name for name, there in since.items() if there}
-    elif {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions:
-        found.add("shuffle")
-    return frozenset(found)
+    extensions = set(d.extensions.split())
+    nvidia = "nvidia" in d.platform.name.lower()
+    capability = d.compute_capability_major_nv if nvidia else 0
+    subgroups = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"}
+    features = {
+        "double": "cl_khr_fp64" in extensions,
+        "nvidia": nvidia,
+        "tensor": capability >= 8,
+        "warpgroups": capability == 9,
+        "shuffle": not nvidia and subgroups <= extensions,
+    }
+    return frozenset(name for name, has in features.items() if has)
 
 
 def _preference(d: cl.Device) -> tuple:
@@ -205,8 +205,8 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
-#: The number of the process that looked for devices. A copy of it, made by `fork`, has the memory
-#: of a runtime but none of its threads, for which most runtimes would wait forever: it is refused.
+#: The number of the process that looked for devices. A copy made by `fork` has the memory of a
+#: runtime but none of its threads, for which most runtimes would wait forever: it gets an error.
 _process: list[int] = []
 
 
@@ -254,7 +254,7 @@ def default_device() -> Device:
     the preferred one.
 
     Raises:
-        NoDeviceError: if there is no device, or none that the variable fits.
+        NoDeviceError: if there is no device, or none that matches the variable.
     """
     return find_device()
 
@@ -266,7 +266,7 @@ def find_device(device: Device | int | str | None = None) -> Device:
         NoDeviceError: if there is no device at all, or none that fits; the message lists the
             devices.
         TypeError: if `device` is none of these.
-        RuntimeError: in a process that was forked after its parent had found the devices.
+        RuntimeError: in a process that was forked after its parent had started OpenCL.
     """
     if _process and _process[0] != os.getpid():
         raise RuntimeError(
@@ -276,8 +276,8 @@ def find_device(device: Device | int | str | None = None) -> Device:
         )
     if isinstance(device, Device):
         return device
-    found = _find()
-    if not found:
+    usable = _find()
+    if not usable:
         raise NoDeviceError(
             "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
             "doctor`, says what is missing"
@@ -285,17 +285,17 @@ def find_device(device: Device | int | str | None = None) -> Device:
     if device is None:
         device = os.environ.get("GEMMLAB_DEVICE", "").strip()
         if not device:
-            return found[0]
+            return usable[0]
     if isinstance(device, str) and device.isdecimal():
         device = int(device)
     if isinstance(device, str):
-        fits = [d for d in found if device.lower() in f"{d.name} {d.platform} {d.version}".lower()]
+        fits = [d for d in usable if device.lower() in f"{d.name} {d.platform} {d.version}".lower()]
     elif isinstance(device, Integral) and not isinstance(device, bool):
-        fits = [d for d in found if d.index == device]
+        fits = [d for d in usable if d.index == device]
     else:
         raise TypeError(f"device must be a Device, an index or part of a name, not {device!r}")
     if not fits:
-        listed = "; ".join(f"{d.index}: {d}" for d in found)
+        listed = "; ".join(f"{d.index}: {d}" for d in usable)
         raise NoDeviceError(f"no device fits {device!r}; the devices are {listed}")
     return fits[0]
 

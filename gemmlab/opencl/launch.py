@@ -21,7 +21,7 @@ _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of 
 
 
 class Launch(NamedTuple):
-    """What it takes to launch a kernel for M, N, K.
+    """All that a launch of a kernel for M, N, K needs.
 
     Attributes:
         built: the kernel, compiled for these sizes.
@@ -195,17 +195,15 @@ class Kernel:
     def bound(
         self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
-        """What `passes` launches, by name, for buffers that fit; `sharing` is to be held until all
-        is launched.
-        """
+        """What `passes` launches, by name; hold `sharing` until everything is launched."""
         launch = self.launch(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
-        found = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
+        launches = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
         if self._fixup is not None:
             sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
-            found.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
-        return found
+            launches.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
+        return launches
 
     def batch(
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
@@ -264,7 +262,7 @@ class Kernel:
         return f"<gemmlab kernel {self} on {self.device}>"
 
 
-#: Begins the kernel's body: from here on A, B and C are those of the work-group's own product.
+#: Begins the kernel's body: A, B and C become those of the work-group's own product.
 _NEXT = """
     {name} = ({space}void*)(({space}float*){name} + (size_t)get_group_id(2)*{elements});"""
 
@@ -308,7 +306,7 @@ def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Ke
         ValueError: for an unknown number.
         ParameterError: for parameters the kernel or the device cannot take, before anything is
             built.
-        BuildError: if the compiler refuses it.
+        BuildError: if the compiler rejects it.
     """
     device = find_device(device)
     return Kernel(find(number), params, device, device.context)
