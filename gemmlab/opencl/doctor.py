@@ -1,5 +1,5 @@
-"""Diagnose a set-up: what the OpenCL loader finds, whether each device multiplies correctly, and
-which command repairs what does not work.
+"""Diagnose a set-up: which devices there are, whether each multiplies correctly, and which command
+repairs what does not work.
 """
 
 from __future__ import annotations
@@ -33,21 +33,8 @@ LIBRARY_FOLDERS = (
     "/usr/local/nvidia/lib",
 )
 
-#: Environment variables that change what the loader, the runtimes or gemmlab find.
-VARIABLES = (
-    "GEMMLAB_DEVICE",
-    "OCL_ICD_VENDORS",
-    "OCL_ICD_FILENAMES",
-    "RUSTICL_ENABLE",
-    "RUSTICL_FEATURES",
-    "POCL_DEVICES",
-    "POCL_CACHE_DIR",
-    "XDG_CACHE_HOME",
-    "PYOPENCL_NO_CACHE",
-    "CUDA_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "ZE_AFFINITY_MASK",
-)
+#: Names of environment variables that change what the loader, the runtimes or gemmlab find.
+VARIABLES = r"(GEMMLAB|OCL|RUSTICL|POCL|PYOPENCL)_|XDG_CACHE_HOME$|\w*_VISIBLE_DEVICES$"
 
 #: GPUs that Linux knows, and the system's description of each.
 RENDER_NODES, DRM = Path("/dev/dri"), Path("/sys/class/drm")
@@ -121,8 +108,8 @@ def doctor() -> bool:
 
 
 def product(device: devices.Device) -> tuple[str, str]:
-    """The verdict on a small product in a process that may crash, and what to do if only an empty
-    cache lets it succeed.
+    """The verdict on a small product in a process that may crash, and the remedy if it succeeds
+    with an empty cache.
     """
     verdict = _product(device, {})
     if verdict.startswith("right"):
@@ -173,9 +160,9 @@ def loader_facts() -> Iterator[str]:
     library, named = devices.intel_library(), os.environ.get("OCL_ICD_VENDORS")
     if library and (named is None or Path(named).is_dir()):
         yield f"driver intel-opencl-rt: {loaded(str(library.resolve()))}"
-    for name in VARIABLES:
-        if name in os.environ:
-            yield f"variable {name}={os.environ[name]}"
+    for name, value in sorted(os.environ.items()):
+        if re.match(VARIABLES, name):
+            yield f"variable {name}={value}"
 
 
 def icd_files() -> list[Path]:
@@ -191,7 +178,7 @@ def icd_files() -> list[Path]:
 
 
 def registered(file: Path) -> str:
-    """The library that a file registers, and the loader's error if it cannot be loaded."""
+    """The library that a file registers, and whether the loader can load it."""
     try:
         library = file.read_text(encoding="utf-8").split("\n")[0].strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -200,7 +187,6 @@ def registered(file: Path) -> str:
 
 
 def loaded(library: str) -> str:
-    """Whether a library can be loaded, in the loader's words if it cannot."""
     try:
         ctypes.CDLL(library)
     except OSError as error:
@@ -209,15 +195,15 @@ def loaded(library: str) -> str:
 
 
 def findings() -> list[str]:
-    """All problems that were found, a paragraph each."""
-    found = [
+    """All problems, a paragraph each."""
+    problems = [
         registration(),
         unregistered_driver(),
         *idle_gpus(),
         rusticl_without_devices(),
         unusable_cache(),
     ]
-    return [paragraph for paragraph in found if paragraph]
+    return [paragraph for paragraph in problems if paragraph]
 
 
 def registration() -> str:
@@ -229,9 +215,7 @@ def registration() -> str:
 
 
 def unregistered_driver() -> str:
-    """NVIDIA's OpenCL library is installed but not registered, as in many containers, and so offers
-    no platform.
-    """
+    """NVIDIA's OpenCL library is installed but not registered, as in many containers."""
     if any("nvidia" in d.platform.name.lower() for d in devices.listed()):
         return ""
     name = "libnvidia-opencl.so.1"
@@ -304,19 +288,19 @@ def rusticl_without_devices() -> str:
 
 
 def unusable_cache() -> str:
-    """Compiled kernels cannot be kept, so that each process compiles them again."""
+    """Compiled kernels cannot be cached, so each process compiles them again."""
     problem = environment.bad_pocl_folder() or environment.bad_database() or _full()
     if not problem:
         return ""
     return (
-        f"Compiled kernels cannot be kept ({problem}). Each process compiles them again, and "
+        f"Compiled kernels cannot be cached ({problem}). Each process compiles them again, and "
         "without a temporary folder PoCL has no device. Repair that, or name a folder of "
         "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
     )
 
 
 def _full() -> str:
-    """Why PoCL's cache has no room: a full quota shows only when one writes."""
+    """Why PoCL's cache is full: a quota shows only when one writes."""
     folder = environment.pocl_folder()
     nearest = folder and next(
         path for path in (folder, *folder.absolute().parents) if path.exists()
@@ -330,7 +314,7 @@ def _full() -> str:
 
 
 def no_device() -> str:
-    """What to do where no device works: first the one command that helps on this system."""
+    """What to do if no device works: first the command that helps on this system."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     intel = environment.install("intel-opencl-rt", "intel-cmplr-lib-rt")
     conda = "conda install -c conda-forge pyopencl pocl"

@@ -104,7 +104,7 @@ def test_values_that_are_none_of_those_allowed(name, kind, values, any_device, n
         refused(kind, name, sgemm, **options)
 
 
-@pytest.mark.parametrize("name, x, options", [
+CONTRADICTIONS = (
     ("kernel", DOUBLE, {"kernel": 3}),
     ("edges", DOUBLE, {"edges": "pad"}),
     ("edges", SQUARE, {"kernel": "family", "edges": "shift"}),
@@ -115,12 +115,12 @@ def test_values_that_are_none_of_those_allowed(name, kind, values, any_device, n
     ("precision", SQUARE, TF32 | {"kernel": "packed"}),
     ("precision", SQUARE, {"precision": "double"}),
     ("precision", DOUBLE, TF32),
-])  # fmt: skip
-def test_choices_that_contradict_each_other(name, x, options, any_device, no_launch):
-    refused(ValueError, name, matmul, x, x, device=any_device, **options)
+)
 
 
-def test_what_a_device_lacks(any_device, no_launch):
+def test_choices_that_contradict_each_other_or_the_device(any_device, no_launch):
+    for name, x, options in CONTRADICTIONS:
+        refused(ValueError, name, matmul, x, x, device=any_device, **options)
     gpu = dataclasses.replace(any_device, kind="GPU")
     refused(ValueError, "kernel", matmul, SQUARE, SQUARE, kernel="packed", device=gpu)
     single = dataclasses.replace(any_device, features=any_device.features - {"double"})

@@ -70,14 +70,6 @@ def test_the_plan_is_what_is_launched(number, some_device):
         assert np.array_equal(out.get(), a @ b)
 
 
-def test_whole_tiles_need_no_copies():
-    problem = Problem.compact(65536, 65536, 65536)
-    for number in (11, "warp_tiling"):
-        params = catalog[number].complete({"TRANSPOSED": 0})
-        found = footprint(problem, plan(catalog[number], params, problem))
-        assert sum(found.values()) == 3 * 65536**2, found
-
-
 def test_layouts_and_factors_that_need_no_pass(some_device, launched):
     """A generated kernel needs one launch; one of the ladder transposes only what it must."""
     a, b, c = whole((64, 32), 0, "c8"), whole((32, 96), 1, "c8"), whole((64, 96), 2, "c8")
@@ -158,16 +150,3 @@ def test_a_batch_of_whole_tiles_is_one_launch_of_the_ladder(number, some_device,
         launched.clear()
         assert np.array_equal(matmul(x, y, kernel=number, params=params).get(), a @ b)
         assert launched == ["gemm"], (left, right)
-
-
-@pytest.mark.system
-def test_a_batch_of_warp_tiles(any_device, launched):
-    """It takes any sizes whose rows its vectors divide; others are padded, one by one."""
-    params = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, "ASYNC": 0}
-    for (m, n, k), launches in (((35, 44, 19), 1), ((35, 43, 19), 3)):
-        for left, right in (((3, m, k), (3, k, n)), ((m, k), (3, k, n))):
-            a, b = whole(left), whole(right, 1)
-            launched.clear()
-            x, y = (cla.to_device(any_device.queue, z) for z in (a, b))
-            assert np.array_equal(matmul(x, y, kernel="warp_tiling", params=params).get(), a @ b)
-            assert launched.count("gemm") == launches
