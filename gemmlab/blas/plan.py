@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +45,7 @@ RANGE_COLUMNS = 512
 #: Rows, columns and steps of a float16 product on tensor cores from which it is worthwhile to copy
 #: an operand that only loads of 2 bytes could read.
 WORTH_A_COPY = 128
-#: Elements of float16 in the widest load.
+#: Elements of 2 bytes in the widest load.
 HALVES = 8
 
 #: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last
@@ -62,16 +61,8 @@ class Slot(NamedTuple):
     number: int
 
 
-class Argument(IntEnum):
-    """The slots of a call's arguments. Temporary memory follows."""
-
-    A = 0
-    B = 1
-    C0 = 2
-    OUT = 3
-
-
-A, B, C0, OUT = (Slot(argument) for argument in Argument)
+#: The slots of a call's arguments; those of temporary memory follow.
+A, B, C0, OUT = ARGUMENTS = tuple(map(Slot, range(4)))
 
 #: A buffer, or the slot of one.
 Memory = Any
@@ -105,24 +96,21 @@ class Product(NamedTuple):
 
 
 class Launch:
-    """A step that launches a kernel, with a separate kernel object whose constant arguments are set
-    once.
-    """
+    """A step that launches a kernel; its kernel object keeps the constant arguments."""
 
     def __init__(self, name: str, bound: Bound):
         self.name = name
         self.global_size, self.local_size = bound.global_size, bound.local_size
         self._kernel = cl.Kernel(bound.built.program, bound.built.kernel.function_name)
-        # OpenCL keeps no buffer alive
-        self._constants = [x for x in bound.args if not isinstance(x, Slot)]
-        self._slots = [
-            (index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)
-        ]
+        self._constants = bound.args  # OpenCL keeps no buffer alive
+        self._slots = []
         for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
-            if value is None:  # no buffer; PyOpenCL 2025.1 takes no None
+            if isinstance(value, Slot):
+                self._slots.append((index, value.number))
+                continue
+            if value is None:  # no buffer; PyOpenCL 2025.1 does not accept None
                 value = np.uintp(0)
-            if not isinstance(value, Slot):
-                self._kernel.set_arg(index, value if kind is None else kind(value))
+            self._kernel.set_arg(index, value if kind is None else kind(value))
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
         for index, slot in self._slots:
@@ -131,7 +119,7 @@ class Launch:
 
 
 class Fill(NamedTuple):
-    """A step that fills the beginning of a buffer with zeros."""
+    """A step that zeroes the beginning of a buffer."""
 
     name: str
     buffer: Memory
@@ -181,7 +169,7 @@ class Plan:
                 queue's pool.
         """
         pool = pool_of(queue)
-        left_out = [None] * (len(Argument) - len(arguments))
+        left_out = [None] * (len(ARGUMENTS) - len(arguments))
         memory = [*arguments, *left_out, *map(allocate or pool.allocate, self._temporaries)]
         with self._lock:
             events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
@@ -217,11 +205,11 @@ class Plan:
                 buffers.append(cl.Buffer(queue.context, flags, hostbuf=rows))
             self(queue, buffers)
             # only a mapped buffer is certain to hold what kernels wrote
-            out = arrays[Argument.OUT]
+            out = arrays[OUT.number]
             assert out is not None
             mapped, _ = cl.enqueue_map_buffer(
                 queue,
-                buffers[Argument.OUT],
+                buffers[OUT.number],
                 cl.map_flags.READ,
                 0,
                 out.shape,
@@ -240,8 +228,7 @@ class Plan:
 
 
 class Check(NamedTuple):
-    """What a plan reads from the device after its steps. The device multiplies meanwhile: it would
-    be idle otherwise.
+    """What a plan reads from the device while that multiplies.
 
     Attributes:
         flag: where the device writes a number, 0 if nothing is wrong.
@@ -256,9 +243,7 @@ class Check(NamedTuple):
     def fails(
         self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]
     ) -> bool:
-        """Read the number on another queue, so that this one can go on with the steps that
-        follow.
-        """
+        """Read the number on another queue, so that this one continues with the next steps."""
         answer = np.empty(1, np.int32)
         queue.flush()  # the other queue waits for it
         cl.enqueue_copy(
@@ -303,7 +288,7 @@ class Builder:
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
-        macros = {"ELEMENT": "ushort"} if file == "pad.cl" and self.dtype == np.float16 else {}
+        macros = {"ELEMENT": "ushort"} if file == "pad.cl" and self.dtype.itemsize == 2 else {}
         text, function = sources.read(f"support/{file}"), file.removesuffix(".cl")
         built = build(self.device, self.queue.context, file, text, macros, function)
         self.launch(name, Bound(built, global_size, local_size, args))
@@ -311,7 +296,7 @@ class Builder:
     def memory(self, elements: int, itemsize: int | None = None) -> Slot:
         """Temporary memory, by default for elements of the result."""
         self._temporaries.append(elements * (itemsize or self.result.itemsize))
-        return Slot(len(Argument) + len(self._temporaries) - 1)
+        return Slot(len(ARGUMENTS) + len(self._temporaries) - 1)
 
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
@@ -473,13 +458,13 @@ class Builder:
     def _readable(
         self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool
     ) -> tuple[OperandLayout, Memory]:
-        """An operand and its memory; for float16 on tensor cores, which copy by 4 bytes or more, a
-        copy with aligned columns where that is worthwhile.
+        """An operand and its memory; for elements of 2 bytes on tensor cores, which copy by 4 bytes
+        or more, a copy with aligned columns if that is worthwhile.
         """
         layout, matrix = x.layout, placed(buffer, x)
         rows, cols, ld, offset, _ = matrix.layout
         is_aligned = not any(number % HALVES for number in (rows, ld, offset))
-        if self.dtype != np.float16 or not tile["UNIT"] or is_aligned or not worthwhile:
+        if self.dtype.itemsize != 2 or not tile["UNIT"] or is_aligned or not worthwhile:
             return layout, buffer
         padded = Layout.compact(round_up(rows, HALVES), cols)
         copy = Matrix(self.memory(padded.room, self.dtype.itemsize), padded)
@@ -516,8 +501,8 @@ def view(buffer: Memory, operand: Operand) -> View:
 
 
 def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
-    """An operand from a row (of A) or a column (of B) on, which for these operations follow each
-    other at its leading dimension.
+    """An operand from a row (of A) or a column (of B) on; with these operations, one is a leading
+    dimension from the next.
     """
     return x._replace(offset=x.offset + by * (x.ld if x.operation in by_ld else 1))
 

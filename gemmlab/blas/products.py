@@ -112,6 +112,15 @@ def plan_for(call: Call) -> Plan:
     A kernel that was chosen automatically may, once it is compiled, fit only smaller work-groups:
     then another one is chosen.
     """
+    try:
+        return _planned(call)
+    except WorkGroupError as error:
+        if call.request.params is not None:
+            raise
+        return plan_for(call._replace(device=call.device.limited(error.limit)))
+
+
+def _planned(call: Call) -> Plan:
     (a, b, c, out), operation = call.specs, call.operation
     for name, spec in call.specs._asdict().items():
         if spec is not None:
@@ -142,15 +151,9 @@ def plan_for(call: Call) -> Plan:
         buffers = (A, B) if by_columns else (B, A)
         target = Matrix(memory, Layout.compact(problem.m, problem.n))
         product = Product(problem, *buffers, *operation[:2], before, target)
-        try:
-            _emit(
-                builder,
-                call.request,
-                product,
-                batch if batch is None or by_columns else batch.swapped,
-            )
-        except WorkGroupError as error:
-            return plan_for(_with_smaller_groups(call, error))
+        if batch is not None and not by_columns:
+            batch = batch.swapped
+        _emit(builder, call.request, product, batch)
     elif before:
         builder.scale(operation.beta, view(*before), Matrix(memory, Layout.compact(n, m)))
     else:
@@ -259,13 +262,6 @@ def _emit(builder: Builder, request: Request, product: Product, batch: Batch | N
         route.emit(builder, product._replace(problem=moved, out=target), None)
         result = product.out._replace(layout=compact._replace(offset=i * compact.room))
         builder.scale(1.0, View(target.buffer, 0, 1, compact.ld), result)
-
-
-def _with_smaller_groups(call: Call, error: WorkGroupError) -> Call:
-    """The call, for kernels that fit the limit; the error, if the caller chose the parameters."""
-    if call.request.params is not None:
-        raise error
-    return call._replace(device=call.device.limited(error.limit))
 
 
 def multiply(request: Request, operation: Operation, arrays: Arrays, device: Any = None) -> Any:

@@ -210,10 +210,10 @@ def trouble(d: cl.Device) -> str:
 _process: list[int] = []
 
 
-@lru_cache(maxsize=1)
 def platforms() -> tuple[cl.Platform, ...]:
-    """Every platform that the loader finds, whether or not it has devices."""
-    _process[:] = [os.getpid()]
+    """Every platform that the loader lists, whether or not it has devices."""
+    if not _process:
+        _process.append(os.getpid())
     with _intel_registered(), environment.variables(environment.pocl_variables()):
         try:
             return tuple(cl.get_platforms())
