@@ -56,7 +56,7 @@ from .plan import (
     view,
     wait_for_others,
 )
-from .problem import Batch, Layout, Operand, Problem
+from .problem import Batch, Layout, Problem
 from .request import PLAIN, Request
 from .routes import Query, choose
 
@@ -238,14 +238,12 @@ def _column_major(
     opposite order, unless the result is column-major itself.
     """
     m, n, k = sizes
-    left = _operand("a", a, call.operation.ta, by_columns)
-    right = _operand("b", b, call.operation.tb, by_columns)
+    operands = []
+    for name, spec, trans in (("a", a, call.operation.ta), ("b", b, call.operation.tb)):
+        conjugated = trans == "C" and spec.dtype.kind == "c"
+        operands.append(swapped(name, spec.matrix, (trans != "N") != by_columns, conjugated))
+    left, right = operands
     return Problem(m, n, k, left, right) if by_columns else Problem(n, m, k, right, left)
-
-
-def _operand(name: str, spec: ArraySpec, trans: str, by_columns: bool) -> Operand:
-    conjugated = trans == "C" and spec.dtype.kind == "c"
-    return swapped(name, spec.matrix, (trans != "N") != by_columns, conjugated)
 
 
 def _emit(builder: Builder, request: Request, product: Product, batch: Batch | None) -> None:
