@@ -126,11 +126,31 @@ class Fill(NamedTuple):
     size_bytes: int
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
-        buffer = memory[self.buffer.number] if isinstance(self.buffer, Slot) else self.buffer
+        buffer = _resolved(self.buffer, memory)
         return cl.enqueue_fill_buffer(queue, buffer, np.int16(0), 0, self.size_bytes)
 
 
-Step = Launch | Fill
+class Copy(NamedTuple):
+    """A step that copies the beginning of a buffer into another one."""
+
+    name: str
+    source: Memory
+    to: Memory
+    offset_bytes: int
+    size_bytes: int
+
+    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+        source, to = _resolved(self.source, memory), _resolved(self.to, memory)
+        return cl.enqueue_copy(
+            queue, to, source, dst_offset=self.offset_bytes, byte_count=self.size_bytes
+        )
+
+
+def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
+    return memory[buffer.number] if isinstance(buffer, Slot) else buffer
+
+
+Step = Launch | Fill | Copy
 #: Events by the name of what they are of.
 Events = list[tuple[str, cl.Event]]
 
@@ -305,11 +325,16 @@ class Builder:
         """Fill a buffer with zeros of the result's type."""
         self.steps.append(Fill("fill", buffer, self.result.itemsize * elements))
 
+    def copy(self, source: Memory, to: Memory, offset: int, elements: int) -> None:
+        """Copy elements of the result to this offset of another buffer."""
+        each = self.result.itemsize
+        self.steps.append(Copy("copy", source, to, each * offset, each * elements))
+
     def scale(self, beta: float | complex, x: View, out: Matrix) -> None:
         """out = beta x, elements of the result with any strides: a product without steps of k."""
         sizes = out.layout.rows, out.layout.cols, 0
         letter, empty = letter_of(self.dtype, self.result), OperandLayout("N", 0, 1)
-        tile = tiles.choose(self.device, letter, sizes).tile
+        tile = tiles.by_rule(self.device, letter, sizes)
         schedule = tiles.configure(letter, tile, sizes, empty, empty, True, submatrix=True)
         unread = View(out.buffer, 0, 1, 1)
         y = View(out.buffer, out.layout.offset, 1, out.layout.ld)

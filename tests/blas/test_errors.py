@@ -30,7 +30,7 @@ DOUBLE, TF32 = SQUARE.astype("f8"), {"precision": "tf32"}
 @pytest.fixture
 def no_launch(monkeypatch):
     """Whatever is launched fails the test."""
-    for step in (plan.Launch, plan.Fill):
+    for step in (plan.Launch, plan.Fill, plan.Copy):
         monkeypatch.setattr(step, "enqueue", lambda *_: pytest.fail("launched"))
 
 

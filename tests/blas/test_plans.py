@@ -36,7 +36,7 @@ def launched(monkeypatch) -> list[str]:
     def spied(enqueue):
         return lambda step, *given: names.append(step.name) or enqueue(step, *given)
 
-    for step in (plans.Launch, plans.Fill):
+    for step in (plans.Launch, plans.Fill, plans.Copy):
         monkeypatch.setattr(step, "enqueue", spied(step.enqueue))
     return names
 
