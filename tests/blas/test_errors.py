@@ -14,11 +14,10 @@ import pyopencl.array as cla
 import pytest
 
 import gemmlab
-from gemmlab import NoDeviceError, ParameterError, gemm, matmul, sgemm
+from gemmlab import ParameterError, gemm, matmul, sgemm
 from gemmlab.blas import plan
 from gemmlab.blas.problem import Layout
 from gemmlab.opencl import launch
-from gemmlab.opencl.devices import find_device
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -147,18 +146,6 @@ def test_wrong_parameters_reach_the_caller_of_every_function(any_device, no_laun
         matmul(SQUARE, SQUARE, kernel="family", params={"TSX": 8}, device=any_device)
     for value in ([8], "TS", 3):
         refused(TypeError, "params", matmul, SQUARE, SQUARE, kernel=3, params=value)
-
-
-def test_devices_that_are_not_there(any_device, monkeypatch, no_launch):
-    for wrong in ("no such thing", 99, -1, "99"):
-        with pytest.raises(NoDeviceError, match=re.escape(f"0: {find_device(0)}")):
-            matmul(SQUARE, SQUARE, device=wrong)
-    monkeypatch.setenv("GEMMLAB_DEVICE", "no such thing")
-    with pytest.raises(NoDeviceError, match="no such thing"):
-        matmul(SQUARE, SQUARE)
-    monkeypatch.setattr("gemmlab.opencl.devices._find", lambda: ())
-    with pytest.raises(NoDeviceError, match="gemmlab doctor"):
-        matmul(SQUARE, SQUARE)
 
 
 def test_arrays_that_are_not_on_one_queue(device, no_launch):

@@ -118,15 +118,6 @@ def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
     run()
 
 
-def test_large_products_with_the_blocks_of_the_device(cpu, monkeypatch):
-    large = (1203, 1, 310), (1, 47, 8005), (131, 145, 1100), (70_000, 5, 1), (99, 370, 21)
-    for turn, sizes in enumerate(large):
-        for types in TYPES[:2]:
-            if types[0] == "f4" or "double" in cpu.features:
-                monkeypatch.setattr(packed, "PANEL_BYTES", (2**23, 20_000)[turn % 2])
-                assert is_right(cpu, types, sizes, (-3, turn % 3), turn), (types, sizes)
-
-
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
@@ -178,16 +169,16 @@ def test_packed_in_the_microscope(which):
     assert (pack.ok and run.ok and right) == (which == "right"), (pack.verdict, run.verdict)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_blocks_fit_the_caches(dtype, cpu):
-    blocks = packed.Blocks.of(cpu, np.dtype(dtype))
+@pytest.mark.parametrize("types", TYPES[:2])
+def test_the_blocks_of_the_device_are_right_and_fit_the_caches(types, cpu):
+    if types[0] == "f8" and "double" not in cpu.features:
+        lacking(f"double precision: {cpu} has none")
+    for seed, sizes in enumerate(((1203, 1, 310), (1, 47, 8005), (70_000, 5, 1), (99, 370, 21))):
+        assert is_right(cpu, types, sizes, (-3, seed % 3), seed), sizes
+    blocks = packed.Blocks.of(cpu, np.dtype(types[0]))
     itemsize = blocks.dtype.itemsize
     assert packed.COLUMNS * blocks.depth * itemsize <= 16 * 1024, "half of an L1 cache"
     for m, n in ((1, 1), (64, 2048), (512, 512), (5000, 7), (17, 10_000)):
         rows, columns = blocks.shares(m, n, 2)
         assert rows % blocks.rows == columns % packed.COLUMNS == 0
         assert rows * blocks.depth * itemsize <= 256 * 1024, "half of an L2 cache"
-    for height, k in ((1024, 1000), (16 * 2**16, 1000), (2048, 100_000)):
-        steps = blocks.steps_per_part(height, k)
-        assert steps == k or steps % blocks.depth == 0
-        assert steps * height * itemsize <= packed.PANEL_BYTES or steps == blocks.depth

@@ -1,15 +1,17 @@
-"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces."""
+"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces.
+
+`test_calls` has every layout, type and batch.
+"""
 
 import dataclasses
-import itertools
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from layouts import Framed, Layout, whole
+from layouts import whole
 
 import gemmlab
-from gemmlab import check, matmul
+from gemmlab import matmul
 from gemmlab.blas import plan, staging
 
 LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
@@ -38,61 +40,12 @@ def staged(monkeypatch):
     assert computed, "nothing was staged"
 
 
-def test_every_layout(staged, device):
-    """Taller, wider, flat and deep products; operands and results of every layout."""
-    layouts = (
-        Layout(),
-        Layout(columns=True),
-        Layout(frame=3),
-        Layout(True, 2),
-        Layout(cols=2),
-        Layout(rows=-1, cols=-1),
-    )
-    device = staged(device)
-    for turn, (m, n, k) in enumerate(
-        ((70, 33, 21), (33, 71, 9), (1, 300, 3), (200, 17, 1), (40, 40, 300))
-    ):
-        a, b = whole((m, k)), whole((k, n), 1)
-        for which, (of_a, of_b, of_out) in enumerate(itertools.product(layouts, repeat=3)):
-            if (which + turn) % 13:
-                continue
-            x, y = Framed(a, of_a), Framed(b, of_b)
-            out = Framed(np.full((m, n), np.nan, np.float32), of_out)
-            assert matmul(x.given, y.given, out.given, device=device, **LADDER) is out.given
-            assert out.holds(a @ b) and x.holds() and y.holds(), (m, n, k, of_a, of_b, of_out)
-
-
-@pytest.mark.parametrize("pinned", [True, False])
-def test_other_types_batches_vectors_and_gemm(pinned, request, any_device, monkeypatch):
-    """In strips where possible, or by the driver's copies."""
-    options = {"device": dataclasses.replace(any_device, kind="GPU")}
-    if pinned:
-        request.getfixturevalue("staged")
-    else:
-        monkeypatch.setattr(staging, "staging_for", lambda *_: None)
-    for dtype in ("float64", "complex64"):
-        a, b = check.exact_inputs(50, 30, 20, dtype=dtype)
-        assert np.array_equal(matmul(a, b, **options), a @ b)
-        assert np.array_equal(gemmlab.gemm(2, a, b.conj().T, 0, None, 0, 2, **options), 2 * a @ b)
-    a, b, c = whole((45, 30)), whole((30, 20), 1), whole((45, 20), 2)
-    assert np.array_equal(gemmlab.sgemm(2, a, b, 3, c, **options), 2 * a @ b + 3 * c)
-    assert np.array_equal(gemmlab.sgemm(2, b, a, 0, None, 1, 1, **options), 2 * b.T @ a.T)
-    for x, y in (
-        (whole((3, 9, 7)), whole((7, 5), 1)),
-        (whole((3, 7, 9)).swapaxes(1, 2), whole((3, 5, 7), 1).swapaxes(1, 2)),
-        (whole(30), b),
-        (a, whole(30)),
-        (whole(30), whole(30, 1)),
-    ):
-        assert np.array_equal(matmul(x, y, **options), x @ y)
-        for order in "CF":
-            out = np.full(np.matmul(x, y).shape, np.nan, np.float32, order=order)
-            assert matmul(x, y, out, **options) is out and np.array_equal(out, np.matmul(x, y))
-    assert matmul(a[:, :0], b[:0], **options).any() == matmul(a[:0], b, **options).any() == False  # noqa: E712
-    square = whole((40, 40))
+def test_a_product_over_an_operand_is_computed_elsewhere(staged, any_device):
+    """The first strips would overwrite what the last ones read."""
+    square, options = whole((40, 40)), {"device": staged(any_device), **LADDER}
     expected = square @ square
     assert gemmlab.sgemm(1, square, square, 0, square, overwrite_c=True, **options) is square
-    assert np.array_equal(square, expected), "the first strips overwrote what the last ones read"
+    assert np.array_equal(square, expected)
 
 
 def test_strips_and_pieces_cover_everything():
