@@ -30,9 +30,6 @@ _HOME = {
     "cgemm": "blas.products",
     "zgemm": "blas.products",
     "hgemm": "blas.products",
-    "transpose": "blas.reshape",
-    "pad": "blas.reshape",
-    "unpad": "blas.reshape",
     "devices": "opencl.devices",
     "doctor": "opencl.doctor",
     "default_device": "opencl.devices",
@@ -61,7 +58,6 @@ __all__ = ["__version__", "catalog", "clear_caches", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
     from .blas.products import cgemm, dgemm, gemm, hgemm, matmul, sgemm, zgemm
-    from .blas.reshape import pad, transpose, unpad
     from .measurement.peaks import peaks
     from .measurement.records import Result
     from .measurement.sweeps import sweep

@@ -1,9 +1,8 @@
-"""What users hand in: arrays on either side, scalars and flags; checked, and seen as the kernels
-see them.
+"""The arrays and scalars of a call: checked, and described as the kernels see them.
 
-A CPU's kernels use the memory of NumPy arrays (`borrowed`), and threads copy it for GPUs. Whoever
-lends such memory waits for the device before it goes back to its owner, by return or by any
-exception (`complete`).
+On a CPU, kernels use the memory of NumPy arrays; for a GPU, threads copy it. A call must not return
+that memory to its owner, not even by an exception, before the device has finished with it
+(`complete`).
 """
 
 from __future__ import annotations
@@ -18,26 +17,21 @@ import pyopencl as cl
 import pyopencl.array as cla
 
 from ..caches import cached
-from ..opencl.devices import Device, find_device, of_queue
-from ..opencl.launch import in_order
+from ..generate.precision import PRECISIONS
+from ..opencl.devices import Device, find_device, in_order, of_queue
 from .problem import Layout, Operand
 
-#: The types of elements that products take: those of BLAS, and float16.
-DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
-HALF = np.dtype(np.float16)
-ELEMENTS = (*DTYPES, HALF)
+#: The types of elements that products support.
+DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
 
-#: Candidates that NumPy tries to find out whether two arrays overlap; then it is assumed.
-MOST_WORK = 10**6
-
-#: What `trans_a` and `trans_b` may be: as in SciPy, or by BLAS's letters.
+#: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
 
-def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int | None = None):
-    """`x`, if it is an array of one of these types of elements; nothing is converted in silence.
+def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
+    """`x`, if it is an array of one of these types; nothing is converted silently.
 
-    It has two dimensions, or where `least` is given, so many or more.
+    It must have two dimensions, or at least `least` if that is given.
     """
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(
@@ -46,24 +40,18 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES[:1], least: int 
     if x.dtype not in dtypes:
         *others, last = map(str, dtypes)
         wanted = f"{', '.join(others)} or {last}" if others else last
-        able = x.dtype.kind in "fiu" or (x.dtype.kind == "c" and dtypes[0].kind == "c")
-        # a copy of `out` would be lost, and so would the digits of a long double
-        able = able and name != "out" and x.dtype.char not in "gG"
-        how = f"; convert it with {name}.astype(np.{dtypes[0]})" if able else ""
+        is_real = x.dtype.kind in "iuf" and name != "out"  # a converted copy of `out` would be lost
+        how = f"; convert it with {name}.astype(np.{dtypes[0]})" if is_real else ""
         raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
     if x.ndim != 2 and (least is None or x.ndim < least):
-        wanted = (
-            "2 dimensions" if least is None else f"at least {least} dimension{'s' * (least != 1)}"
-        )
+        wanted = "2 dimensions" if least is None else f"at least {least} dimension"
         raise ValueError(f"{name} must have {wanted}, not {x.ndim} (its shape is {x.shape})")
     return x
 
 
-def scalar(name: str, value, dtype: np.dtype = DTYPES[0]) -> float | complex:
-    """A number that `dtype` can hold, rounded to it: a real one, or for complex types a complex
-    one. Factors of float16 products are float32.
-    """
-    dtype = np.dtype(np.float32) if dtype == HALF else dtype
+def scalar(name: str, value, dtype: np.dtype) -> float | complex:
+    """A number that `dtype` can represent, rounded to it; of float16 products, to float32."""
+    dtype = np.result_type(dtype, np.float32)
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
         kind = "number" if dtype.kind == "c" else "real number"
         raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")
@@ -92,8 +80,7 @@ def flag(name: str, value) -> bool:
 
 
 class ArraySpec(NamedTuple):
-    """How an array lies in memory: all that it takes to plan a product, and a key to remember the
-    plan by.
+    """The layout of an array in memory: all that a plan depends on.
 
     Attributes:
         dtype: the type of its elements.
@@ -115,9 +102,7 @@ class ArraySpec(NamedTuple):
         return self._replace(shape=self.shape[-2:], strides=self.strides[-2:])
 
     def with_axis(self, axis: int) -> ArraySpec:
-        """With one more dimension, of one element, at this place: a vector as a row (0) or as a
-        column (1).
-        """
+        """With another dimension, of one element: a vector as a row (0) or as a column (1)."""
         shape, strides = list(self.shape), list(self.strides)
         shape.insert(axis, 1)
         strides.insert(axis, self.dtype.itemsize)
@@ -135,65 +120,50 @@ class ArraySpec(NamedTuple):
 
 
 def spec_of(x: cla.Array) -> ArraySpec:
-    """How a device array lies in its buffer."""
+    """The layout of a device array in its buffer."""
     memory: Any = x.base_data
     return ArraySpec(x.dtype, x.shape, x.strides, x.offset, memory.size if x.size else 0)
 
 
-def uploaded_spec(x: np.ndarray) -> ArraySpec:
-    """How a copy of a NumPy array lies on a device: without gaps, as `by_columns` says."""
-    if by_columns(x):
-        *batch, rows, cols = x.shape
-        *steps, across, down = compact_strides((*batch, cols, rows), x.itemsize)
-        return ArraySpec(x.dtype, x.shape, (*steps, down, across), 0, x.nbytes)
-    return ArraySpec(x.dtype, x.shape, compact_strides(x.shape, x.itemsize), 0, x.nbytes)
+def compact_spec(x: np.ndarray) -> ArraySpec:
+    """The layout of a NumPy array without gaps, or of a copy without gaps: that of `rows_of`."""
+    if x.flags.c_contiguous:
+        return ArraySpec(x.dtype, x.shape, x.strides, 0, x.nbytes)
+    rows = rows_of(x)
+    strides = compact_strides(rows.shape, x.itemsize)
+    if rows is not x:
+        strides = (*strides[:-2], strides[-1], strides[-2])
+    return ArraySpec(x.dtype, x.shape, strides, 0, x.nbytes)
 
 
-def lendable(x: np.ndarray) -> tuple[np.ndarray, ArraySpec]:
-    """The array itself if kernels can read it where it is, or else a row-major copy; and how that
-    lies in memory.
-
-    It may be any array without gaps, and a matrix that is part of a larger one.
+def rows_of(x: np.ndarray) -> np.ndarray:
+    """The array, or its transpose if its matrices are column-major: contiguous if it has no
+    gaps.
     """
-    compact = x.flags.aligned and (x.flags.c_contiguous or by_columns(x))
-    if not (compact or _is_part_of_a_matrix(x)):
-        x = np.require(x, requirements=("C", "A"))
-    size_bytes = x.nbytes
-    if not x.flags.forc:
-        size_bytes = x.itemsize + sum(
-            (size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)
-        )
-    return x, ArraySpec(x.dtype, x.shape, x.strides, 0, size_bytes)
+    by_rows = x.flags.c_contiguous or x.ndim < 2 or abs(x.strides[-2]) >= abs(x.strides[-1])
+    return x if by_rows else x.swapaxes(-1, -2)
 
 
-def _is_part_of_a_matrix(x: np.ndarray) -> bool:
-    """Whether one dimension of a matrix is contiguous, and its rows (or columns) do not overlap."""
-    if x.ndim != 2 or not x.size or not x.flags.aligned:
-        return False
-    (rows, cols), (down, across), each = x.shape, x.strides, x.itemsize
-    row_major = across == each and (rows == 1 or down >= cols * each)
-    column_major = down == each and (cols == 1 or across >= rows * each)
-    whole = down > 0 and across > 0 and down % each == across % each == 0
-    return whole and (row_major or column_major)
+def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
+    """The strides of a row-major array without gaps; `each` is the distance of two elements."""
+    strides = []
+    for size in reversed(shape):
+        strides.append(each)
+        each *= size
+    return tuple(reversed(strides))
 
 
-def borrowed(context: cl.Context, x: np.ndarray | None) -> Any:
-    """A buffer in the memory of a `lendable` array, see `Plan.in_host_memory`; None for one without
-    elements.
+def lendable(x: np.ndarray) -> np.ndarray:
+    """The array itself if kernels can read its memory, or else a row-major copy."""
+    if x.flags.aligned and (x.flags.c_contiguous or rows_of(x).flags.c_contiguous):
+        return x
+    return np.require(x, requirements=("C", "A"))
 
-    It is writable where the array is: Intel's runtime copies buffers that are only for reading,
-    unless they begin at a multiple of 128 bytes.
-    """
-    if x is None or not x.size:
-        return None
-    if not x.flags.forc:  # a buffer takes contiguous memory: all from the first element to the last
-        span = 1 + sum(
-            (size - 1) * (stride // x.itemsize)
-            for size, stride in zip(x.shape, x.strides, strict=True)
-        )
-        x = np.lib.stride_tricks.as_strided(x, (span,), (x.itemsize,), writeable=x.flags.writeable)
-    access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
-    return cl.Buffer(context, access | cl.mem_flags.USE_HOST_PTR, hostbuf=x)
+
+def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
+    """Whether a product can be written to the array's memory while its operands are read."""
+    compact = out.flags.aligned and (out if out.ndim > 2 else rows_of(out)).flags.c_contiguous
+    return compact and not any(np.may_share_memory(out, x) for x in operands)
 
 
 def complete(*waits: Callable[[], object]) -> None:
@@ -214,55 +184,39 @@ def complete(*waits: Callable[[], object]) -> None:
                 continue
 
 
-def by_columns(x: np.ndarray) -> bool:
-    """Whether the matrices in a NumPy array lie by columns without gaps, and not by rows."""
-    return x.ndim > 1 and x.swapaxes(-1, -2).flags.c_contiguous and not x.flags.c_contiguous
-
-
-def compact_strides(shape: tuple[int, ...], each: int) -> tuple[int, ...]:
-    """The strides of an array that lies by rows without gaps; `each` is the distance of two
-    elements.
-    """
-    strides = []
-    for size in reversed(shape):
-        strides.append(each)
-        each *= size
-    return tuple(reversed(strides))
-
-
-def check_inside(name: str, lies: ArraySpec) -> None:
-    """Refuse a device array that is not what its buffer holds: PyOpenCL makes one of any shape,
-    offset and strides.
+def check_inside(name: str, spec: ArraySpec) -> None:
+    """Reject a device array that exceeds its buffer: PyOpenCL makes one of any shape, offset and
+    strides.
 
     Raises:
-        ValueError: if elements lie outside the buffer, or at bytes that are no multiples of their
+        ValueError: if elements are outside the buffer, or at bytes that are no multiples of their
             size.
     """
-    if 0 in lies.shape:
+    if 0 in spec.shape:
         return
-    first, last = _reach(lies)
-    if first < 0 or last >= lies.size_bytes:
+    first, last = _reach(spec)
+    if first < 0 or last >= spec.size_bytes:
         raise ValueError(
             f"{name} takes bytes {first:,} to {last:,} of its buffer, which has only "
-            f"{lies.size_bytes:,}"
+            f"{spec.size_bytes:,}"
         )
-    each, steps = (
-        lies.dtype.itemsize,
-        [s for size, s in zip(lies.shape, lies.strides, strict=True) if size > 1],
-    )
-    if any(distance % each for distance in (lies.offset, *steps)):
+    each = spec.dtype.itemsize
+    steps = [s for size, s in zip(spec.shape, spec.strides, strict=True) if size > 1]
+    if any(distance % each for distance in (spec.offset, *steps)):
         raise ValueError(
-            f"{name} has the offset {lies.offset} and the strides {lies.strides}, in bytes; "
+            f"{name} has the offset {spec.offset} and the strides {spec.strides}, in bytes; "
             f"they must be multiples of the {each} bytes of an element"
         )
 
 
 def check_out(out, a, b) -> None:
-    """Refuse a result's array that is read-only, that shares memory with an operand, or whose
-    elements share memory.
+    """Reject a read-only array for the result, and a device array that shares memory with an
+    operand or with itself.
     """
-    if isinstance(out, np.ndarray) and not out.flags.writeable:
-        raise ValueError("out is read-only; give an array that may be written")
+    if isinstance(out, np.ndarray):
+        if not out.flags.writeable:
+            raise ValueError("out is read-only; give an array that may be written")
+        return
     span = out.dtype.itemsize
     dimensions = zip(map(abs, out.strides), out.shape, strict=True)
     for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
@@ -272,105 +226,80 @@ def check_out(out, a, b) -> None:
                 "share memory; give another array"
             )
         span += stride * (size - 1)
+    first, last = _reach(out)
     for name, x in (("a", a), ("b", b)):
-        if _overlap(out, x):
+        begin, end = _reach(x)
+        if out.base_data == x.base_data and out.size and x.size and first <= end and begin <= last:
             raise ValueError(
                 f"out shares memory with {name}, which is read while out is written; give another "
                 "array"
             )
 
 
-def _overlap(x, y) -> bool:
-    """Whether two arrays share memory; for device arrays, whether their bytes lie among each other
-    in one buffer.
-    """
-    if type(x) is not type(y) or not (x.size and y.size):
-        return False
-    if isinstance(x, np.ndarray):
-        try:
-            return np.shares_memory(x, y, max_work=MOST_WORK)  # type: ignore[arg-type]
-        except RuntimeError:  # too hard
-            return True
-    if x.base_data != y.base_data:
-        return False
-    (first, last), (begin, end) = _reach(x), _reach(y)
-    return first <= end and begin <= last
-
-
 def _reach(x: cla.Array | ArraySpec) -> tuple[int, int]:
     """The first and the last byte of a device array's elements in its buffer."""
     steps = [(size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True)]
-    return x.offset + sum(s for s in steps if s < 0), x.offset + sum(
-        s for s in steps if s > 0
-    ) + x.dtype.itemsize - 1
+    first = x.offset + sum(s for s in steps if s < 0)
+    return first, x.offset + sum(s for s in steps if s > 0) + x.dtype.itemsize - 1
 
 
 def shared_queue(arrays: dict[str, Any], device) -> tuple[cl.CommandQueue | None, Device]:
     """The queue that all device arrays share and its device, or None and the device for NumPy
     arrays.
     """
-    names = list(arrays)
-    first, x = names[0], arrays[names[0]]
-    on_device = [isinstance(y, cla.Array) for y in arrays.values()]
-    if not any(on_device):
-        return None, find_device(device)
-    if not all(on_device):
-        there, here = (
-            [n for n, d in zip(names, on_device, strict=True) if d is side]
-            for side in (True, False)
-        )
-        raise TypeError(
-            f"{', '.join(there)} on a device, but {', '.join(here)} in NumPy: put all of them on "
-            "one side"
-        )
-    queue = x.queue
+    (first, x), *_ = arrays.items()
+    sides: dict[bool, list[str]] = {True: [], False: []}
     for name, y in arrays.items():
-        if y.queue is None or queue is None:
-            homeless = name if y.queue is None else first
-            raise ValueError(
-                f"{homeless} has no queue; give it one with {homeless}.with_queue(queue)"
-            )
-        if y.queue is queue or y.queue == queue:
+        sides[isinstance(y, cla.Array)].append(name)
+    if not sides[True]:
+        return None, find_device(device)
+    if sides[False]:
+        raise TypeError(
+            f"{', '.join(sides[True])} on a device, but {', '.join(sides[False])} in NumPy: put "
+            "all of them on one side"
+        )
+    for name, y in arrays.items():
+        if y.queue is None:
+            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
+        if y.queue == x.queue:
             continue
-        if y.queue.context != queue.context:
+        if y.queue.context != x.queue.context:
             raise ValueError(
-                f"{name} lives in another context than {first}; both must share one queue"
+                f"{name} is in another context than {first}; both must share one queue"
             )
         raise ValueError(
             f"{name} is on another queue than {first}; use {name}.with_queue({first}.queue)"
         )
-    owner = _owner(queue)
+    owner = _owner(x.queue)
     if device is not None and find_device(device).cl != owner.cl:
-        raise ValueError(f"device={device!r}, but {first} lives on {owner}")
-    return queue, owner
+        raise ValueError(f"device={device!r}, but {first} is on {owner}")
+    return x.queue, owner
 
 
 @cached(8)
 def _owner(queue: cl.CommandQueue) -> Device:
-    """The device of a queue, which must run its commands in order; remembered, since asking takes a
-    while.
-    """
+    """The device of a queue, which must run its commands in order."""
     return of_queue(in_order(queue))
 
 
-def swapped(name: str, lies: ArraySpec, trans: bool = False, conjugated: bool = False) -> Operand:
-    """The transpose of a matrix (or, where `trans`, the matrix itself) as an operand of the
-    swapped, column-major product.
+def swapped(name: str, spec: ArraySpec, trans: bool = False, conjugated: bool = False) -> Operand:
+    """The transpose of a matrix (or, if `trans`, the matrix itself) as an operand of the swapped,
+    column-major product.
 
     A row-major r x c array is, in memory, a column-major c x r matrix: its transpose, without a
-    copy. This is the one place where row-major becomes column-major.
+    copy. Only this function turns row-major into column-major.
 
     Raises:
         ValueError: for a matrix of which no dimension is contiguous.
     """
-    each, (rows, cols) = lies.dtype.itemsize, lies.shape
-    down, across = (stride // each for stride in lies.strides)
-    offset, room = lies.offset // each, lies.size_bytes // each
+    each, (rows, cols) = spec.dtype.itemsize, spec.shape
+    down, across = (stride // each for stride in spec.strides)
+    offset, room = spec.offset // each, spec.size_bytes // each
     as_rows = (cols == 1 or across == 1) and (rows == 1 or down >= cols)
     as_columns = (rows == 1 or down == 1) and (cols == 1 or across >= rows)
     if not (as_rows or as_columns):
         raise ValueError(
-            f"{name} has the strides {lies.strides}; one dimension of a device array must be "
+            f"{name} has the strides {spec.strides}; one dimension of a device array must be "
             "contiguous"
         )
     by_rows = Layout(cols, rows, cols if rows == 1 else down, offset, room) if as_rows else None

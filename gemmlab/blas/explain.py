@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..catalog import find
-from ..catalog.spec import Params
 from ..generate import choice
 from ..opencl.devices import Device
 from . import packed
@@ -21,7 +20,7 @@ LISTED = 5
 
 
 class Explanation(NamedTuple):
-    """What a product runs, and why; `str` says it in words.
+    """What a product runs, and why; `str` puts it into sentences.
 
     Attributes:
         m, n, k: of the row-major product.
@@ -29,7 +28,7 @@ class Explanation(NamedTuple):
         kernel: as in `matmul`: the name of a kernel, "packed" or "family".
         params: its parameters.
         why: sentences.
-        seconds: how long it takes, on paper; inf if that is not known.
+        seconds: its predicted time; inf if there is no prediction.
         candidates: other kernels with their seconds, fastest first.
         refused: why routes do not support the product, by their names.
     """
@@ -50,11 +49,13 @@ class Explanation(NamedTuple):
         what = "" if self.precision == "float32" else f" in {self.precision}"
         head = f"{self.m} x {self.n} x {self.k}{what}: kernel {self.kernel!r} with {words}."
         lines = [f"{head} {self.why}"]
-        lines += [
-            f"{microseconds(one.seconds):>24}  {one.choice[0]}, {_tiles(one.choice)}, "
-            f"{one.work.groups:,} work-groups of {one.work.steps:,} steps"
-            for one in self.candidates[:LISTED]
-        ]
+        for one in self.candidates[:LISTED]:
+            name, params = one.choice
+            rows, columns, _ = find(name).tiles(dict(params))  # of the transposed result
+            lines.append(
+                f"{microseconds(one.seconds):>24}  {name}, tiles of {columns} x {rows}, "
+                f"{one.work.groups:,} work-groups of {one.work.steps:,} steps"
+            )
         return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.refused.items())])
 
 
@@ -65,44 +66,44 @@ def explain(
     sizes = n, m, k  # the column-major product is that of the swapped operands
     request = Request(precision=precision)
     query = Query(request, np.dtype(dtype), Problem.compact(*sizes), None, device)
-    taken = choose(query)
+    route = choose(query)
     order: list[choice.Candidate] = []
-    seconds = taken.seconds
-    if isinstance(taken, Ladder):
+    seconds = route.seconds
+    if isinstance(route, Ladder):
         order = choice.ranked(device, sizes, precision)
-        own = taken.kernel, tuple(taken.params.items())
+        own = route.kernel, tuple(route.params.items())
         seconds = next((one.seconds for one in order if one.choice == own), inf)
-    why = _why(taken, query, order)
+    why = _why(route, query, order)
     named = precision if query.dtype == np.float32 else query.dtype.name
-    facts = taken.kernel, taken.params, why, seconds, tuple(order), refusals(query)
+    facts = route.kernel, route.params, why, seconds, tuple(order), refusals(query)
     return Explanation(m, n, k, named, *facts)
 
 
-def _why(taken: Route, query: Query, order: list[choice.Candidate]) -> str:
+def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
     device, sizes, precision = query.device, query.problem[:3], query.request.precision
-    if isinstance(taken, Packed):
+    if isinstance(route, Packed):
         rows = packed.Blocks.of(device, query.dtype).rows
         return (
             f"{rows} x {packed.COLUMNS} elements of C fit this CPU's vector registers; A is packed "
             "into panels."
         )
-    if isinstance(taken, Generated):
-        if taken.seconds == inf:
+    if isinstance(route, Generated):
+        if route.seconds == inf:
             return f"{device} was not measured: its tile follows from a rule."
-        return f"Of the measured tiles it is the fastest, with {microseconds(taken.seconds)}."
-    own = taken.kernel, tuple(taken.params.items())
+        return f"It is the fastest of the measured tiles, with {microseconds(route.seconds)}."
+    own = route.kernel, tuple(route.params.items())
     if choice.winner(device, sizes, precision) == own:
         return f"It was the fastest of those that were timed on {device} at such sizes."
     if choice.recorded(device, sizes, precision) == own:
         return f"It was the fastest of all that were recorded on {device} at exactly these sizes."
-    if not order:
+    model = choice.model(device)
+    if not order or model is None:
         return (
-            f"No constants are known for {device}: it is the row of the table that is nearest to "
+            f"There are no constants for {device}: it is the row of the table that is nearest to "
             "these sizes."
         )
-    known, best = choice.model(device), choice.best(order)
-    assert known is not None
-    source = "" if known.device in device.name else f", by the constants of {known.device}"
+    source = "" if model.device in device.name else f", by the constants of {model.device}"
+    best = choice.best(order)
     words = f"It is predicted to be the fastest, with {microseconds(best.seconds)}{source}."
     return f"{words} {_compared(order, precision)}".strip()
 
@@ -112,23 +113,13 @@ def _compared(order: list[choice.Candidate], precision: str) -> str:
     tensor, plain = choice.fastest(order, True), choice.fastest(order, False)
     if precision == "float32" or tensor is None or plain is None:
         return ""
-    if choice.best(order) is tensor:
-        verdict = "tensor cores are faster"
-    elif tensor.seconds < plain.seconds:
-        verdict = "that is too close to be sure, and float32 multiplies"
-    else:
-        verdict = "float32 is faster here, and multiplies"
+    used = f"{precision if choice.best(order) is tensor else 'float32'} is used"
+    if tensor.seconds < plain.seconds and choice.best(order) is plain:
+        used = f"too close to be sure, so {used}"
     return (
         f"In {precision} it takes {microseconds(tensor.seconds)} with the range check, and in "
-        f"float32 {microseconds(plain.seconds)}: {verdict}."
+        f"float32 {microseconds(plain.seconds)}: {used}."
     )
-
-
-def _tiles(taken: choice.Choice) -> str:
-    """The tiles of the row-major result."""
-    params: Params = dict(taken[1])
-    rows, columns, _ = find(taken[0]).tiles(params)
-    return f"tiles of {columns} x {rows}"
 
 
 def microseconds(seconds: float) -> str:

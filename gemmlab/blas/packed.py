@@ -12,7 +12,6 @@ from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
-from .arrays import HALF
 from .plan import Builder, Product, View, view
 
 FILE = "production/packed.cl"
@@ -107,9 +106,9 @@ def gemm(builder: Builder, product: Product) -> None:
     m, n, k = problem[:3]
     a, b = view(product.a, problem.a), view(product.b, problem.b)
     out = product.out.buffer
-    if builder.dtype == HALF:
+    if builder.dtype == np.float16:
         a, b = _floats(builder, a, m, k), _floats(builder, b, k, n)
-    if builder.result == HALF:
+    if builder.result == np.float16:
         out = builder.memory(m * n, FLOAT_BYTES)
         before = before and _floats(builder, before, m, n)
     blocks = Blocks.of(builder.device, builder.dtype)
@@ -132,7 +131,7 @@ def gemm(builder: Builder, product: Product) -> None:
         sizes = m, n, steps, rows, columns
         arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), out
         builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))
-    if builder.result == HALF:
+    if builder.result == np.float16:
         converted = tiles_over(m * n, CHUNK), 1
         arguments = m * n, out, product.out.buffer
         builder.launch(

@@ -1,9 +1,9 @@
-"""A plan: everything that a product enqueues, worked out once from the shapes and layouts of its
+"""A plan: everything that a product enqueues, computed once from the shapes and layouts of its
 arrays.
 
 `Builder` has a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends
-steps to a plan; `Plan` enqueues them, on other arrays each time. Memory that differs from call to
-call is a `Slot` of the plan, and so is memory that it needs in between.
+steps to a plan; `Plan` enqueues them, for other arrays each time. A `Slot` of the plan stands for
+memory that differs from call to call, and for temporary memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,27 +25,27 @@ from ..generate import Schedule, split, tiles
 from ..generate.precision import letter_of
 from ..generate.tiles import OperandLayout
 from ..generate.written import Gemm, View, written
-from ..opencl.build import Bound, Built, build
+from ..opencl.build import Bound, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .arrays import HALF, borrowed, complete
+from .arrays import complete, rows_of
 from .problem import Batch, Layout, Operand, Pass, Problem, plan
 
 #: PX, PY and PE of pad.cl.
-_PAD = 32, 8, 4
+PAD = 32, 8, 4
 #: TT and TR of transpose.cl.
-_TRANSPOSE = 32, 8
+TRANSPOSE = 32, 8
 #: WG and EACH of axpby.cl.
-_AXPBY = 128, 4
+AXPBY = 128, 4
 #: WG and AHEAD of range.cl.
-_RANGE = 64, 8
+RANGE = 64, 8
 #: Columns of work-items of range.cl at most.
-_RANGE_COLUMNS = 512
+RANGE_COLUMNS = 512
 
 #: Rows, columns and steps of a float16 product on tensor cores from which it is worthwhile to copy
 #: an operand that only loads of 2 bytes could read.
 WORTH_A_COPY = 128
-#: Elements of float16 in the widest load.
+#: Elements of 2 bytes in the widest load.
 HALVES = 8
 
 #: Bytes that a pool of device memory may keep for the next call, in addition to twice what the last
@@ -55,23 +54,15 @@ HELD = 64 * 2**20
 
 
 class Slot(NamedTuple):
-    """Memory that is known when the plan is executed: an argument of the call, or temporary
+    """Memory that is given when the plan is executed: an argument of the call, or temporary
     memory.
     """
 
     number: int
 
 
-class Argument(IntEnum):
-    """The slots of a call's arguments. Temporary memory follows."""
-
-    A = 0
-    B = 1
-    C0 = 2
-    OUT = 3
-
-
-A, B, C0, OUT = (Slot(argument) for argument in Argument)
+#: The slots of a call's arguments; those of temporary memory follow.
+A, B, C0, OUT = ARGUMENTS = tuple(map(Slot, range(4)))
 
 #: A buffer, or the slot of one.
 Memory = Any
@@ -91,8 +82,8 @@ class Product(NamedTuple):
         problem: sizes and layouts, K positive.
         a, b: the memory of the operands.
         alpha, beta: numbers.
-        before: the memory of C0 and how it lies, or None where beta is 0. C0 may be C itself.
-        out: where C goes, compact.
+        before: the memory and the layout of C0, or None if beta is 0. C0 may be C itself.
+        out: C, compact.
     """
 
     problem: Problem
@@ -105,24 +96,21 @@ class Product(NamedTuple):
 
 
 class Launch:
-    """A step that launches a kernel, with a separate kernel object whose constant arguments are set
-    once.
-    """
+    """A step that launches a kernel; its kernel object keeps the constant arguments."""
 
     def __init__(self, name: str, bound: Bound):
         self.name = name
         self.global_size, self.local_size = bound.global_size, bound.local_size
-        self._kernel = bound.built.new_kernel()
-        # OpenCL keeps no buffer alive
-        self._constants = [x for x in bound.args if not isinstance(x, Slot)]
-        self._slots = [
-            (index, x.number) for index, x in enumerate(bound.args) if isinstance(x, Slot)
-        ]
+        self._kernel = cl.Kernel(bound.built.program, bound.built.kernel.function_name)
+        self._constants = bound.args  # OpenCL keeps no buffer alive
+        self._slots = []
         for index, (value, kind) in enumerate(zip(bound.args, bound.built.types, strict=True)):
-            if value is None:  # no buffer; PyOpenCL 2025.1 takes no None
+            if isinstance(value, Slot):
+                self._slots.append((index, value.number))
+                continue
+            if value is None:  # no buffer; PyOpenCL 2025.1 does not accept None
                 value = np.uintp(0)
-            if not isinstance(value, Slot):
-                self._kernel.set_arg(index, value if kind is None else kind(value))
+            self._kernel.set_arg(index, value if kind is None else kind(value))
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
         for index, slot in self._slots:
@@ -131,68 +119,35 @@ class Launch:
 
 
 class Fill(NamedTuple):
-    """A step that fills the beginning of a buffer with zeros."""
+    """A step that zeroes the beginning of a buffer."""
 
     name: str
     buffer: Memory
     size_bytes: int
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
-        return cl.enqueue_fill_buffer(
-            queue, _resolved(self.buffer, memory), np.int16(0), 0, self.size_bytes
-        )
+        buffer = _resolved(self.buffer, memory)
+        return cl.enqueue_fill_buffer(queue, buffer, np.int16(0), 0, self.size_bytes)
 
 
 class Copy(NamedTuple):
-    """A step that copies a matrix into another one, with any leading dimensions and offsets."""
+    """A step that copies the beginning of a buffer into another one."""
 
     name: str
-    source: Matrix
-    to: Matrix
-    itemsize: int
+    source: Memory
+    to: Memory
+    offset_bytes: int
+    size_bytes: int
 
     def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
-        source, to = (_resolved(x.buffer, memory) for x in (self.source, self.to))
-        if _is_sub_buffer(source) or _is_sub_buffer(to):
-            return self._by_columns(queue, source, to)
-        rows, cols, each = *self.source.layout[:2], self.itemsize
-        pitches = [each * x.layout.ld for x in (self.source, self.to)]
-        (column, top), (to_column, to_top) = (
-            divmod(x.layout.offset, x.layout.ld) for x in (self.source, self.to)
-        )
+        source, to = _resolved(self.source, memory), _resolved(self.to, memory)
         return cl.enqueue_copy(
-            queue,
-            to,
-            source,
-            src_origin=(each * top, column, 0),
-            dst_origin=(each * to_top, to_column, 0),
-            region=(each * rows, cols, 1),
-            src_pitches=(pitches[0],),
-            dst_pitches=(pitches[1],),
+            queue, to, source, dst_offset=self.offset_bytes, byte_count=self.size_bytes
         )
 
-    def _by_columns(self, queue: cl.CommandQueue, source: Any, to: Any) -> cl.Event:
-        """Copy one column after another: PoCL 3.1 crashes when it copies a rectangle of a
-        sub-buffer.
-        """
-        x, y, each = self.source.layout, self.to.layout, self.itemsize
-        for column in range(x.cols):
-            event = cl.enqueue_copy(
-                queue,
-                to,
-                source,
-                byte_count=each * x.rows,
-                src_offset=each * (x.offset + column * x.ld),
-                dst_offset=each * (y.offset + column * y.ld),
-            )
-        return event
 
-
-def _is_sub_buffer(buffer: Any) -> bool:
-    try:
-        return buffer.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT) is not None
-    except cl.LogicError:  # its owner has released the whole buffer
-        return True
+def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
+    return memory[buffer.number] if isinstance(buffer, Slot) else buffer
 
 
 Step = Launch | Fill | Copy
@@ -200,26 +155,25 @@ Step = Launch | Fill | Copy
 Events = list[tuple[str, cl.Event]]
 
 
-def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
-    return memory[buffer.number] if isinstance(buffer, Slot) else buffer
-
-
 class Plan:
     """Steps that are enqueued one after another, on a queue that runs in order.
 
     Attributes:
-        steps: what is enqueued.
+        shape: that of the result.
+        steps: what is enqueued; nothing for a result without elements.
         size_bytes: of all temporary memory.
     """
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        shape: tuple[int, ...],
+        steps: Sequence[Step] = (),
         temporaries: Sequence[int] = (),
         lock: threading.Lock | None = None,
         check: Check | None = None,
     ):
-        self.steps, self._temporaries, self._check = tuple(steps), tuple(temporaries), check
+        self.shape, self.steps = shape, tuple(steps)
+        self._temporaries, self._check = tuple(temporaries), check
         self._lock = lock or threading.Lock()  # a kernel's arguments belong to one launch at a time
         self.size_bytes = sum(temporaries)
 
@@ -235,7 +189,7 @@ class Plan:
                 queue's pool.
         """
         pool = pool_of(queue)
-        left_out = [None] * (len(Argument) - len(arguments))
+        left_out = [None] * (len(ARGUMENTS) - len(arguments))
         memory = [*arguments, *left_out, *map(allocate or pool.allocate, self._temporaries)]
         with self._lock:
             events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
@@ -248,23 +202,34 @@ class Plan:
     def in_host_memory(self, queue: cl.CommandQueue, arrays: Sequence[np.ndarray | None]) -> None:
         """Execute the steps on the memory of NumPy arrays, and wait.
 
-        By return or by any exception, the device has finished with that memory: a kernel goes on
-        writing after Python has lost interest, OpenCL does not keep the arrays alive, and Ctrl-C
-        raises KeyboardInterrupt after any call.
+        By return or by any exception, the device has finished with that memory: a kernel continues
+        to write after an exception, OpenCL does not keep the arrays alive, and Ctrl-C raises
+        KeyboardInterrupt after any call.
 
         Args:
             arrays: those of `A`, `B`, `C0` and `OUT`, each as `arrays.lendable` returns it, or
                 None.
         """
+        if not self.steps:
+            return
         try:
-            buffers = [borrowed(queue.context, x) for x in arrays]
+            buffers: list[Any] = []
+            for x in arrays:
+                if x is None or not x.size:
+                    buffers.append(None)
+                    continue
+                # Intel's runtime copies read-only buffers, unless they are aligned to 128 bytes
+                access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
+                rows = x if x.flags.c_contiguous else rows_of(x)
+                flags = access | cl.mem_flags.USE_HOST_PTR
+                buffers.append(cl.Buffer(queue.context, flags, hostbuf=rows))
             self(queue, buffers)
             # only a mapped buffer is certain to hold what kernels wrote
-            out = arrays[Argument.OUT]
+            out = arrays[OUT.number]
             assert out is not None
             mapped, _ = cl.enqueue_map_buffer(
                 queue,
-                buffers[Argument.OUT],
+                buffers[OUT.number],
                 cl.map_flags.READ,
                 0,
                 out.shape,
@@ -283,11 +248,10 @@ class Plan:
 
 
 class Check(NamedTuple):
-    """What a plan reads from the device after its steps. The device multiplies meanwhile: it would
-    be idle otherwise.
+    """What a plan reads from the device while that multiplies.
 
     Attributes:
-        flag: where the device writes a number, 0 if all is well.
+        flag: where the device writes a number, 0 if nothing is wrong.
         step: the name of the step that writes it.
         otherwise: returns the plan that is executed after this one if the number is not 0.
     """
@@ -299,15 +263,13 @@ class Check(NamedTuple):
     def fails(
         self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]
     ) -> bool:
-        """Read the number on another queue, so that this one can go on with the steps that
-        follow.
-        """
-        found = np.empty(1, np.int32)
+        """Read the number on another queue, so that this one continues with the next steps."""
+        answer = np.empty(1, np.int32)
         queue.flush()  # the other queue waits for it
         cl.enqueue_copy(
-            _second_queue(queue), found, memory[self.flag.number], wait_for=[events[self.step]]
+            _second_queue(queue), answer, memory[self.flag.number], wait_for=[events[self.step]]
         )
-        return bool(found[0])
+        return bool(answer[0])
 
 
 class Builder:
@@ -329,30 +291,32 @@ class Builder:
         self._temporaries: list[int] = []
         self._lock: threading.Lock | None = None
 
-    def plan(self, otherwise: Callable[[], Plan] | None = None) -> Plan:
+    def plan(
+        self, shape: tuple[int, ...] = (), otherwise: Callable[[], Plan] | None = None
+    ) -> Plan:
         """The plan of all that was appended.
 
         Args:
+            shape: that of the result, if the caller needs it.
             otherwise: the plan to execute as well if `look_for_unsplittable` finds something.
         """
         check = Check(self._flag, "range", otherwise) if self._flag and otherwise else None
-        return Plan(self.steps, self._temporaries, self._lock, check)
+        return Plan(shape, self.steps, self._temporaries, self._lock, check)
 
     def launch(self, name: str, bound: Bound) -> None:
         self.steps.append(Launch(name, bound))
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
-        macros = (("ELEMENT", "ushort"),) if file == "pad.cl" and self.dtype == HALF else ()
-        built = _support_kernel(
-            self.device, self.queue.context, f"support/{file}", file.removesuffix(".cl"), macros
-        )
+        macros = {"ELEMENT": "ushort"} if file == "pad.cl" and self.dtype.itemsize == 2 else {}
+        text, function = sources.read(f"support/{file}"), file.removesuffix(".cl")
+        built = build(self.device, self.queue.context, file, text, macros, function)
         self.launch(name, Bound(built, global_size, local_size, args))
 
     def memory(self, elements: int, itemsize: int | None = None) -> Slot:
         """Temporary memory, by default for elements of the result."""
         self._temporaries.append(elements * (itemsize or self.result.itemsize))
-        return Slot(len(Argument) + len(self._temporaries) - 1)
+        return Slot(len(ARGUMENTS) + len(self._temporaries) - 1)
 
     def new(self, layout: Layout) -> Matrix:
         return Matrix(self.memory(layout.room), layout)
@@ -361,16 +325,27 @@ class Builder:
         """Fill a buffer with zeros of the result's type."""
         self.steps.append(Fill("fill", buffer, self.result.itemsize * elements))
 
-    def copy(self, x: Matrix, out: Matrix) -> None:
-        """Copy elements of the result."""
-        self.steps.append(Copy("copy", x, out, self.result.itemsize))
+    def copy(self, source: Memory, to: Memory, offset: int, elements: int) -> None:
+        """Copy elements of the result to this offset of another buffer."""
+        each = self.result.itemsize
+        self.steps.append(Copy("copy", source, to, each * offset, each * elements))
+
+    def scale(self, beta: float | complex, x: View, out: Matrix) -> None:
+        """out = beta x, elements of the result with any strides: a product without steps of k."""
+        sizes = out.layout.rows, out.layout.cols, 0
+        letter, empty = letter_of(self.dtype, self.result), OperandLayout("N", 0, 1)
+        tile = tiles.by_rule(self.device, letter, sizes)
+        schedule = tiles.configure(letter, tile, sizes, empty, empty, True, submatrix=True)
+        unread = View(out.buffer, 0, 1, 1)
+        y = View(out.buffer, out.layout.offset, 1, out.layout.ld)
+        self._generated("scale", schedule, Gemm(sizes, 0.0, unread, unread, beta, x, y))
 
     def transpose(self, x: Matrix, out: Layout | Matrix) -> Matrix:
         made, y = out if isinstance(out, Matrix) else self.new(out), x.layout
-        ld, (tile, columns) = made.layout.ld, _TRANSPOSE
+        ld, (tile, columns) = made.layout.ld, TRANSPOSE
         size = round_up(y.rows, tile), tiles_over(ld, tile) * columns
         arguments = y.rows, y.cols, y.ld, y.offset, x.buffer, ld, made.buffer
-        self._support("transpose.cl", "transpose", size, _TRANSPOSE, *arguments)
+        self._support("transpose.cl", "transpose", size, TRANSPOSE, *arguments)
         return made
 
     def pad(self, x: Matrix, out: Layout | Matrix) -> Matrix:
@@ -384,7 +359,7 @@ class Builder:
 
     def _into_corner(self, name: str, x: Matrix, out: Matrix, rows: int, cols: int) -> Matrix:
         """Copy rows x cols elements of `x` into `out`, with zeros around them."""
-        y, z, (group, group_columns, each) = x.layout, out.layout, _PAD
+        y, z, (group, group_columns, each) = x.layout, out.layout, PAD
         size = round_up(z.rows, group), round_up(tiles_over(z.cols, each), group_columns)
         arguments = rows, cols, y.ld, y.offset, x.buffer, z.rows, z.cols, out.buffer
         self._support("pad.cl", name, size, (group, group_columns), *arguments)
@@ -394,7 +369,7 @@ class Builder:
         self, alpha: float | complex, x: Matrix, beta: float | complex, y: Matrix, out: Matrix
     ) -> Matrix:
         """out = alpha x + beta y, all compact."""
-        (group, each), elements = _AXPBY, out.layout.room
+        (group, each), elements = AXPBY, out.layout.room
         if elements >= INDEX_LIMIT:
             raise ValueError(
                 f"the result has {elements:,} elements; with alpha or beta this kernel indexes "
@@ -425,9 +400,9 @@ class Builder:
         if self._flag is None:
             self._flag = self.memory(1, itemsize=4)
             self.steps.append(Fill("fill", self._flag, 4))
-        group, ahead = _RANGE
+        group, ahead = RANGE
         for buffer, x in matrices:
-            size = round_up(x.rows, group), min(tiles_over(x.cols, ahead), _RANGE_COLUMNS)
+            size = round_up(x.rows, group), min(tiles_over(x.cols, ahead), RANGE_COLUMNS)
             self._support(
                 "range.cl",
                 "range",
@@ -476,7 +451,7 @@ class Builder:
         return out
 
     def gemm(self, product: Product, tile: Params, batch: Batch | None = None) -> None:
-        """Launch a generated kernel, which computes the product in one launch.
+        """Launch a generated kernel, which computes the product in one step.
 
         Args:
             product: of the builder's type; A and B are not read where K is 0.
@@ -508,17 +483,17 @@ class Builder:
     def _readable(
         self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool
     ) -> tuple[OperandLayout, Memory]:
-        """An operand and its memory; for float16 on tensor cores, which copy by 4 bytes or more, a
-        copy with aligned columns where that is worthwhile.
+        """An operand and its memory; for elements of 2 bytes on tensor cores, which copy by 4 bytes
+        or more, a copy with aligned columns if that is worthwhile.
         """
-        layout, there = x.layout, placed(buffer, x)
-        rows, cols, ld, offset, _ = there.layout
+        layout, matrix = x.layout, placed(buffer, x)
+        rows, cols, ld, offset, _ = matrix.layout
         is_aligned = not any(number % HALVES for number in (rows, ld, offset))
-        if self.dtype != HALF or not tile["UNIT"] or is_aligned or not worthwhile:
+        if self.dtype.itemsize != 2 or not tile["UNIT"] or is_aligned or not worthwhile:
             return layout, buffer
-        made = Layout.compact(round_up(rows, HALVES), cols)
-        room = Matrix(self.memory(made.room, self.dtype.itemsize), made)
-        return OperandLayout(layout.operation, 0, made.ld, True), self.pad(there, room).buffer
+        padded = Layout.compact(round_up(rows, HALVES), cols)
+        copy = Matrix(self.memory(padded.room, self.dtype.itemsize), padded)
+        return OperandLayout(layout.operation, 0, padded.ld, True), self.pad(matrix, copy).buffer
 
     def gemm_part(self, product: Product, part: split.Launch) -> None:
         """Launch a generated kernel that computes a rectangle of C."""
@@ -551,20 +526,20 @@ def view(buffer: Memory, operand: Operand) -> View:
 
 
 def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
-    """An operand from a row (of A) or a column (of B) on, which for these operations follow each
-    other at its leading dimension.
+    """An operand from a row (of A) or a column (of B) on; with these operations, one is a leading
+    dimension from the next.
     """
     return x._replace(offset=x.offset + by * (x.ld if x.operation in by_ld else 1))
 
 
 def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:
-    """An operand in its buffer, read as it is if it can be, or otherwise as its transpose."""
+    """An operand in its buffer, or its transpose if only that is column-major."""
     layout = (
         (operand.transposed or operand.plain)
         if transposed
         else (operand.plain or operand.transposed)
     )
-    assert layout is not None, "an operand can be read in at least one way"
+    assert layout is not None, "a matrix is row-major or column-major"
     return Matrix(buffer, layout)
 
 
@@ -576,7 +551,7 @@ def _made(step: Pass) -> Layout:
 def check_memory(
     device: Device, sizes: dict[str, int], wide: bool = False, itemsize: int = 4
 ) -> None:
-    """Refuse matrices that the device's memory cannot hold, or 32-bit indices unless `wide`.
+    """Reject matrices that the device's memory cannot hold, or, unless `wide`, 32-bit indices.
 
     Args:
         sizes: elements by the matrix's name.
@@ -599,11 +574,10 @@ def check_memory(
 
 
 def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
-    """Have the queue wait for what other queues still do to these arrays; its own commands follow
-    each other anyway.
+    """Make the queue wait for what other queues still do to these arrays.
 
-    Events that have happened are removed from the arrays' lists: later calls need not ask the
-    driver again.
+    Events that have happened are removed from the arrays' lists, so that later calls need not query
+    the driver again.
     """
     awaited = []
     for x in arrays:
@@ -617,13 +591,6 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
         cl.enqueue_barrier(queue, awaited)
 
 
-@cached(64)
-def _support_kernel(
-    device: Device, context: cl.Context, file: str, name: str, macros: tuple[tuple[str, str], ...]
-) -> Built:
-    return build(device, context, file, sources.read(file), dict(macros), name)
-
-
 @cached(8)
 def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
     return cl.CommandQueue(queue.context, queue.device)
@@ -631,15 +598,13 @@ def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
 
 @cached(8)
 def pool_of(queue: cl.CommandQueue) -> MemoryPool:
-    """Memory that one call gives back and the next one takes; the order of the queue keeps them
-    apart.
-    """
+    """Memory that one call returns and the next one reuses: the queue's order separates them."""
     return MemoryPool(ImmediateAllocator(queue))
 
 
 def trim(pool: MemoryPool, size_bytes: int) -> None:
-    """Give memory back to the device, if a pool holds more than `HELD` and twice the bytes of the
-    last call.
+    """Return memory to the device, if a pool holds more than `HELD` and twice the bytes of the last
+    call.
     """
     most = HELD + 2 * size_bytes
     if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:

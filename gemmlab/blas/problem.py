@@ -1,9 +1,8 @@
-"""A product on paper: how the operands lie in memory, and the list of passes that it takes to
-multiply them.
+"""A product on paper: the layouts of the operands, and the passes that multiply them.
 
-Everything here is column-major, and nothing here touches a device. Launching (`passes`), counting
-memory (`footprint`) and comparing strategies (`lessons.edges`) all read the list that `plan`
-returns.
+Everything in this module is column-major and needs no device. Launching (`Builder.multiply`),
+counting memory (`footprint`) and comparing strategies (`lessons.edges`) all use the list that
+`plan` returns.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MAX_BATCH = 65535
 
 
 class Layout(NamedTuple):
-    """How a column-major matrix lies in a buffer, counted in elements.
+    """The layout of a column-major matrix in a buffer, in elements.
 
     Attributes:
         rows, cols: its shape.
@@ -47,7 +46,7 @@ class Layout(NamedTuple):
     def is_compact(self) -> bool:
         return self.offset == 0 and (self.ld == self.rows or self.cols == 1)
 
-    def serves(self, rows: int, cols: int, ld: int) -> bool:
+    def supports(self, rows: int, cols: int, ld: int) -> bool:
         """Whether a kernel may read it as rows x cols with leading dimension `ld`, from the start
         of its buffer.
         """
@@ -57,14 +56,14 @@ class Layout(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """An operand X as it lies in memory.
+    """An operand X in memory.
 
     Attributes:
-        name: what the user calls it.
-        plain: X as a column-major matrix, if it can be read so.
-        transposed: the transpose of X as a column-major matrix, if it can be read so. A single row
-            or column can be read in both ways.
-        conjugated: whether X is the complex conjugate of what lies there.
+        name: the user's name for it.
+        plain: the layout of X, if it is column-major.
+        transposed: the layout of its transpose, if that is column-major. A single row or column has
+            both.
+        conjugated: whether X is the complex conjugate of what is stored.
     """
 
     name: str
@@ -77,13 +76,10 @@ class Operand(NamedTuple):
         """X filling a buffer, without gaps."""
         return cls(name, Layout.compact(rows, cols), None)
 
-    def moved(self, elements: int, cut: int = 0) -> Operand:
-        """The operand that lies so many elements behind this one, in the same buffer without its
-        first `cut` ones.
-        """
+    def moved(self, elements: int) -> Operand:
+        """The operand that begins so many elements after this one, in the same buffer."""
         plain, transposed = (
-            x and x._replace(offset=x.offset + elements - cut, room=x.room - cut)
-            for x in (self.plain, self.transposed)
+            x and x._replace(offset=x.offset + elements) for x in (self.plain, self.transposed)
         )
         return self._replace(plain=plain, transposed=transposed)
 
@@ -94,18 +90,17 @@ class Operand(NamedTuple):
 
     @property
     def layout(self) -> OperandLayout:
-        """The operand as a kernel of the family reads it: where it lies, and what is done to it
-        there.
+        """The operand as a generated kernel reads it.
 
         Raises:
             ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
         """
         layout = self.plain or self.transposed
-        assert layout is not None, "an operand can be read in at least one way"
+        assert layout is not None, "a matrix is row-major or column-major"
         if layout.ld * layout.cols >= INDEX_LIMIT:
             raise ValueError(
                 f"{self.name} spans {layout.ld * layout.cols:,} elements of a larger matrix; "
-                f"kernels of the family index with 32 bits, below {INDEX_LIMIT:,}"
+                f"generated kernels index with 32 bits, below {INDEX_LIMIT:,}"
             )
         letters = "NR" if self.plain else "TC"
         return OperandLayout(letters[self.conjugated], layout.offset, layout.ld)
@@ -132,13 +127,13 @@ class Problem(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Many products of the same sizes, whose results follow each other without gaps.
+    """Many products of the same sizes, whose results are adjacent.
 
     Attributes:
-        number: products whose operands lie at equal distances.
-        steps: these distances for A and for B, in elements: 0 where all products share the matrix.
-        starts: elements before A, and before B, of the first of each `number` products, beside the
-            operands' offsets.
+        number: products whose operands are at equal distances.
+        steps: these distances for A and for B, in elements: 0 if all products share the matrix.
+        starts: for each group of `number` products, the elements before its first A and B, in
+            addition to the operands' offsets.
     """
 
     number: int
@@ -149,8 +144,7 @@ class Batch(NamedTuple):
     def over(
         cls, shape: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]
     ) -> Batch:
-        """The products of an array of this shape. Dimensions that follow each other at equal
-        distances become one.
+        """The products of an array of this shape. Dimensions with equal distances are merged.
 
         Args:
             shape: numbers of products.
@@ -171,21 +165,21 @@ class Batch(NamedTuple):
 
     @property
     def swapped(self) -> Batch:
-        """A and B in each other's place."""
+        """With A and B exchanged."""
         return Batch(self.number, self.steps[::-1], tuple(start[::-1] for start in self.starts))
 
     def shared(self, problem: Problem) -> tuple[bool, bool] | None:
-        """Whether all products share A, and B; None unless the matrices that they do not share
-        follow each other.
+        """(A is shared, B is shared); None if the matrices of an operand that is not shared are not
+        adjacent.
         """
-        wanted = problem.m * problem.k, problem.k * problem.n
-        follow = all(step in (0, size) for step, size in zip(self.steps, wanted, strict=True))
-        return (
-            (not self.steps[0], not self.steps[1]) if follow and self.starts == ((0, 0),) else None
-        )
+        sizes = problem.m * problem.k, problem.k * problem.n
+        adjacent = all(step in (0, size) for step, size in zip(self.steps, sizes, strict=True))
+        if not adjacent or self.starts != ((0, 0),):
+            return None
+        return not self.steps[0], not self.steps[1]
 
     def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
-        """For each launch of a kernel for batches the elements before A and B, and what it
+        """For each launch of a kernel for batches, the elements before A and B, and what it
         multiplies.
         """
         a, b = self.steps
@@ -195,15 +189,15 @@ class Batch(NamedTuple):
                 yield (at_a + i * a, at_b + i * b), pairs
 
     def products(self) -> Iterator[tuple[int, int]]:
-        """For each product the elements before A and B."""
+        """For each product, the elements before A and B."""
         a, b = self.steps
         for at_a, at_b in self.starts:
             for i in range(self.number):
                 yield at_a + i * a, at_b + i * b
 
     def aligned(self, a: OperandLayout, b: OperandLayout) -> tuple[OperandLayout, OperandLayout]:
-        """The operands with offsets that are multiples of just those numbers of which all products'
-        offsets are.
+        """Operands whose offset is the greatest common divisor of all offsets in the batch, so that
+        tests of alignment hold for each product.
         """
         in_a, in_b = zip(*self.starts, strict=True)
         return (
@@ -218,8 +212,8 @@ class Pass(NamedTuple):
     Attributes:
         kind: "transpose", "pad", "gemm", "fix-up" or "unpad".
         operand: what it makes: "A", "B" or "C".
-        out: the layout of a matrix that is made for it, or None where it writes into the result.
-        workspace: floats of memory besides, for partial tiles.
+        out: the layout of a matrix that is made for it; None if it writes to the result.
+        workspace: additional floats of memory, for partial tiles.
     """
 
     kind: str
@@ -229,14 +223,14 @@ class Pass(NamedTuple):
 
     @property
     def floats(self) -> int:
-        """Floats of memory that it needs beside the operands and the result."""
+        """Floats of memory that it needs in addition to the operands and the result."""
         return (self.out.room if self.out else 0) + self.workspace
 
 
 def plan(
     spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()
 ) -> list[Pass]:
-    """The passes of a product with a kernel, on a device with such features, in their order."""
+    """The passes of a product with a kernel, in their order, on a device with these features."""
     m, n, k = (
         round_up(size, multiple)
         for size, multiple in zip(problem[:3], spec.multiples(params), strict=True)
@@ -261,43 +255,38 @@ def plan(
 
 def _prepare(
     name: str,
-    there: Layout | None,
-    turned: Layout | None,
-    wanted: tuple[int, int, int],
+    layout: Layout | None,
+    transposed: Layout | None,
+    required: tuple[int, int, int],
     alignment: int,
 ) -> list[Pass]:
-    """The passes that make rows x cols with a leading dimension of an operand, from itself or from
-    its transpose.
-    """
+    """The passes that give an operand the required rows, columns and leading dimension."""
     passes = []
-    if there is None:
-        assert turned is not None, "an operand can be read in at least one way"
-        there = Layout.compact(turned.cols, turned.rows, round_up(turned.cols, alignment))
-        passes.append(Pass("transpose", name, there))
-    if not there.serves(*wanted):
-        _, cols, ld = wanted
+    if layout is None:
+        assert transposed is not None, "a matrix is row-major or column-major"
+        ld = round_up(transposed.cols, alignment)
+        layout = Layout.compact(transposed.cols, transposed.rows, ld)
+        passes.append(Pass("transpose", name, layout))
+    if not layout.supports(*required):
+        _, cols, ld = required
         passes.append(Pass("pad", name, Layout.compact(ld, cols)))
     return passes
 
 
 def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
-    """The elements of every matrix of a product, by its name: the operands, the result, and what
-    the passes make.
+    """The elements of each matrix of a product, by name: the operands, the result, and what the
+    passes make.
     """
     names = {"A": problem.a.name, "B": problem.b.name, "C": "the result"}
-    found = {
+    elements = {
         problem.a.name: problem.m * problem.k,
         problem.b.name: problem.k * problem.n,
         "the result": problem.m * problem.n,
     }
     for step in passes:
         if step.out:
-            words = (
-                f"{names[step.operand]}, transposed"
-                if step.kind == "transpose"
-                else (f"{names[step.operand]} in whole tiles")
-            )
-            found[words] = step.out.room
+            form = ", transposed" if step.kind == "transpose" else " in whole tiles"
+            elements[names[step.operand] + form] = step.out.room
         if step.workspace:
-            found["the workspace for partial tiles"] = step.workspace
-    return found
+            elements["the workspace for partial tiles"] = step.workspace
+    return elements

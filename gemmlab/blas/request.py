@@ -1,4 +1,4 @@
-"""What a caller may choose about a product, checked once, at the door."""
+"""The options of a product, checked where the caller passes them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,40 @@ from ..generate import table, tiles
 from ..generate.precision import check_double, letter_of
 from ..opencl.devices import Device
 
-#: Words for `kernel` that do not name a kernel of the catalog.
-AUTO, FAMILY, PACKED = "auto", "family", "packed"
-#: Values of `edges`: those of the ladder, and "split", which only generated kernels have.
+#: Values of `kernel` that do not name a kernel of the catalog.
+AUTO, GENERATED, PACKED = "auto", "family", "packed"
+#: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
 EDGES = (*table.EDGES, "auto", "split")
+
+Pairs = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options of a product, in types that can be compared and remembered.
+    """The options of a product, valid and hashable.
 
     Attributes:
-        kernel: "auto", "family", "packed", or the number or name of a kernel of the catalog.
-        params: the kernel's parameters as pairs, all of them for a kernel of the catalog; None for
-            its defaults.
+        kernel: "auto", "family" (a generated kernel), "packed", or the number or name of a kernel
+            of the catalog.
+        params: the kernel's parameters as pairs, all of them; None for its defaults.
         edges: "auto", "pad", "guard", "shift" or "split".
         precision: "float32", "tf32" or "tf32x3".
     """
 
     kernel: Key = AUTO
-    params: tuple[tuple[str, int], ...] | None = None
+    params: Pairs | None = None
     edges: str = "auto"
     precision: str = "float32"
 
     @classmethod
-    def of(cls, kernel: Any, params: Any, edges: Any, precision: Any) -> Request:
+    def of(
+        cls, kernel: Any = AUTO, params: Any = None, edges: Any = "auto", precision: Any = "float32"
+    ) -> Request:
         """The request for what a caller passed.
 
         Raises:
-            TypeError: if `params` is no mapping.
-            ValueError: for values that are not among those above, or that contradict each other.
+            TypeError: if `params` is not a mapping.
+            ValueError: for a value that is not listed above, or values that contradict each other.
             ParameterError: for parameters that the kernel does not have.
         """
         words = params is None and type(kernel) is type(edges) is type(precision) is str
@@ -55,40 +59,19 @@ class Request:
                 f"params must be a dictionary of parameters, not {type(params).__name__}: "
                 f"{params!r}"
             )
-        if isinstance(kernel, str) and kernel in (AUTO, FAMILY, PACKED):
-            return cls(kernel, cls._generated(kernel, params, edges, precision), edges, precision)
+        if isinstance(kernel, str) and kernel in (AUTO, GENERATED, PACKED):
+            return cls(
+                kernel, _not_of_the_catalog(kernel, params, edges, precision), edges, precision
+            )
         if isinstance(kernel, bool) or not isinstance(kernel, (str, int, np.integer)):
             raise ValueError(
                 f"kernel must be 'auto', 'family', 'packed', a number or a name, not {kernel!r}"
             )
         spec = find(kernel if isinstance(kernel, str) else int(kernel))
-        return cls(spec.number, _of_the_ladder(spec, params, edges, precision), edges, precision)
-
-    @staticmethod
-    def _generated(
-        kernel: str, params: Any, edges: str, precision: str
-    ) -> tuple[tuple[str, int], ...] | None:
-        """The parameters, for a kernel that is not named by number."""
-        if precision != "float32" and (kernel != AUTO or edges not in ("auto", "guard")):
-            raise ValueError(
-                f"precision={precision!r} is for kernel='auto' or a number, and edges='auto' or "
-                f"'guard', not for kernel={kernel!r}, edges={edges!r}"
-            )
-        if kernel == AUTO and params is not None:
-            raise ValueError("params needs a kernel as well, such as kernel=3 or kernel='family'")
-        if kernel == PACKED and (params is not None or edges != "auto"):
-            raise ValueError(
-                f"kernel='packed' has no params or edges, but got params={params!r}, "
-                f"edges={edges!r}"
-            )
-        if kernel == FAMILY and edges not in ("auto", "guard", "split"):
-            raise ValueError(
-                f"edges={edges!r}, but kernel='family' has 'auto', 'guard' and 'split'"
-            )
-        return None if params is None else tuple(tiles.complete_tile(dict(params)).items())
+        return cls(spec.number, _of_the_catalog(spec, params, edges, precision), edges, precision)
 
     def check_for(self, dtype: np.dtype, device: Device) -> None:
-        """Refuse what this type of elements or this device does not have, by name.
+        """Reject what this type of elements or this device does not support, by name.
 
         Raises:
             ValueError: with the argument, and what would be possible.
@@ -98,22 +81,22 @@ class Request:
         if dtype != np.float32:
             if self.precision != "float32":
                 raise ValueError(f"precision={self.precision!r} is for float32, not for {dtype}")
-            if self.kernel not in (AUTO, FAMILY, PACKED):
+            if self.kernel not in (AUTO, GENERATED, PACKED):
                 raise ValueError(
                     f"kernel {self.kernel} multiplies float32, not {dtype}; kernel='auto' and "
-                    "'family' take every type"
+                    "'family' support every type"
                 )
             if self.edges not in ("auto", "guard", "split"):
                 raise ValueError(
-                    f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' takes every type"
+                    f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' is for all types"
                 )
         if self.kernel == PACKED and dtype.kind != "f":
             raise ValueError(
-                f"kernel='packed' multiplies real numbers, not {dtype}; 'family' takes every type"
+                f"kernel='packed' multiplies real numbers, not {dtype}; 'family' is for every type"
             )
         if self.kernel == PACKED and device.kind != "CPU":
             raise ValueError(
-                f"kernel='packed' is for CPUs, not for {device}; kernel='auto' suits every device"
+                f"kernel='packed' is for CPUs, not for {device}; kernel='auto' is for all"
             )
         check_double(letter_of(dtype), device)
 
@@ -123,9 +106,25 @@ def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
 
 
-def _of_the_ladder(
-    spec: KernelSpec, params: Any, edges: str, precision: str
-) -> tuple[tuple[str, int], ...] | None:
+def _not_of_the_catalog(kernel: str, params: Any, edges: str, precision: str) -> Pairs | None:
+    """The parameters for "auto", "family" or "packed"."""
+    if precision != "float32" and (kernel != AUTO or edges not in ("auto", "guard")):
+        raise ValueError(
+            f"precision={precision!r} is for kernel='auto' or a number, and edges='auto' or "
+            f"'guard', not for kernel={kernel!r}, edges={edges!r}"
+        )
+    if kernel == AUTO and params is not None:
+        raise ValueError("params needs a kernel as well, such as kernel=3 or kernel='family'")
+    if kernel == PACKED and (params is not None or edges != "auto"):
+        raise ValueError(
+            f"kernel='packed' has no params or edges, but got params={params!r}, edges={edges!r}"
+        )
+    if kernel == GENERATED and edges not in ("auto", "guard", "split"):
+        raise ValueError(f"edges={edges!r}, but kernel='family' has 'auto', 'guard' and 'split'")
+    return None if params is None else tuple(tiles.complete_tile(dict(params)).items())
+
+
+def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -> Pairs | None:
     """All parameters of a kernel of the catalog, or None for those that fit the device."""
     if edges not in ("auto", spec.edges):
         others = " or ".join(repr(n) for n, s in catalog.items() if s.edges == edges) or "'family'"
@@ -145,7 +144,7 @@ def _of_the_ladder(
             f"kernel={able} fits"
         )
     if params is not None:
-        # refuses names and values before they are combined with those of the precision
+        # rejects names and values before they are combined with those of the precision
         spec.complete(params)
     if precision != "float32":
         params = _with_precision(spec, params, precision)
@@ -172,16 +171,16 @@ def _with_precision(
 
 
 def check_precision(precision: Any, device: Device) -> None:
-    """Refuse what is no precision of float32 products, and TF32 where a device has no tensor
+    """Reject what is no precision of float32 products, and TF32 on a device without tensor
     cores.
     """
     _check_word("precision", precision, tuple(table.PRECISIONS))
     if precision != "float32" and "tensor" not in device.features:
         raise ValueError(
-            f"precision={precision!r} needs tensor cores that take TF32 (NVIDIA's, compute "
+            f"precision={precision!r} needs tensor cores for TF32 (NVIDIA's, compute "
             f"capability 8.0 or later); {device} has none: precision='float32' runs everywhere"
         )
 
 
-#: Everything is left to gemmlab, for ordinary arithmetic.
+#: No option is set.
 PLAIN = Request()

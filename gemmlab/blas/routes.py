@@ -1,10 +1,10 @@
 """The routes of a product, and the choice among them.
 
-A route is a way to multiply: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of the catalog),
-`Split` (generated kernels, one for each edge) or `Generated` (one generated kernel). Each says
-whether it supports a product, or why not; if it does, it has the fastest kernel of its kind, with
-the seconds that `generate.cost` predicts, and appends the launches to a plan. `choose` takes the
-first route that supports the product.
+A route multiplies with one kind of kernels: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of
+the catalog), `Split` (generated kernels, one for each edge) or `Generated` (one generated kernel).
+Each one either gives the reason why it does not support a product, or has the fastest kernel of its
+kind, with the seconds that `generate.cost` predicts, and appends its launches to a plan. `choose`
+takes the first route that supports the product.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
-from .plan import Builder, Product, placed
-from .problem import MAX_BATCH, Batch, Problem, plan
-from .request import AUTO, FAMILY, PACKED, PLAIN, Request
+from .plan import Builder, Product, check_memory, placed
+from .problem import MAX_BATCH, Batch, Problem, footprint, plan
+from .request import AUTO, GENERATED, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
 #: cubed is not and 1024 cubed just is.
@@ -62,12 +62,12 @@ class Query(NamedTuple):
 
 @dataclass(frozen=True)
 class Route:
-    """A way to multiply.
+    """One kind of kernels that can multiply, with the fastest kernel of that kind.
 
     Attributes:
         kernel: what to pass as `kernel=`.
         params: parameters of the kernel.
-        seconds: how long it takes, on paper; inf if that is not known.
+        seconds: the predicted time; inf if there is no prediction.
         whole_batch: whether `emit` multiplies all products of a batch.
     """
 
@@ -82,19 +82,19 @@ class Route:
         raise NotImplementedError
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
-        """Append what multiplies to the builder's plan."""
+        """Append the launches to the builder's plan."""
         raise NotImplementedError
 
 
 class Packed(Route):
-    """A is packed into panels first: see `packed`."""
+    """A is first packed into panels: see `packed`."""
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
         request, device = query.request, query.device
         if request.kernel != PACKED:
             if request != PLAIN:
-                return f"{request} asks for another kernel"
+                return f"{request} requires another kernel"
             if device.kind != "CPU":
                 return "it is for CPUs"
             if query.dtype.kind != "f":
@@ -114,7 +114,7 @@ class Ladder(Route):
 
     Attributes:
         turned: whether it multiplies the transposes in the opposite order, and stores the transpose
-            of what it computes.
+            of the result.
     """
 
     turned: bool = False
@@ -122,14 +122,14 @@ class Ladder(Route):
     @classmethod
     def of(cls, query: Query) -> Route | str:
         request, device, problem = query.request, query.device, query.problem
-        if request.kernel in (FAMILY, PACKED) or request.edges == "split":
-            return f"{request} asks for another kernel"
+        if request.kernel in (GENERATED, PACKED) or request.edges == "split":
+            return f"{request} requires another kernel"
         if query.dtype != np.float32:
             return f"kernels of the catalog multiply float32, not {query.dtype}"
         if request.kernel != AUTO:
             spec, params = find(request.kernel), request.params
-            found = (spec.number, spec.fit(device.limits) if params is None else dict(params))
-            return cls(*found, inf, fits_batch(spec, found[1], query))
+            settings = spec.fit(device.limits) if params is None else dict(params)
+            return cls(spec.number, settings, inf, fits_batch(spec, settings, query))
         if request == PLAIN and device.kind == "CPU":
             return "on CPUs the packed kernel is faster"
         if request == PLAIN and query.batch is not None:
@@ -148,6 +148,9 @@ class Ladder(Route):
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         problem, a, b, alpha, beta, before, out = product
+        spec, turned = find(self.kernel), problem.turned if self.turned else problem
+        sizes = footprint(problem, plan(spec, self.params, turned, builder.device.features))
+        check_memory(builder.device, sizes, spec.wide)
         params, context = tuple(self.params.items()), builder.queue.context
         kernel = _compiled(self.kernel, params, builder.device, context, self.turned)
         if batch is not None and self.whole_batch:
@@ -160,7 +163,7 @@ class Ladder(Route):
         target = out
         if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
             target = builder.new(out.layout)
-        if kernel.spec.tensor:
+        if spec.tensor:
             builder.look_for_unsplittable(placed(a, problem.a), placed(b, problem.b))
         builder.multiply(kernel, problem, a, b, target)
         if alpha != 1 or before:
@@ -187,10 +190,10 @@ class Split(Route):
             return "it is for edges='split'"
         sizes, params = query.problem[:3], query.request.params
         if params is not None:
-            found = split.cut(sizes, dict(params))
+            parts = split.cut(sizes, dict(params))
         else:
-            found = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
-        return cls(FAMILY, dict(found[0].tile), launches=tuple(found))
+            parts = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
+        return cls(GENERATED, dict(parts[0].tile), launches=tuple(parts))
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         for launch in self.launches:
@@ -203,16 +206,16 @@ class Generated(Route):
     @classmethod
     def of(cls, query: Query) -> Route | str:
         request, batch = query.request, query.batch
-        if request.kernel not in (AUTO, FAMILY) or request.edges == "split":
-            return f"{request} asks for another kernel"
+        if request.kernel not in (AUTO, GENERATED) or request.edges == "split":
+            return f"{request} requires another kernel"
         may_replace = request == PLAIN and batch is not None and query.is_small
         if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
             return "for float32 the catalog has faster kernels"
         if request.params is not None:
-            return cls(FAMILY, dict(request.params), whole_batch=True)
+            return cls(GENERATED, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1
-        found = tiles.choose(query.device, letter_of(query.dtype), query.problem[:3], number)
-        return cls(FAMILY, *found, whole_batch=True)
+        ranked = tiles.choose(query.device, letter_of(query.dtype), query.problem[:3], number)
+        return cls(GENERATED, *ranked, whole_batch=True)
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
         builder.gemm(product, self.params, batch)
@@ -228,7 +231,7 @@ def choose(query: Query) -> Route:
     Raises:
         ValueError: if no kernel for `edges` or `precision` supports the sizes or the device.
     """
-    return next(found for kind in ROUTES if isinstance(found := kind.of(query), Route))
+    return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
 
 
 def refusals(query: Query) -> dict[str, str]:

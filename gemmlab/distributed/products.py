@@ -14,12 +14,14 @@ from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
-from ..blas.arrays import DTYPES
+from ..blas import arrays
 from ..blas.products import matmul as local_matmul
 from ..catalog.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
 
+#: The types of elements: partial sums in float16 would be rounded.
+DTYPES = tuple(dtype for dtype in arrays.DTYPES if dtype != np.float16)
 #: Multiply-adds from which a task is worth what Dask takes for one, about a millisecond.
 WORTH_A_TASK = 2**24
 #: Tasks up to which nobody minds.

@@ -31,9 +31,10 @@ import pyopencl as cl
 import pyopencl.array as cla
 from dask.array.core import normalize_chunks
 
+from ..blas.arrays import compact_spec, rows_of
 from ..blas.plan import pool_of
 from ..blas.products import matmul as multiply
-from ..blas.staging import Staging, Stored, staging_of
+from ..blas.staging import Staging, staging_of
 from ..caches import cached
 from ..opencl.devices import Device, default_device
 from . import blocks
@@ -306,7 +307,6 @@ def _send(task: Task, rooms: Rooms, staging: Staging, step: slice) -> Pair:
 
 def _upload(x: np.ndarray, buffer: cl.Buffer, staging: Staging) -> tuple[cla.Array, list[Future]]:
     """Begin to copy a block to a buffer: the array there, and the transfers of its pieces."""
-    stored = Stored.of(x, lambda _: buffer)
-    queue, strides = default_device().queue, stored.spec.strides
+    queue, strides = default_device().queue, compact_spec(x).strides
     array = cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides)
-    return array, staging.send(stored.matrix, buffer)
+    return array, staging.send(rows_of(x), buffer)

@@ -1,5 +1,5 @@
-"""Compile a kernel's text once and keep it, explain compiler errors, add instructions that OpenCL C
-does not have.
+"""Compile a kernel's text once, explain compiler errors, and add instructions that OpenCL C does
+not have.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
 OPTIONS = ("-cl-std=CL1.2",)
-#: Runtimes keep what they have compiled. PyOpenCL's cache would be a second one, whose lock may be
-#: waited for for a minute; and of a cached binary Intel's runtime does not know the types of
-#: arguments.
+#: Runtimes cache what they have compiled. PyOpenCL's cache would be a second one, whose lock may
+#: block for a minute; and of a cached binary Intel's runtime cannot report the types of arguments.
 _NO_CACHE: Any = False
 #: Characters of each line of a message: a compiler may repeat a megabyte of the source.
 LONGEST_LINE = 300
-#: Has the compiler keep the types of arguments.
+#: Makes the compiler keep the types of arguments.
 _ARGUMENT_TYPES = "-cl-kernel-arg-info"
 #: OpenCL C's scalar types.
 _SCALARS = {
@@ -48,8 +47,8 @@ _SCALARS = {
 
 
 class BuildError(RuntimeError):
-    """The compiler refused a kernel. `log` is its whole output; the message shows the lines that it
-    names.
+    """The compiler rejected a kernel. `log` is its whole output; the message shows the lines that
+    it names.
     """
 
     def __init__(self, title: str, log: str, source: str):
@@ -81,7 +80,7 @@ class Built:
     step.
 
     Attributes:
-        kernel: the `pyopencl.Kernel`.
+        program, kernel: PyOpenCL's objects.
         seconds: how long compiling took.
         types: those of the scalar arguments; None for pointers.
         work_group_limit: work-items of the largest work-group that it fits.
@@ -91,7 +90,7 @@ class Built:
         self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list
     ):
         self.kernel = kernel
-        self._program = program
+        self.program = program
         self.types = types
         self.seconds = seconds
         info = cl.kernel_work_group_info
@@ -106,10 +105,6 @@ class Built:
     def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
-
-    def new_kernel(self) -> cl.Kernel:
-        """A kernel object with arguments of its own, which no other launch changes."""
-        return cl.Kernel(self._program, self.kernel.function_name)
 
 
 class Bound(NamedTuple):
@@ -152,9 +147,9 @@ def build(
         flags: more options for the compiler.
 
     Raises:
-        BuildError: with the compiler's messages beside the lines that they are about.
-        TypeError: if `text` is no text.
-        ValueError: if it has characters that no file can hold.
+        BuildError: with the compiler's messages and the lines that they refer to.
+        TypeError: if `text` is not a string.
+        ValueError: if it has characters that cannot be encoded.
     """
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
@@ -201,8 +196,7 @@ def _program(
             )
         except cl.Error as error:
             log = str(error)
-        # raised out here, an error does not hold PyOpenCL's, which cannot be sent to another
-        # process
+        # not raised in the handler: PyOpenCL's error, its context, cannot be sent to a process
         if log:
             saved = re.search(r"\(source saved as (.+)\)", log)
             # PyOpenCL writes a copy of the source; the message below shows the lines instead
@@ -232,10 +226,10 @@ def _type(kernel: cl.Kernel, index: int) -> Any:
     vectors.
     """
     name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
-    known = _SCALARS.get(name)
+    scalar = _SCALARS.get(name)
     space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)
-    if known or space != cl.kernel_arg_address_qualifier.PRIVATE:
-        return known
+    if scalar or space != cl.kernel_arg_address_qualifier.PRIVATE:
+        return scalar
     for kind in (np.int32, np.int64, np.int16, np.int8):  # a type that the text names: by its size
         with suppress(cl.Error):
             kernel.set_arg(index, kind(0))
@@ -248,18 +242,17 @@ def _explain(log: str, source: str) -> str:
     lines = source.splitlines()
     shown, seen = [], set()
     # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
-    for place in re.finditer(
+    for match in re.finditer(
         r"(error: )?[^\s:]*:(\d+):\d+(?: <[^>]*>)?: (?:fatal )?(error: )?([^\n]*)", log
     ):
-        number, message = int(place[2]), place[4]
-        if not (place[1] or place[3]):
-            continue
-        if (number, message) in seen or not 1 <= number <= len(lines):
+        number, message = int(match[2]), match[4]
+        is_error = match[1] or match[3]
+        if not is_error or (number, message) in seen or not 1 <= number <= len(lines):
             continue
         seen.add((number, message))
-        near = range(max(1, number - 2), min(len(lines), number + 2) + 1)
+        around = range(max(1, number - 2), min(len(lines), number + 2) + 1)
         excerpt = "\n".join(
-            f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in near
+            f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in around
         )
         shown.append(f"line {number}: {message}\n{excerpt}")
     words = "\n".join(shown[:5]) or log.strip()[:2000]

@@ -33,14 +33,14 @@ class Device:
     """One OpenCL device. Its context and its profiling queue are made when they are first used.
 
     Attributes:
-        index: its place in ``devices()``.
+        index: its index in ``devices()``.
         name, platform, version, driver: as the runtime reports them.
         kind: "GPU", "CPU" or "other".
         units: compute units (multiprocessors of a GPU, cores of a CPU).
         memory, largest: bytes of global memory, and of the largest single buffer.
         limits: how large work-groups may be, and what else kernels must not exceed.
         features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
-            size), "tensor" (tensor cores that take TF32), "warpgroups" (Hopper's instructions of
+            size), "tensor" (tensor cores for TF32), "warpgroups" (Hopper's instructions of
             four warps), "double" (arithmetic in float64).
         cl: PyOpenCL's object.
     """
@@ -69,7 +69,7 @@ class Device:
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
-        """A queue whose events know when their commands began and ended, which costs each of them
+        """A queue whose events record when their commands began and ended, which costs each of them
         microseconds.
         """
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
@@ -107,10 +107,10 @@ def intel_library() -> Path | None:
 def _intel_registered() -> Iterator[None]:
     """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
 
-    The wheel's own .icd names a path that does not exist. So for its first look only, the loader is
-    pointed at a folder with a correct .icd and copies of those that it would have found: the
-    system's, or those of the folder that the environment variable OCL_ICD_VENDORS names. If the
-    variable names a single file, that runtime is wanted alone.
+    The wheel's own .icd names a path that does not exist. So while the loader reads its list, it
+    sees a folder with a correct .icd and copies of the others: the system's, or those of the folder
+    that the environment variable OCL_ICD_VENDORS names. If the variable names a single file, the
+    user chose that runtime alone.
     """
     library, named = intel_library(), os.environ.get("OCL_ICD_VENDORS")
     if library is None or (named is not None and not Path(named).is_dir()):
@@ -167,18 +167,18 @@ def _describe(index: int, d: cl.Device) -> Device:
 
 
 def _features(d: cl.Device) -> frozenset[str]:
-    extensions, found = set(d.extensions.split()), set()
-    if "cl_khr_fp64" in extensions:
-        found.add("double")
-    if "nvidia" in d.platform.name.lower():
-        since = {
-            "tensor": d.compute_capability_major_nv >= 8,
-            "warpgroups": d.compute_capability_major_nv == 9,
-        }
-        found |= {"nvidia"} | {name for name, there in since.items() if there}
-    elif {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"} <= extensions:
-        found.add("shuffle")
-    return frozenset(found)
+    extensions = set(d.extensions.split())
+    nvidia = "nvidia" in d.platform.name.lower()
+    capability = d.compute_capability_major_nv if nvidia else 0
+    subgroups = {"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"}
+    features = {
+        "double": "cl_khr_fp64" in extensions,
+        "nvidia": nvidia,
+        "tensor": capability >= 8,
+        "warpgroups": capability == 9,
+        "shuffle": not nvidia and subgroups <= extensions,
+    }
+    return frozenset(name for name, has in features.items() if has)
 
 
 def _preference(d: cl.Device) -> tuple:
@@ -205,15 +205,15 @@ def trouble(d: cl.Device) -> str:
     return ""
 
 
-#: The number of the process that looked for devices. A copy of it, made by `fork`, has the memory
-#: of a runtime but none of its threads, for which most runtimes would wait forever: it is refused.
+#: The number of the process that looked for devices. A copy made by `fork` has the memory of a
+#: runtime but none of its threads, for which most runtimes would wait forever: it gets an error.
 _process: list[int] = []
 
 
-@lru_cache(maxsize=1)
 def platforms() -> tuple[cl.Platform, ...]:
-    """Every platform that the loader finds, whether or not it has devices."""
-    _process[:] = [os.getpid()]
+    """Every platform that the loader lists, whether or not it has devices."""
+    if not _process:
+        _process.append(os.getpid())
     with _intel_registered(), environment.variables(environment.pocl_variables()):
         try:
             return tuple(cl.get_platforms())
@@ -221,7 +221,6 @@ def platforms() -> tuple[cl.Platform, ...]:
             return ()
 
 
-@lru_cache(maxsize=1)
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
     found: list[cl.Device] = []
@@ -255,7 +254,7 @@ def default_device() -> Device:
     the preferred one.
 
     Raises:
-        NoDeviceError: if there is no device, or none that the variable fits.
+        NoDeviceError: if there is no device, or none that matches the variable.
     """
     return find_device()
 
@@ -267,7 +266,7 @@ def find_device(device: Device | int | str | None = None) -> Device:
         NoDeviceError: if there is no device at all, or none that fits; the message lists the
             devices.
         TypeError: if `device` is none of these.
-        RuntimeError: in a process that was forked after its parent had found the devices.
+        RuntimeError: in a process that was forked after its parent had started OpenCL.
     """
     if _process and _process[0] != os.getpid():
         raise RuntimeError(
@@ -277,8 +276,8 @@ def find_device(device: Device | int | str | None = None) -> Device:
         )
     if isinstance(device, Device):
         return device
-    found = _find()
-    if not found:
+    usable = _find()
+    if not usable:
         raise NoDeviceError(
             "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
             "doctor`, says what is missing"
@@ -286,19 +285,28 @@ def find_device(device: Device | int | str | None = None) -> Device:
     if device is None:
         device = os.environ.get("GEMMLAB_DEVICE", "").strip()
         if not device:
-            return found[0]
+            return usable[0]
     if isinstance(device, str) and device.isdecimal():
         device = int(device)
     if isinstance(device, str):
-        fits = [d for d in found if device.lower() in f"{d.name} {d.platform} {d.version}".lower()]
+        fits = [d for d in usable if device.lower() in f"{d.name} {d.platform} {d.version}".lower()]
     elif isinstance(device, Integral) and not isinstance(device, bool):
-        fits = [d for d in found if d.index == device]
+        fits = [d for d in usable if d.index == device]
     else:
         raise TypeError(f"device must be a Device, an index or part of a name, not {device!r}")
     if not fits:
-        listed = "; ".join(f"{d.index}: {d}" for d in found)
+        listed = "; ".join(f"{d.index}: {d}" for d in usable)
         raise NoDeviceError(f"no device fits {device!r}; the devices are {listed}")
     return fits[0]
+
+
+def in_order(queue: CommandQueue) -> CommandQueue:
+    """The queue, if it runs commands one after another, as the launches of one product need."""
+    if queue.properties & command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
+        raise ValueError(
+            "the queue runs its commands out of order; a product's launches must follow each other"
+        )
+    return queue
 
 
 def of_queue(queue: cl.CommandQueue) -> Device:

@@ -1,5 +1,5 @@
-"""Diagnose a set-up: what the OpenCL loader finds, whether each device multiplies correctly, and
-which command repairs what does not work.
+"""Diagnose a set-up: which devices there are, whether each multiplies correctly, and which command
+repairs what does not work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,21 +33,8 @@ LIBRARY_FOLDERS = (
     "/usr/local/nvidia/lib",
 )
 
-#: Environment variables that change what the loader, the runtimes or gemmlab find.
-VARIABLES = (
-    "GEMMLAB_DEVICE",
-    "OCL_ICD_VENDORS",
-    "OCL_ICD_FILENAMES",
-    "RUSTICL_ENABLE",
-    "RUSTICL_FEATURES",
-    "POCL_DEVICES",
-    "POCL_CACHE_DIR",
-    "XDG_CACHE_HOME",
-    "PYOPENCL_NO_CACHE",
-    "CUDA_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "ZE_AFFINITY_MASK",
-)
+#: Names of environment variables that change what the loader, the runtimes or gemmlab find.
+VARIABLES = r"(GEMMLAB|OCL|RUSTICL|POCL|PYOPENCL)_|XDG_CACHE_HOME$|\w*_VISIBLE_DEVICES$"
 
 #: GPUs that Linux knows, and the system's description of each.
 RENDER_NODES, DRM = Path("/dev/dri"), Path("/sys/class/drm")
@@ -92,8 +78,7 @@ except Exception as error:
 
 
 def doctor() -> bool:
-    """Print which devices there are, whether each multiplies correctly, and what to do where
-    something is wrong.
+    """Print the devices, whether each multiplies correctly, and how to repair what is wrong.
 
     Returns:
         Whether a device works.
@@ -123,8 +108,8 @@ def doctor() -> bool:
 
 
 def product(device: devices.Device) -> tuple[str, str]:
-    """The verdict on a small product in a process that may crash, and what to do if only an empty
-    cache lets it succeed.
+    """The verdict on a small product in a process that may crash, and the remedy if it succeeds
+    with an empty cache.
     """
     verdict = _product(device, {})
     if verdict.startswith("right"):
@@ -175,9 +160,9 @@ def loader_facts() -> Iterator[str]:
     library, named = devices.intel_library(), os.environ.get("OCL_ICD_VENDORS")
     if library and (named is None or Path(named).is_dir()):
         yield f"driver intel-opencl-rt: {loaded(str(library.resolve()))}"
-    for name in VARIABLES:
-        if name in os.environ:
-            yield f"variable {name}={os.environ[name]}"
+    for name, value in sorted(os.environ.items()):
+        if re.match(VARIABLES, name):
+            yield f"variable {name}={value}"
 
 
 def icd_files() -> list[Path]:
@@ -193,7 +178,7 @@ def icd_files() -> list[Path]:
 
 
 def registered(file: Path) -> str:
-    """The library that a file registers, and the loader's error if it cannot be loaded."""
+    """The library that a file registers, and whether the loader can load it."""
     try:
         library = file.read_text(encoding="utf-8").split("\n")[0].strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -202,7 +187,6 @@ def registered(file: Path) -> str:
 
 
 def loaded(library: str) -> str:
-    """Whether a library can be loaded, in the loader's words if it cannot."""
     try:
         ctypes.CDLL(library)
     except OSError as error:
@@ -211,19 +195,15 @@ def loaded(library: str) -> str:
 
 
 def findings() -> list[str]:
-    """All problems that were found, a paragraph each."""
-    found = [
+    """All problems, a paragraph each."""
+    problems = [
         registration(),
         unregistered_driver(),
         *idle_gpus(),
         rusticl_without_devices(),
-        old_rusticl(),
-        windows_subsystem(),
         unusable_cache(),
-        widgets_out_of_step(),
-        space_in_path(),
     ]
-    return [paragraph for paragraph in found if paragraph]
+    return [paragraph for paragraph in problems if paragraph]
 
 
 def registration() -> str:
@@ -235,9 +215,7 @@ def registration() -> str:
 
 
 def unregistered_driver() -> str:
-    """NVIDIA's OpenCL library is installed but not registered, as in many containers, and so offers
-    no platform.
-    """
+    """NVIDIA's OpenCL library is installed but not registered, as in many containers."""
     if any("nvidia" in d.platform.name.lower() for d in devices.listed()):
         return ""
     name = "libnvidia-opencl.so.1"
@@ -309,46 +287,20 @@ def rusticl_without_devices() -> str:
     )
 
 
-def old_rusticl() -> str:
-    """Before Mesa 23, rusticl reports wrong limits and times."""
-    for d in devices.listed():
-        version = re.match(r"\d+", d.driver_version)
-        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
-            return (
-                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
-                "of work-groups and wrong times. Products are right, but kernels get small "
-                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
-            )
-    return ""
-
-
-def windows_subsystem() -> str:
-    """In the Windows Subsystem for Linux, only Intel's driver offers a GPU to OpenCL."""
-    if "microsoft" not in platform.release().lower():
-        return ""
-    if any(d.type & cl.device_type.GPU for d in devices.listed()):
-        return ""
-    return (
-        "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to OpenCL "
-        "(sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: for these, "
-        "install Python and gemmlab in Windows itself."
-    )
-
-
 def unusable_cache() -> str:
-    """Compiled kernels cannot be kept, so that each process compiles them again."""
+    """Compiled kernels cannot be cached, so each process compiles them again."""
     problem = environment.bad_pocl_folder() or environment.bad_database() or _full()
     if not problem:
         return ""
     return (
-        f"Compiled kernels cannot be kept ({problem}). Each process compiles them again, and "
+        f"Compiled kernels cannot be cached ({problem}). Each process compiles them again, and "
         "without a temporary folder PoCL has no device. Repair that, or name a folder of "
         "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
     )
 
 
 def _full() -> str:
-    """Why PoCL's cache has no room: a full quota shows only when one writes."""
+    """Why PoCL's cache is full: a quota shows only when one writes."""
     folder = environment.pocl_folder()
     nearest = folder and next(
         path for path in (folder, *folder.absolute().parents) if path.exists()
@@ -361,42 +313,8 @@ def _full() -> str:
     return ""
 
 
-def widgets_out_of_step() -> str:
-    """ipywidgets in the kernel and its part in JupyterLab must have matching versions, or sliders
-    do not appear.
-    """
-    try:
-        kernel, page = metadata.version("ipywidgets"), metadata.version("jupyterlab_widgets")
-    except metadata.PackageNotFoundError as missing:
-        command = environment.install("jupyterlab", "ipywidgets", "anywidget", "matplotlib")
-        return f"{missing.name} is not installed; the notebooks need it for sliders:\n  {command}"
-    # 8.x matches 3.x, 7.x matches 2.x or 1.x
-    if int(kernel.split(".")[0]) - int(page.split(".")[0]) == 5:
-        return ""
-    command = environment.install("--upgrade", "ipywidgets", "jupyterlab_widgets")
-    return (
-        f"ipywidgets {kernel} and its JupyterLab part jupyterlab_widgets {page} do not match, so "
-        f"sliders will not appear. Upgrade both:\n  {command}"
-    )
-
-
-def space_in_path() -> str:
-    """Intel's CPU runtime may not start if its path contains a space."""
-    try:
-        folder = str(metadata.distribution("intel-opencl-rt").locate_file(""))
-    except metadata.PackageNotFoundError:
-        return ""
-    if " " not in folder or any("intel" in d.platform.name.lower() for d in devices.listed()):
-        return ""
-    return (
-        f"Intel's CPU runtime is installed in {folder!r}, and has not started: some versions do "
-        "not, if their path contains a space. Create the environment elsewhere:\n"
-        "  python -m venv ~/gemmlab-env"
-    )
-
-
 def no_device() -> str:
-    """What to do where no device works: first the one command that helps on this system."""
+    """What to do if no device works: first the command that helps on this system."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     intel = environment.install("intel-opencl-rt", "intel-cmplr-lib-rt")
     conda = "conda install -c conda-forge pyopencl pocl"

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import re
 import threading
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
+import pyopencl.array as cla
 
-from ..caches import cached
 from ..catalog import KernelSpec, Key, find, sources
 from ..catalog.spec import round_up, tiles_over
 from .build import Bound, BuildError, Built, WorkGroupError, build, options
-from .devices import Device, find_device
+from .devices import Device, find_device, in_order
 
 INDEX_LIMIT = 2**31
-_OUT_OF_ORDER = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
 _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
 
 
-def in_order(queue: cl.CommandQueue) -> cl.CommandQueue:
-    """The queue, if it runs commands one after another, as the launches of one product need."""
-    if queue.properties & _OUT_OF_ORDER:
-        raise ValueError(
-            "the queue runs its commands out of order; a product's launches must follow each other"
-        )
-    return queue
-
-
 class Launch(NamedTuple):
-    """What it takes to launch a kernel for M, N, K.
+    """All that a launch of a kernel for M, N, K needs.
 
     Attributes:
         built: the kernel, compiled for these sizes.
         global_size: its work-items.
-        lda, ldb: leading dimensions of A, and of B as the kernel wants it, in floats.
+        lda, ldb: leading dimensions of A, and of B as the kernel expects it, in floats.
         fixup_size: work-items of `fixup.cl`, (0, 0) where it is not needed.
         by_tile: 1 if `fixup.cl` has one work-group per tile, 0 if it has one per cut.
     """
@@ -54,19 +43,18 @@ class Kernel:
     """One kernel of the ladder, compiled for one device with one set of parameters.
 
     Attributes:
-        source: the OpenCL C text; of a kernel of production only what its parameters need.
+        source: the OpenCL C text; of a production kernel only what its parameters need.
         options: the build options, parameters among them.
         params: all parameters.
         local_size: work-items of a work-group.
         multiples: what M, N and K must be multiples of.
-        b_transposed: whether it wants B as N x K instead of K x N.
-        workspace: floats of memory for partial tiles that it takes beside A, B and C, 0 if it
-            shares no tiles.
+        b_transposed: whether it expects B as N x K instead of K x N.
+        workspace: floats of memory for partial tiles, 0 if it shares no tiles.
         turned: whether it stores the transpose of C, N x M.
         path: which of the kernel's paths runs here: "plain", or the device's features that are
             switched on.
         opencl: the `pyopencl.Kernel`.
-        build_seconds: how long compiling took, in seconds (near zero if it was cached on disk).
+        build_seconds: how long compiling took, in seconds (almost 0 if it was cached on disk).
     """
 
     def __init__(
@@ -96,28 +84,34 @@ class Kernel:
             self._fixup = build(device, context, "fixup.cl", text, {**self.params, **tile}, "fixup")
         self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
         self.sharing = threading.Lock()  # no launch may overwrite partial tiles before their fix-up
-        # working it out takes Python 50 microseconds
-        self.launch = lru_cache(maxsize=64)(self._launch)
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
+        self._check_compiled()
+
+    def _check_compiled(self) -> None:
+        """Reject a text that is not this kernel, and work-groups that are too large for it."""
+        spec, device = self.spec, self.device
         wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
         if self.opencl.num_args != len(wanted):
-            said = (
+            raise BuildError(
+                self._title,
                 f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: "
-                f"{', '.join(wanted)}"
+                f"{', '.join(wanted)}",
+                self.source,
             )
-            raise BuildError(self._title, said, self.source)
         size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
             wanted_size, size_here = (
                 " x ".join(map(str, shape)) for shape in (required[:2], self.local_size)
             )
-            said = f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}"
-            if self.params:
-                shown = ", ".join(f"{name}={value}" for name, value in self.params.items())
-                said += f", for {shown}; does the text set one of these itself?"
-            raise BuildError(self._title, said, self.source)
+            shown = ", ".join(f"{name}={value}" for name, value in self.params.items())
+            raise BuildError(
+                self._title,
+                f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}, "
+                f"for {shown}; does the text set one of these itself?",
+                self.source,
+            )
         limit = self._built.work_group_limit
         if prod(self.local_size) > limit:
             shape = " x ".join(map(str, self.local_size))
@@ -129,20 +123,13 @@ class Kernel:
             )
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
-        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel cannot
-        take.
+        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
+        not support.
         """
         return self.launch(m, n, k).global_size
 
-    def leading_dimensions(self, m: int, n: int, k: int) -> tuple[int, int]:
-        """Floats from one column to the next: of A, and of B as the kernel wants it. C has no
-        gaps.
-        """
-        launch = self.launch(m, n, k)
-        return launch.lda, launch.ldb
-
-    def _launch(self, m: int, n: int, k: int) -> Launch:
-        """See `Launch`; callers use the remembering `launch`."""
+    def launch(self, m: int, n: int, k: int) -> Launch:
+        """See `Launch`."""
         minimum = self.spec.minimum_sizes(self.params)
         for name, size, multiple, smallest in zip(
             "MNK", (m, n, k), self.multiples, minimum, strict=True
@@ -155,7 +142,7 @@ class Kernel:
             if size < smallest:
                 raise ValueError(
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
-                    "edges='pad' and edges='guard' serve any size"
+                    "edges='pad' and edges='guard' support any size"
                 )
         macros, built = self.spec.macros(m, n, self.params), self._built
         if macros != self.params:
@@ -187,7 +174,7 @@ class Kernel:
         Args:
             m, n, k: sizes, multiples of `multiples`.
             a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``),
-                columns ``leading_dimensions(m, n, k)[0]`` floats apart.
+                columns ``launch(m, n, k).lda`` floats apart.
             b: K x N likewise; N x K if `b_transposed`.
             c: M x N likewise, overwritten.
             queue: where to launch, one that runs in order; the device's own by default.
@@ -198,8 +185,8 @@ class Kernel:
         """The same; return the events of all that was launched by name: "gemm", and "fix-up" where
         needed.
         """
-        lda, ldb = self.leading_dimensions(m, n, k)
-        elements = lda * k, ldb * (k if self.b_transposed else n), m * n
+        launch = self.launch(m, n, k)
+        elements = launch.lda * k, launch.ldb * (k if self.b_transposed else n), m * n
         buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
         queue = in_order(queue) if queue else self.device.queue
         with self.sharing:
@@ -208,22 +195,20 @@ class Kernel:
     def bound(
         self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
-        """What `passes` launches, by name, for buffers that fit; `sharing` is to be held until all
-        is launched.
-        """
+        """What `passes` launches, by name; hold `sharing` until everything is launched."""
         launch = self.launch(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
-        found = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
+        launches = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
         if self._fixup is not None:
             sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
-            found.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
-        return found
+            launches.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
+        return launches
 
     def batch(
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
     ) -> Bound:
-        """What launches so many products, whose matrices follow each other, by a kernel without a
+        """What launches so many products, whose matrices are adjacent, by a kernel without a
         workspace.
 
         Args:
@@ -248,31 +233,27 @@ class Kernel:
             self._workspaces[queue] = made
         return self._workspaces[queue]
 
-    def _buffer(self, name: str, array, elements: int) -> cl.MemoryObjectHolder:
+    def _buffer(self, name: str, array: Any, elements: int) -> cl.MemoryObjectHolder:
         """The memory of an operand, if it is what the launch needs."""
         if elements >= INDEX_LIMIT and not self.spec.wide:
             raise ValueError(
                 f"{name} has {elements:,} elements; kernels index with 32 bits, below "
                 f"{INDEX_LIMIT:,}"
             )
-        buffer = array
-        if not isinstance(array, cl.MemoryObjectHolder):
-            if hasattr(array, "dtype") and array.dtype != np.float32:
-                raise TypeError(f"{name} must be float32, not {array.dtype}")
-            if hasattr(array, "strides") and not array.flags.forc:
-                raise ValueError(f"{name} has the strides {array.strides}; it must be contiguous")
-            buffer = getattr(array, "data", array)
-            if not isinstance(buffer, cl.MemoryObjectHolder):
-                raise TypeError(
-                    f"{name} must be a device array or buffer, not {type(array).__name__}"
+        if isinstance(array, cla.Array):
+            if (array.dtype, array.flags.forc, array.context) != (np.float32, True, self.context):
+                raise ValueError(
+                    f"{name} must be a contiguous float32 array in the kernel's context, not "
+                    f"{array.dtype} with the strides {array.strides}"
                 )
-            if array.context != self.context:
-                raise ValueError(f"{name} lives in another context than this kernel")
-        if buffer.size < 4 * elements:
+            array = array.data
+        if not isinstance(array, cl.MemoryObjectHolder):
+            raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
+        if array.size < 4 * elements:
             raise ValueError(
-                f"{name} holds {buffer.size:,} bytes, but {elements:,} float32 elements are needed"
+                f"{name} has {array.size:,} bytes, but {elements:,} float32 elements are needed"
             )
-        return buffer
+        return array
 
     def __str__(self) -> str:
         return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())
@@ -281,15 +262,14 @@ class Kernel:
         return f"<gemmlab kernel {self} on {self.device}>"
 
 
-#: Begins the kernel's body: from here on A, B and C are those of the work-group's own product.
+#: Begins the kernel's body: A, B and C become those of the work-group's own product.
 _NEXT = """
     {name} = ({space}void*)(({space}float*){name} + (size_t)get_group_id(2)*{elements});"""
 
 
-@cached(64)
 def batched(text: str, shared: tuple[bool, bool]) -> str:
-    """A kernel's text for products whose matrices follow each other; the third dimension of a
-    launch counts them.
+    """A kernel's text for products whose matrices are adjacent; the third dimension of a launch
+    counts them.
 
     Args:
         text: of a kernel of the ladder.
@@ -315,7 +295,7 @@ def whole(m: int, n: int, k: int, multiples: tuple[int, int, int]) -> tuple[int,
 
 
 def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Kernel:
-    """Compile kernel `number` for a device: source, options and launch sizes to take away.
+    """Compile kernel `number` for a device, to use its source, options and launch sizes elsewhere.
 
     Args:
         number: as in ``gemmlab.catalog``.
@@ -326,7 +306,7 @@ def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Ke
         ValueError: for an unknown number.
         ParameterError: for parameters the kernel or the device cannot take, before anything is
             built.
-        BuildError: if the compiler refuses it.
+        BuildError: if the compiler rejects it.
     """
     device = find_device(device)
     return Kernel(find(number), params, device, device.context)

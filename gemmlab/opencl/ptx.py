@@ -1,6 +1,4 @@
-"""What the compiler made of a kernel. Only NVIDIA's tells: it gives the PTX text and the registers
-used.
-"""
+"""The compiled text of a kernel, and the registers it uses. Only NVIDIA's compiler reports them."""
 
 from __future__ import annotations
 

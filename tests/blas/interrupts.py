@@ -39,7 +39,6 @@ class Calls:
             ),
         }
         if dtype == np.float32:
-            self.kinds["transpose"] = lambda: gemmlab.transpose(ones, device=device)
             self.kinds["ladder"] = lambda: gemmlab.matmul(
                 ones, ones, self.out, kernel=3, device=device
             )
@@ -53,25 +52,28 @@ class Calls:
         return bool((gemmlab.matmul(self.ones, self.ones, device=self.device) == self.n).all())
 
 
-class Timer:
-    """Raises KeyboardInterrupt once, so many seconds after it was armed; late ones are ignored."""
+armed = False
 
-    def __init__(self):
-        self.armed = False
-        signal.signal(signal.SIGALRM, self._ring)
 
-    def _ring(self, signum, frame) -> None:
-        if self.armed:
-            self.armed = False
-            raise KeyboardInterrupt
+def ring(signum, frame) -> None:
+    """Raise KeyboardInterrupt once; late alarms are ignored."""
+    global armed
+    if armed:
+        armed = False
+        raise KeyboardInterrupt
 
-    def arm(self, seconds: float) -> None:
-        self.armed = True
+
+def was_interrupted(call, seconds: float) -> bool:
+    """Make a call, with an interrupt after so many seconds; False if the call was quicker."""
+    global armed
+    try:
+        armed = True
         signal.setitimer(signal.ITIMER_REAL, seconds)
-
-    def disarm(self) -> None:
-        self.armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        call()
+        armed = False
+        return False
+    except KeyboardInterrupt:
+        return True
 
 
 def main(name: str, count: int = 20_000, seed: int = 0) -> dict:
@@ -83,7 +85,7 @@ def main(name: str, count: int = 20_000, seed: int = 0) -> dict:
     for each in calls:
         for call in each.kinds.values():
             call()  # compiled
-    timer = Timer()
+    signal.signal(signal.SIGALRM, ring)
     report = {"device": str(device), "interrupts": 0, "overwritten": 0, "wrong": 0, "by kind": {}}
     while report["interrupts"] < count:
         each = rng.choice(calls)
@@ -91,13 +93,8 @@ def main(name: str, count: int = 20_000, seed: int = 0) -> dict:
         start = time.perf_counter()
         each.kinds[kind]()
         seconds = time.perf_counter() - start
-        try:
-            timer.arm(max(1e-5, rng.random() * 1.2 * seconds))
-            each.kinds[kind]()
-            timer.disarm()
-            continue  # it was quicker than the interrupt
-        except KeyboardInterrupt:
-            pass
+        if not was_interrupted(each.kinds[kind], max(1e-5, rng.random() * 1.2 * seconds)):
+            continue
         report["interrupts"] += 1
         report["by kind"][kind] = report["by kind"].get(kind, 0) + 1
         canaries = each.canaries()

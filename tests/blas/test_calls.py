@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from pyopencl.tools import ImmediateAllocator
 from texts import SMALL
 
 import gemmlab
+from gemmlab.blas import staging
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -39,12 +40,15 @@ EVERY_TYPE: tuple[dict, ...] = (
     {"edges": "split"},
     {"kernel": "family", "params": SMALL_TILE, "edges": "split"},
 )
+SMALL_LADDER = tuple({"kernel": number, "params": SMALL[number]} for number in (3, 10, 12, 13))
 LADDER: tuple[dict, ...] = (
-    *({"kernel": number, "params": SMALL[number]} for number in (3, 10, 12, 13)),
+    *SMALL_LADDER,
     {"kernel": 3, "params": SMALL[3], "edges": "pad"},
     {"kernel": 12, "edges": "shift"},
     *({"edges": edges} for edges in ("pad", "guard", "shift")),
 )
+#: Where the arrays are; the last two are in NumPy's memory, for a device with separate memory.
+WHERE = ("on a device", "in NumPy", "in NumPy, pinned", "in NumPy, copied")
 APPLIED = {
     "N": lambda x: x,
     "T": lambda x: x.swapaxes(-1, -2),
@@ -76,7 +80,7 @@ class Call:
     dtype: str
     other: str  # the type of `out`, or of c
     options: dict
-    on_device: bool
+    where: str
     with_allocator: bool
     given: bool  # `out`, or c
     seed: int
@@ -86,6 +90,10 @@ class Call:
     alpha: complex = 1
     beta: complex = 0
     overwrite: Any = False
+
+    @property
+    def on_device(self) -> bool:
+        return self.where == WHERE[0]
 
 
 @st.composite
@@ -114,14 +122,16 @@ def calls(draw) -> Call:
         which = draw(st.integers(0, 7))
         shapes[0] = (k,) if which in (0, 2) else shapes[0]
         shapes[1] = (k,) if which in (1, 2) else shapes[1]
-    suited = (
-        EVERY_TYPE + LADDER if dtype == "float32" or draw(st.integers(0, 9)) == 0 else EVERY_TYPE
-    )
+    where, of_the_ladder = draw(st.sampled_from(WHERE)), dtype == "float32"
+    of_the_ladder = of_the_ladder or draw(st.integers(0, 9)) == 0
+    suited = EVERY_TYPE + LADDER * of_the_ladder
+    if where in WHERE[2:]:  # small kernels: "auto" is for a GPU
+        suited = EVERY_TYPE[2:3] + EVERY_TYPE[-1:] + SMALL_LADDER * of_the_ladder
     options = draw(st.sampled_from(suited))
     return Call(
         (shapes[0], shapes[1]), tuple(draw(layouts()) for _ in range(3)), dtype,
         draw(st.sampled_from(("float16", "float32"))) if dtype == "float16" else dtype, options,
-        draw(st.booleans()), draw(st.booleans()), draw(st.booleans()) or gemm and more["beta"] != 0,
+        where, draw(st.booleans()), draw(st.booleans()) or gemm and more["beta"] != 0,
         draw(st.integers(0, 2**16)), **more,
     )  # fmt: skip
 
@@ -216,7 +226,7 @@ def outcome(call: Call, device, queue) -> str:
         plain = call.layouts[2] in (Layout(), Layout(sub_buffer=True))
         assert (got is z.given) == bool(call.overwrite) or not plain or not z.host.size
         assert got is not z.given or call.overwrite
-    return "right, on a device" if call.on_device else "right, in NumPy"
+    return call.where
 
 
 def _called(call: Call, a, b, third, options: dict):
@@ -224,11 +234,18 @@ def _called(call: Call, a, b, third, options: dict):
         return gemmlab.matmul(a, b, third, **options)
     function = gemmlab.gemm if call.seed % 2 else getattr(gemmlab, NAMED[call.dtype])
     ta, tb = (SPELLED[t][(call.seed + i) % 3] for i, t in enumerate((call.ta, call.tb)))
-    return function(call.alpha, a, b, call.beta, third, ta, tb, call.overwrite, **options)
+    return function(
+        call.alpha, a, b, call.beta, third, ta, tb, overwrite_c=call.overwrite, **options
+    )
 
 
-def test_a_call_is_exact_or_refused_by_name(device, capsys):
+def test_a_call_is_exact_or_refused_by_name(device, capsys, monkeypatch):
     queue, outcomes = cl.CommandQueue(device.context), Counter()
+    gpu, pinned = replace(device, kind="GPU"), []
+    for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
+        monkeypatch.setattr(staging, name, value)
+    monkeypatch.setattr(staging, "staging_for", lambda *_: pinned[-1])
+    ring = staging.Staging(gpu.context, gpu)
 
     @settings(
         max_examples=EXAMPLES,
@@ -240,15 +257,13 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys):
     def run(call):
         if call.dtype in ("float64", "complex128") and "double" not in device.features:
             return
-        outcomes[outcome(call, device, queue)] += 1
+        pinned.append(ring if call.where == WHERE[2] else None)
+        outcomes[outcome(call, gpu if call.where in WHERE[2:] else device, queue)] += 1
 
     run()
     with capsys.disabled():
         print(f"\ncalls on {device}: {dict(outcomes)}")
-    assert (
-        min(outcomes[kind] for kind in ("right, on a device", "right, in NumPy", "refused"))
-        >= EXAMPLES / 20
-    )
+    assert min(outcomes[kind] for kind in (*WHERE, "refused")) >= EXAMPLES / 30
 
 
 @pytest.mark.system
@@ -257,21 +272,9 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys):
 def test_kernels_of_warps_serve_batches_parts_and_factors(dtype, unit, shares, any_device):
     if dtype == "float64" and "double" not in any_device.features:
         pytest.skip("no double precision")
-    warps = {
-        "TSM": 16,
-        "TSN": 16,
-        "TSK": 8,
-        "WPTM": 2,
-        "WPTN": 2,
-        "UNROLL": 8,
-        "WIDTH": 2,
-        "STAGES": 3,
-    }
-    options = {
-        "kernel": "family",
-        "params": {**warps, "UNIT": unit, "SHARES": shares},
-        "device": any_device,
-    }
+    warps = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "WIDTH": 2}
+    params = {**warps, "STAGES": 3, "UNIT": unit, "SHARES": shares}
+    options = {"kernel": "family", "params": params, "device": any_device}
     a, b, c = whole((37, 29), 0, dtype), whole((29, 41), 1, dtype), whole((37, 41), 2, dtype)
     pairs = np.stack([a, -a]), np.stack([b, 2 * b])
     assert np.array_equal(gemmlab.matmul(*pairs, **options), pairs[0] @ pairs[1])

@@ -14,24 +14,22 @@ import pyopencl.array as cla
 import pytest
 
 import gemmlab
-from gemmlab import NoDeviceError, ParameterError, gemm, matmul, sgemm
-from gemmlab.blas import arrays as operands
+from gemmlab import ParameterError, gemm, matmul, sgemm
 from gemmlab.blas import plan
 from gemmlab.blas.problem import Layout
 from gemmlab.opencl import launch
-from gemmlab.opencl.devices import find_device
 
 pytestmark = pytest.mark.optimised(False)
 
 F32 = np.float32
 SQUARE = np.ones((4, 4), F32)
-STEPS = plan.Launch, plan.Fill, plan.Copy
+DOUBLE, TF32 = SQUARE.astype("f8"), {"precision": "tf32"}
 
 
 @pytest.fixture
 def no_launch(monkeypatch):
     """Whatever is launched fails the test."""
-    for step in STEPS:
+    for step in (plan.Launch, plan.Fill, plan.Copy):
         monkeypatch.setattr(step, "enqueue", lambda *_: pytest.fail("launched"))
 
 
@@ -41,16 +39,12 @@ def refused(kind, name, function, *args, **options) -> None:
         function(*args, **options)
     message = str(error.value)
     assert error.type is kind, f"{error.type.__name__}: {message}"
-    assert re.search(
-        rf"(^|[ (]){name}(=|,| (must|has|is|in|on|takes|shares|lives|needs)\b)", message
-    ), message
+    assert re.search(rf"(^|[ (]){name}(=|,| (must|has|is|in|on|takes|shares|needs)\b)", message)
     assert len(message.split()) >= 4, message
 
 
-NOT_ARRAYS = ([[1.0] * 4] * 4, np.ma.ones((4, 4), F32), 3.0, F32(3), "a", memoryview(SQUARE))
-WRONG_TYPES = tuple(
-    SQUARE.astype(kind) for kind in ("i2", "i4", "u1", "?", "O", "U1", ">f4", "f8,f4")
-)
+NOT_ARRAYS = ([[1.0] * 4] * 4, np.ma.ones((4, 4), F32), F32(3), "a", memoryview(SQUARE))
+WRONG_TYPES = tuple(SQUARE.astype(kind) for kind in ("i4", "?", "O", "U1", ">f4", "f8,f4"))
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c", "out"])
@@ -64,15 +58,11 @@ def test_what_is_no_array_of_the_right_type(name, any_device, no_launch):
             arrays = {"a": good, "b": good, name: wrong}
             if name != "out":
                 refused(TypeError, name, sgemm, 1, **{"beta": 1, "c": good, **arrays})
-                refused(TypeError, name, sgemm, 1, **{"beta": 0, "c": good, **arrays})
             if name != "c":
                 refused(TypeError, name, matmul, **arrays)
-    for first, second in (
-        *((F32, np.float64), (np.complex64, F32), (np.float64, np.complex128)),
-        *((F32, np.float16), (np.float16, np.float64)),
-    ):
+    other = "b" if name == "a" else name  # the type of a is the one that all must have
+    for first, second in ((F32, "f8"), ("c8", F32), ("f8", "c16"), (F32, "f2"), ("f2", "f8")):
         arrays = {"a": SQUARE.astype(first), "b": SQUARE.astype(first), name: SQUARE.astype(second)}
-        other = "b" if name == "a" else name  # the type of a is the one that all must have
         refused(TypeError, other, gemm if name == "c" else matmul, *[1] * (name == "c"), **arrays)
     refused(TypeError, "a", gemmlab.dgemm, 1, SQUARE, SQUARE)
 
@@ -82,8 +72,7 @@ def test_shapes_that_do_not_match(device, no_launch):
     for on_device in (False, True):
         a, b = (cla.to_device(device.queue, z) for z in (x, y)) if on_device else (x, y)
         options = {} if on_device else {"device": device}
-        refused(ValueError, "a", matmul, a, b, **options)
-        for trans in ({"trans_a": 1}, {"trans_b": 1}):
+        for trans in ({}, {"trans_a": 1}, {"trans_b": 1}):
             refused(ValueError, "a", sgemm, 1, a, b, **trans, **options)
         refused(ValueError, "c", sgemm, 1, a, a, 1, a, trans_b=1, **options)
         refused(ValueError, "out", matmul, a, a.T, a, **options)
@@ -91,27 +80,17 @@ def test_shapes_that_do_not_match(device, no_launch):
         refused(ValueError, "a", matmul, np.ones(left, F32), np.ones(right, F32), device=device)
     for wrong in (np.ones(4, F32), np.ones((2, 4, 4), F32)):
         refused(ValueError, "a", sgemm, 1, wrong, SQUARE)
-        refused(ValueError, "b", sgemm, 1, SQUARE, wrong)
         refused(ValueError, "c", sgemm, 1, SQUARE, SQUARE, 1, wrong)
     refused(ValueError, "b", matmul, SQUARE, np.array(1, F32))
     refused(ValueError, "beta", sgemm, 1, SQUARE, SQUARE, 2)
-    for function in (gemmlab.pad, gemmlab.unpad):
-        for wrong in (1.5, -1, True, "3", None, 3 if function is gemmlab.pad else 5):
-            refused(ValueError, "rows", function, SQUARE, wrong, 4)
-            refused(ValueError, "cols", function, SQUARE, 4, wrong)
-
-
-DOUBLE, TF32 = SQUARE.astype("f8"), {"precision": "tf32"}
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name, kind, values", [
     ("alpha", TypeError, (1j, "2", None, [1.0], np.ones(1, F32))),
-    ("alpha", ValueError, (1e39, -1e300, 10**400)),
-    ("beta", TypeError, (np.complex64(1), "2", None)),
-    ("beta", ValueError, (1e39, 10**400)),
+    ("alpha", ValueError, (1e39, 10**400)),
+    ("beta", TypeError, (np.complex64(1), None)),
     ("trans_a", ValueError, (3, -1, "X", "t", None, 1.0, [], np.ones(2))),
-    ("trans_b", ValueError, (3, "")),
     ("overwrite_c", ValueError, (2, "yes", None, 1.0)),
     ("kernel", ValueError, (0, 99, 1.0, "1", "best", True, None, [3], {}, np.array(["a"]))),
     ("edges", ValueError, ("none", 3, None, np.array(["a", "b"]))),
@@ -124,11 +103,10 @@ def test_values_that_are_none_of_those_allowed(name, kind, values, any_device, n
         refused(kind, name, sgemm, **options)
 
 
-@pytest.mark.parametrize("name, x, options", [
+CONTRADICTIONS = (
     ("kernel", DOUBLE, {"kernel": 3}),
     ("edges", DOUBLE, {"edges": "pad"}),
     ("edges", SQUARE, {"kernel": "family", "edges": "shift"}),
-    ("edges", SQUARE, {"kernel": 3, "edges": "split"}),
     ("edges", SQUARE, {"kernel": 12, "edges": "pad"}),
     ("kernel", SQUARE, {"kernel": "packed", "params": {"TS": 4}}),
     ("kernel", SQUARE, {"kernel": "packed", "edges": "pad"}),
@@ -136,23 +114,20 @@ def test_values_that_are_none_of_those_allowed(name, kind, values, any_device, n
     ("precision", SQUARE, TF32 | {"kernel": "packed"}),
     ("precision", SQUARE, {"precision": "double"}),
     ("precision", DOUBLE, TF32),
-])  # fmt: skip
-def test_choices_that_contradict_each_other(name, x, options, any_device, no_launch):
-    refused(ValueError, name, matmul, x, x, device=any_device, **options)
+)
 
 
-def test_what_a_device_lacks(any_device, no_launch):
+def test_choices_that_contradict_each_other_or_the_device(any_device, no_launch):
+    for name, x, options in CONTRADICTIONS:
+        refused(ValueError, name, matmul, x, x, device=any_device, **options)
     gpu = dataclasses.replace(any_device, kind="GPU")
     refused(ValueError, "kernel", matmul, SQUARE, SQUARE, kernel="packed", device=gpu)
     single = dataclasses.replace(any_device, features=any_device.features - {"double"})
     for wrong in (DOUBLE, SQUARE.astype("c16")):
-        with pytest.raises(ValueError, match=f"{wrong.dtype}.*double precision"):
-            matmul(wrong, wrong, device=single)
-    for value in ([8], "TS", 3):
-        refused(TypeError, "params", matmul, SQUARE, SQUARE, kernel=3, params=value)
+        refused(ValueError, wrong.dtype, matmul, wrong, wrong, device=single)
 
 
-def test_parameters_reach_the_caller_of_every_function(any_device, no_launch):
+def test_wrong_parameters_reach_the_caller_of_every_function(any_device, no_launch):
     functions = (
         lambda params: matmul(SQUARE, SQUARE, kernel=3, params=params, device=any_device),
         lambda params: gemmlab.kernel(3, params, any_device),
@@ -169,41 +144,29 @@ def test_parameters_reach_the_caller_of_every_function(any_device, no_launch):
                 call(params)
     with pytest.raises(ParameterError, match="TSX"):
         matmul(SQUARE, SQUARE, kernel="family", params={"TSX": 8}, device=any_device)
-
-
-def test_devices_that_are_not_there(any_device, monkeypatch, no_launch):
-    for wrong in ("no such thing", 99, -1, "99"):
-        with pytest.raises(NoDeviceError, match=re.escape(f"0: {find_device(0)}")):
-            matmul(SQUARE, SQUARE, device=wrong)
-    monkeypatch.setenv("GEMMLAB_DEVICE", "no such thing")
-    with pytest.raises(NoDeviceError, match="no such thing"):
-        matmul(SQUARE, SQUARE)
-    monkeypatch.setattr("gemmlab.opencl.devices._find", lambda: ())
-    with pytest.raises(NoDeviceError, match="gemmlab doctor"):
-        matmul(SQUARE, SQUARE)
+    for value in ([8], "TS", 3):
+        refused(TypeError, "params", matmul, SQUARE, SQUARE, kernel=3, params=value)
 
 
 def test_arrays_that_are_not_on_one_queue(device, no_launch):
     here = cla.to_device(device.queue, SQUARE)
     context = cl.Context([device.cl])  # kept: PoCL's queues do not
-    other_context = cla.to_device(cl.CommandQueue(context), SQUARE)
-    unordered = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
     for wrong, kind in (
         (SQUARE, TypeError),
         (here.with_queue(cl.CommandQueue(device.context)), ValueError),
         (here.with_queue(None), ValueError),
-        (other_context, ValueError),
+        (cla.to_device(cl.CommandQueue(context), SQUARE), ValueError),
     ):
         for name in "abc":
             # where a is on another queue, it is b that does not agree with the first array
             second = "b" if name == "a" and kind is ValueError and wrong.queue is not None else name
-            refused(
-                kind, second, sgemm, 1, **{"a": here, "b": here, "beta": 1, "c": here, name: wrong}
-            )
+            arrays = {"a": here, "b": here, "beta": 1, "c": here, name: wrong}
+            refused(kind, second, sgemm, 1, **arrays)
         refused(kind, "out", matmul, here, here, wrong)
     for other in gemmlab.devices():
         if other.cl != device.cl:
             refused(ValueError, "device", matmul, here, here, device=other)
+    unordered = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
     if device.cl.queue_properties & unordered:
         x = here.with_queue(cl.CommandQueue(device.context, properties=unordered))
         with pytest.raises(ValueError, match="order"):
@@ -229,48 +192,30 @@ def test_device_arrays_that_kernels_cannot_read(any_device, no_launch):
             refused(ValueError, "a", matmul, wrong, good)
             refused(ValueError, "out", matmul, good, good, wrong)
             refused(ValueError, "c", sgemm, 1, good, good, 1, wrong)
-            refused(ValueError, "x", gemmlab.transpose, wrong)
 
 
-def test_an_out_that_shares_memory_with_an_operand(device, no_launch):
-    host = np.ones((12, 4), F32)
-    for memory, options in ((host, {"device": device}), (cla.to_device(device.queue, host), {})):
-        a, b = memory[:4], memory[8:]
-        for name, out in (
-            ("a", memory[:4]),
-            ("a", memory[3:7]),
-            ("b", memory[5:9]),
-            ("a", memory[:4].T),
-        ):
-            refused(ValueError, name, matmul, a, b, out, **options)
-
-
-def test_an_out_whose_elements_share_memory(device, no_launch):
-    row = np.zeros(7, F32)
+def test_a_result_that_shares_memory(any_device):
+    """With an operand: on a device it is refused; NumPy arrays may overlap, as in NumPy."""
+    host = np.arange(48, dtype=F32).reshape(12, 4)
+    memory = cla.to_device(any_device.queue, host)
+    for name, part in (("a", slice(4)), ("a", slice(3, 7)), ("b", slice(5, 9))):
+        refused(ValueError, name, matmul, memory[:4], memory[8:], memory[part])
+        x = host.copy()
+        expected = x[:4] @ x[8:]
+        assert np.array_equal(matmul(x[:4], x[8:], x[part], device=any_device), expected)
+        assert np.array_equal(x[part], expected)
     for strides in ((0, 4), (4, 4), (4, 0)):
-        out = np.lib.stride_tricks.as_strided(row, (4, 4), strides)
-        refused(ValueError, "out", matmul, SQUARE, SQUARE, out, device=device)
-    whole = np.zeros((2, 4, 12), F32)
-    for out in (whole[:, :, ::3], whole[::-1, :, 4:8], whole[:, :, :4].transpose(0, 2, 1)):
-        operands.check_out(out, SQUARE, SQUARE)
-
-
-def test_arrays_that_are_too_hard_to_compare_overlap(monkeypatch):
-    monkeypatch.setattr(operands, "MOST_WORK", 1)
-    memory = np.zeros(10**6, F32)
-    x = np.lib.stride_tricks.as_strided(memory[1:], (50, 51, 52), (4 * 1001, 4 * 773, 4 * 331))
-    y = np.lib.stride_tricks.as_strided(memory, (50, 51, 52), (4 * 997, 4 * 761, 4 * 337))
-    assert operands._overlap(x, y)
-
-
-def test_factors_of_a_result_that_is_too_large_to_index(any_device):
-    queue = any_device.queue
-    huge = plan.Matrix(plan.OUT, Layout.compact(2**16, 2**15))
-    with pytest.raises(ValueError, match="alpha or beta"):
-        plan.Builder(queue, any_device).axpby(2.0, huge, 0.0, huge, huge)
+        out = cla.Array(any_device.queue, (4, 4), F32, data=memory.base_data, strides=strides)
+        refused(ValueError, "out", matmul, *2 * [cla.to_device(any_device.queue, SQUARE)], out)
+    frozen = SQUARE.copy()
+    frozen.flags.writeable = False
+    refused(ValueError, "out", matmul, SQUARE, SQUARE, frozen, device=any_device)
 
 
 def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
+    huge = plan.Matrix(plan.OUT, Layout.compact(2**16, 2**15))
+    with pytest.raises(ValueError, match="alpha or beta"):
+        plan.Builder(device.queue, device).axpby(2.0, huge, 0.0, huge, huge)
     roomy = dataclasses.replace(device, memory=2**42, largest=2**41)
     plan.check_memory(roomy, {"a": 2**33}, wide=True)
     with pytest.raises(ValueError, match="^a has .* 32 bits"):
@@ -281,8 +226,6 @@ def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
     for words, call in (
         (str(poor), lambda: matmul(np.ones((300, 300)), np.ones((300, 300)), device=poor)),
         ("whole tiles", lambda: matmul(*2 * [np.ones((244, 244), F32)], device=large, **ladder)),
-        (str(poor), lambda: gemmlab.pad(SQUARE, 300, 300, device=poor)),
-        (str(poor), lambda: gemmlab.transpose(np.ones((300, 300), F32), device=poor)),
         ("bytes", lambda: gemmlab.measure(1, 500, device=poor)),
     ):
         with pytest.raises(MemoryError, match=re.escape(words)):
@@ -290,7 +233,7 @@ def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
 
 
 def resident() -> int:
-    """Bytes of this process in memory now, without what it has freed but not given back."""
+    """Bytes of this process in memory now, without what it has freed but not returned."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -304,49 +247,32 @@ def breaks(*args, **kwargs):
     raise Broken("on purpose")
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="memory in use is read from Linux's /proc")
 @pytest.mark.optimised  # large enough for a leak to show
-@pytest.mark.parametrize(
-    "where", ["shape", "type", "parameters", "build", "launch", "fill", "none"]
-)
+@pytest.mark.parametrize("where", ["shape", "build", "launch", "none"])
 def test_a_failed_call_leaks_no_memory(where, some_device, monkeypatch):
     """Three matrices of 17 MB a call, ten times: one leaked buffer of each call would be 168 MB."""
-    side = 2047
-    call = {
-        "alpha": 2,
-        "beta": 1,
-        "kernel": 3,
-        "params": {"TS": 64, "WPT": 16},
-        "device": some_device,
-    }
-    call |= {
-        "a": np.ones((side, 40), F32),
-        "b": np.ones((40, side), F32),
-        "c": np.ones((side, side), F32),
-    }
-    kind: type[Exception] = Broken
+    side, kind = 2047, Broken
+    a, b, c = np.ones((side, 40), F32), np.ones((40, side), F32), np.ones((side, side), F32)
+    call = {"alpha": 2, "a": a, "b": b, "beta": 1, "c": c, "kernel": 3, "device": some_device}
+    call["params"] = {"TS": 64, "WPT": 16}
     if where == "shape":
-        kind, call["c"] = ValueError, call["c"][1:]
-    elif where == "type":
-        kind, call["b"] = TypeError, call["b"].astype(np.float64)
-    elif where == "parameters":
-        kind, call["params"] = ParameterError, {"TS": 20}
+        kind, call["c"] = ValueError, c[1:]
     elif where == "build":
         call["params"] = {"TS": 48, "WPT": 3}
         monkeypatch.setattr(launch, "build", breaks)
     elif where == "launch":  # the last pass, when everything is on the device
         enqueue = plan.Launch.enqueue
-        last = lambda step, *given: breaks() if step.name == "axpby" else enqueue(step, *given)  # noqa: E731
+
+        def last(step, *given):
+            return breaks() if step.name == "axpby" else enqueue(step, *given)
+
         monkeypatch.setattr(plan.Launch, "enqueue", last)
-    elif where == "fill":
-        call |= {"alpha": 0, "beta": 0}
-        monkeypatch.setattr(plan.Fill, "enqueue", breaks)
     kept = []
 
     def fail():
         if where == "none":  # the control: the watch sees a leak
-            kept.append(call["c"].copy())
+            kept.append(c.copy())
             return
         with pytest.raises(kind):
             sgemm(**call)
@@ -359,8 +285,6 @@ def test_a_failed_call_leaks_no_memory(where, some_device, monkeypatch):
         fail()
     assert (resident() - before < 60e6) == (where != "none")
     monkeypatch.undo()
-    if where not in ("shape", "type", "none"):
-        call |= {"params": {"TS": 8, "WPT": 4}, "alpha": 2, "beta": 1}
-        assert np.array_equal(sgemm(**call), np.full((side, side), 81, F32)), (
-            "the next call is right"
-        )
+    if where in ("build", "launch"):
+        call["params"] = {"TS": 8, "WPT": 4}
+        assert np.array_equal(sgemm(**call), np.full((side, side), 81, F32)), "the next is right"

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import conftest
 import numpy as np
+import pyopencl as cl
 import pytest
 
 import gemmlab
 from gemmlab.blas import plan, staging
+from gemmlab.blas.arrays import complete
 
 #: Interrupts of a run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
 COUNT = 4000 if conftest.FULL else 400
@@ -58,14 +60,17 @@ def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypa
     assert (gemmlab.matmul(x, x, device=device) == x.shape[-1]).all()
 
 
-@pytest.mark.parametrize("direction", ["upload", "download", "product"])
-def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monkeypatch, direction):
+def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monkeypatch):
     """Copies run on threads, one of which is slow, and the caller is interrupted meanwhile."""
     for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
         monkeypatch.setattr(staging, name, value)
-    ring, queue = staging.Staging(any_device.context, any_device.cl), any_device.queue
-    x, busy, begun = np.ones((64, 64), np.float32), [], threading.Event()
-    buffer, copy = plan.pool_of(queue).allocate(x.nbytes), np.copyto
+    ring, queue = staging.Staging(any_device.context, any_device), any_device.queue
+    x, busy, begun, copy = np.ones((64, 64), np.float32), [], threading.Event(), np.copyto
+    allocate = plan.pool_of(queue).allocate
+    buffer, result, out = allocate(x.nbytes), allocate(x.nbytes), np.empty_like(x)
+
+    def launch():
+        return cl.enqueue_copy(queue, result, buffer)
 
     def slowly(to, source):
         busy.append(1)
@@ -79,19 +84,34 @@ def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monke
         raise KeyboardInterrupt
 
     monkeypatch.setattr(staging.np, "copyto", slowly)
-    monkeypatch.setattr(staging, "_all", interrupt)
+    monkeypatch.setattr(staging, "_results", interrupt)
+    part = staging.Strip([(x, buffer)], launch, result, out)
     with pytest.raises(KeyboardInterrupt):
-        if direction == "upload":
-            ring.upload(queue, x, buffer)
-        elif direction == "download":
-            ring.download(queue, buffer, x.copy())
-        else:
-            ring.multiply(queue, x, x, x.copy(), False, lambda *_: None)
+        ring.compute(queue, [part])
     assert begun.is_set() and not busy
     time.sleep(0.1)
     assert not busy, "a copy began after the caller had its memory back"
     monkeypatch.undo()
-    out = np.empty_like(x)
-    ring.upload(queue, 3 * x, buffer)
-    ring.download(queue, buffer, out)
+    ring.compute(queue, [part._replace(operands=[(3 * x, buffer)])])
     assert (out == 3).all()
+
+
+class Queue:
+    """A queue whose `finish` raises a few times before it finishes."""
+
+    def __init__(self, *raised):
+        self.raised, self.finished = list(raised), 0
+
+    def finish(self):
+        if self.raised:
+            raise self.raised.pop(0)
+        self.finished += 1
+
+
+def test_every_queue_is_waited_for_however_often_that_is_interrupted():
+    queues = Queue(KeyboardInterrupt(), SystemExit()), Queue()
+    complete(*(queue.finish for queue in queues))
+    assert [queue.finished for queue in queues] == [1, 1]
+    lost = Queue(cl.RuntimeError("CL_OUT_OF_RESOURCES"))
+    complete(lost.finish)  # does not wait for ever
+    assert lost.finished == 0

@@ -14,52 +14,34 @@ import gemmlab
 from gemmlab import gemm, matmul
 from gemmlab.blas import plan, products
 
-FAMILY = {"kernel": "family", "params": SMALL_TILE}
+GENERATED = {"kernel": "family", "params": SMALL_TILE}
 LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
-EVERY = ({}, FAMILY, LADDER)
+EVERY = ({}, GENERATED, LADDER)
 
 
-def test_results_stay_on_the_queue_of_the_operands(device):
-    """A queue of the user's own, without profiling, in a context of the user's own."""
-    a, b = whole((20, 40)), whole((40, 30), 1)
-    for context in (device.context, cl.Context([device.cl])):
-        queue = cl.CommandQueue(context)
-        x, y = cla.to_device(queue, a), cla.to_device(queue, b)
-        for options in EVERY:
-            result = matmul(x, y, **options)
-            assert (
-                isinstance(result, cla.Array)
-                and result.queue == queue
-                and result.context == context
-            )
-            assert np.array_equal(
-                matmul(result, y.T.copy(), device=device.index).get(), a @ b @ b.T
-            )
-
-
-@pytest.mark.parametrize("options", EVERY, ids=["auto", "family", "ladder"])
+@pytest.mark.parametrize("options", EVERY, ids=["auto", "generated", "ladder"])
 def test_events_of_other_queues_are_waited_for_and_the_result_has_one(options, device):
-    queue, other = cl.CommandQueue(device.context), cl.CommandQueue(device.context)
+    """On a queue of the user's own, in a context of the user's own."""
+    context = cl.Context([device.cl])
+    queue, other = cl.CommandQueue(context), cl.CommandQueue(context)
     a, b = whole((40, 30)), whole((30, 20), 1)
     x, y = (cla.to_device(queue, z) for z in (np.zeros_like(a), b))
     matmul(x, y, **options)  # compiled
-    gate = cl.UserEvent(device.context)
+    gate = cl.UserEvent(context)
     written = cl.enqueue_copy(other, x.base_data, a, is_blocking=False, wait_for=[gate])
     other.flush()
     x.add_event(written)
     result = matmul(x, y, **options)
     queue.flush()
     (event,) = result.events
-    assert event.command_execution_status != cl.command_execution_status.COMPLETE, (
-        "the call has waited"
-    )
+    assert event.command_execution_status != cl.command_execution_status.COMPLETE, "it has waited"
     gate.set_status(cl.command_execution_status.COMPLETE)
-    assert np.array_equal(result.get(), a @ b)
+    assert result.queue == queue and np.array_equal(result.get(), a @ b)
     for _ in range(20):
         matmul(x, y, result, **options)
-    assert (
-        len(result.events) == 1 and written not in x.events and np.array_equal(result.get(), a @ b)
-    )
+    assert len(result.events) == 1 and written not in x.events
+    assert np.array_equal(result.get(), a @ b)
+    assert np.array_equal(matmul(result, y.T.copy(), device=device.index).get(), a @ b @ b.T)
 
 
 def test_repeated_calls_are_right_whatever_changes_between_them(device):
@@ -69,7 +51,7 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
     for dtype in ("f4", "c8"):
         there[dtype] = [cla.to_device(device.queue, z.astype(dtype)) for z in (a, b)]
     for _ in range(2):
-        for dtype, options in (("f4", {}), ("f4", FAMILY), ("f4", LADDER), ("c8", {})):
+        for dtype, options in (("f4", {}), ("f4", GENERATED), ("f4", LADDER), ("c8", {})):
             x, y = there[dtype]
             for p, q, want in (
                 (x, y, a @ b),
@@ -85,13 +67,8 @@ def test_repeated_calls_are_right_whatever_changes_between_them(device):
         a = whole((24, 24), seed)
         first, second = matmul(a, b, device=device), matmul(3 * a, b, device=device)
         a.flags.writeable = False
-        assert np.array_equal(matmul(a, b, device=device), first), (
-            "read-only memory in the same plan"
-        )
-        assert np.array_equal(first, a @ b) and np.array_equal(second, 3 * a @ b), (
-            "two results, two arrays"
-        )
-        assert np.array_equal(matmul(a, a, device=device), a @ a)
+        assert np.array_equal(matmul(a, b, device=device), first), "read-only, in the same plan"
+        assert np.array_equal(first, a @ b) and np.array_equal(second, 3 * a @ b), "two arrays"
 
 
 def test_threads_share_kernels_plans_and_queues(device):
@@ -134,26 +111,20 @@ def test_pools_hold_a_bounded_amount_of_memory(any_device, monkeypatch):
         assert pool.managed_bytes - pool.active_bytes <= 2**20 + 2 * 4 * 6 * 208**2
 
 
-def test_plans_are_remembered_up_to_a_bound_and_forgotten_on_request(any_device, monkeypatch):
-    made, builder = [], plan.Builder.__init__
-    monkeypatch.setattr(
-        plan.Builder, "__init__", lambda self, *given: made.append(1) or builder(self, *given)
-    )
+def test_plans_are_remembered_up_to_a_bound_and_forgotten_on_request(any_device):
     cache = products.plan_for
     a, b = whole((5, 6)), whole((6, 7), 1)
     gemmlab.clear_caches()
-    for count in (1, 1, 1):
+    for _ in range(3):
         matmul(a.copy(), b, device=any_device)
-        assert len(made) == count
-    gemmlab.clear_caches()
-    assert cache.cache_info().currsize == 0
-    assert np.array_equal(matmul(a, b, device=any_device), a @ b) and len(made) == 2
+    assert cache.cache_info().misses == 1
     most = cache.cache_info().maxsize
     x = np.ones((1, 1), np.float32)
     for alpha in range(1, most + 20):
         gemmlab.sgemm(alpha, x[:, :0], x[:0], device=any_device)
     assert cache.cache_info().currsize == most <= 1024
     gemmlab.clear_caches()
+    assert cache.cache_info().currsize == 0
 
 
 def test_a_product_with_itself_and_a_sum_over_an_operand(device):
@@ -165,34 +136,24 @@ def test_a_product_with_itself_and_a_sum_over_an_operand(device):
         assert gemm(1, own, own, 2, own, overwrite_c=True, device=device, **options) is own
         assert np.array_equal(own, want)
         assert np.array_equal(matmul(there, there.T, **options).get(), x @ x.T)
-        assert np.array_equal(
-            gemm(1, there, there, 2, there, overwrite_c=True, **options).get(), want
-        )
-        assert np.array_equal(there.get(), x), (
-            "an operand is not overwritten, not even where it is also c"
-        )
+        got = gemm(1, there, there, 2, there, overwrite_c=True, **options)
+        assert np.array_equal(got.get(), want)
+        assert np.array_equal(there.get(), x), "an operand is not overwritten, not even as c"
 
 
 def test_accuracy_on_random_data(device):
     for dtype in ("float32", "float64", "complex64", "float16"):
-        for kind, (m, n, k) in (
-            ("uniform", (129, 33, 257)),
-            ("normal", (31, 257, 3)),
-            ("normal", (1, 1, 2000)),
-        ):
-            a, b = gemmlab.check.random_inputs(m, n, k, kind=kind, dtype=dtype)
+        for kind, sizes in (("uniform", (129, 33, 257)), ("normal", (1, 1, 2000))):
+            a, b = gemmlab.check.random_inputs(*sizes, kind=kind, dtype=dtype)
             for options in EVERY if dtype == "float32" else EVERY[:2]:
-                assert gemmlab.check.accuracy(matmul(a, b, device=device, **options), a, b).ok, (
-                    dtype,
-                    kind,
-                    options,
-                )
+                got = matmul(a, b, device=device, **options)
+                assert gemmlab.check.accuracy(got, a, b).ok, (dtype, kind, options)
 
 
 def test_nan_and_infinity_propagate_as_in_numpy(device):
     """Past zero padding, too: an infinity in the last row or column meets the zeros there."""
     for options in (*EVERY, {"edges": "pad"}, {"edges": "split"}):
-        for i, j, value in ((0, 0, np.nan), (36, 40, np.inf), (36, 0, -np.inf), (0, 40, np.inf)):
+        for i, j, value in ((0, 0, np.nan), (36, 40, np.inf), (0, 40, np.inf)):
             a, b = whole((37, 41)), whole((41, 43), 1)
             a[i, j], b[j, 5], b[(j + 7) % 41, 42] = value, 0, np.inf
             with np.errstate(invalid="ignore"):

@@ -122,16 +122,16 @@ def test_a_choice_supports_the_product_and_the_device(any_device):
             assert not route.whole_batch or (case["batch"] and not spec.workspace(route.params))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
 def test_a_choice_can_be_named(some_device, dtype):
     """The kernel and parameters that `auto` reports give the same result when they are named."""
-    if dtype in ("float64", "complex128") and "double" not in some_device.features:
+    if dtype == "float64" and "double" not in some_device.features:
         pytest.skip("no double precision")
-    for m, n, k in ((24, 40, 16), (90, 2, 50), (33, 47, 65)):
-        told = gemmlab.auto(m, n, k, device=some_device, dtype=dtype)
+    for m, n, k in ((24, 40, 16), (90, 2, 50)):
+        chosen = gemmlab.auto(m, n, k, device=some_device, dtype=dtype)
         a, b = whole((m, k), 0, dtype), whole((k, n), 1, dtype)
-        params = None if told.kernel == "packed" else told.params
-        named = gemmlab.matmul(a, b, kernel=told.kernel, params=params, device=some_device)
-        assert np.array_equal(named, a @ b) and str(told.kernel) in str(told)
+        params = None if chosen.kernel == "packed" else chosen.params
+        named = gemmlab.matmul(a, b, kernel=chosen.kernel, params=params, device=some_device)
+        assert np.array_equal(named, a @ b) and str(chosen.kernel) in str(chosen)
         assert np.array_equal(gemmlab.matmul(a, b, device=some_device), named)
-        assert told.refused.keys() < {"Packed", "Ladder", "Split", "Generated"}
+        assert chosen.refused.keys() < {"Packed", "Ladder", "Split", "Generated"}

@@ -40,7 +40,10 @@ def test_defaults_shrink_and_chosen_parameters_are_refused(kernel, limit, device
     result = gemmlab.measure(kernel, 40, device=device, repeats=1)
     assert result.ok and np.prod(gemmlab.catalog[kernel].local_size(result.params)) <= limit
     large = {1: {"TS": 16}, 6: {"TSM": 64, "TSN": 64, "WPTM": 4, "WPTN": 4}}[kernel]
-    with pytest.raises(ParameterError, match=f"at most {limit} work-items"):
-        gemmlab.matmul(a, b, kernel=kernel, params=large, device=device)
-    with pytest.raises(ParameterError, match=f"at most {limit} work-items"):
-        gemmlab.measure(kernel, 40, params=large, device=device)
+    for call in (
+        lambda: gemmlab.kernel(kernel, large, device),
+        lambda: gemmlab.matmul(a, b, kernel=kernel, params=large, device=device),
+        lambda: gemmlab.measure(kernel, 40, params=large, device=device),
+    ):
+        with pytest.raises(ParameterError, match=f"at most {limit} work-items"):
+            call()

@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 from hypothesis import strategies as st
 
-from gemmlab.blas.arrays import DTYPES
+from gemmlab.distributed.products import DTYPES
 
 
 @st.composite

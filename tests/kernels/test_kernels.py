@@ -15,7 +15,8 @@ from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barri
 
 import gemmlab
 from gemmlab import catalog, check
-from gemmlab.blas.plan import Builder, Matrix
+from gemmlab.blas.arrays import spec_of, swapped
+from gemmlab.blas.plan import OUT, A, Builder, Matrix, placed
 from gemmlab.blas.problem import Layout
 from gemmlab.catalog import sources
 
@@ -263,19 +264,18 @@ def test_a_kernel_to_take_away(number, some_device):
 # Helpers
 
 
-def layouts(device, x: np.ndarray):
-    """The same matrix in memory in every way we take it: on the host, and on the device."""
+def device_layouts(queue, x: np.ndarray):
+    """The matrix on a device: row-major, column-major, and as a block of something larger."""
     r, c = x.shape
-    wide = np.zeros((2 * r, 3 * c + 2), np.float32)
-    wide[::2, 1:-1:3] = x
     around = np.full((r + 3, c + 5), np.nan, np.float32)
     around[2:-1, 3:-2] = x
-    yield from (np.ascontiguousarray(x), np.asfortranarray(x), wide[::2, 1:-1:3])
-    yield np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1]
-    yield np.frombuffer(np.ascontiguousarray(x).tobytes(), np.float32).reshape(x.shape)
-    for host in (np.ascontiguousarray, np.asfortranarray):
-        yield cla.to_device(device.queue, host(x))
-        yield cla.to_device(device.queue, host(around))[2:-1, 3:-2]
+    return {
+        "C": cla.to_device(queue, np.ascontiguousarray(x)),
+        "F": cla.to_device(queue, np.asfortranarray(x)),
+        "block": cla.to_device(queue, around)[2:-1, 3:-2],
+        "block of columns": cla.to_device(queue, np.asfortranarray(around))[2:-1, 3:-2],
+        "transposed block": cla.to_device(queue, np.ascontiguousarray(around.T)).T[2:-1, 3:-2],
+    }
 
 
 def same(got, expected: np.ndarray) -> bool:
@@ -284,34 +284,32 @@ def same(got, expected: np.ndarray) -> bool:
     return got.dtype == np.float32 and got.flags.c_contiguous and np.array_equal(host, expected)
 
 
+def moved(device, x: cla.Array, shape: tuple[int, int], work) -> cla.Array:
+    """The row-major result of what `work(builder, x, out)` appends, of this shape."""
+    out = cla.empty(x.queue, shape, np.float32)
+    builder, target = Builder(x.queue, device), Matrix(OUT, Layout.compact(*shape[::-1]))
+    work(builder, placed(A, swapped("x", spec_of(x))), target)
+    builder.plan()(x.queue, (x.base_data, None, None, out.base_data))
+    return out
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (1, 17), (16, 16), (33, 1), (129, 65)])
 def test_transpose_pad_and_unpad(shape, device):
-    rows, cols = shape
-    x = np.random.default_rng(0).random(shape, dtype=np.float32)
-    for y in layouts(device, x):
-        options = {} if isinstance(y, cla.Array) else {"device": device}
-        results = [gemmlab.transpose(y, **options)]
-        assert same(results[0], x.T)
+    host = np.random.default_rng(0).random(shape, dtype=np.float32)
+    for how, y in device_layouts(device.queue, host).items():
+        # what kernels read is row-major, or the transpose of what is column-major
+        x = host if swapped("x", spec_of(y)).plain else host.T
+        rows, cols = x.shape
+        assert same(moved(device, y, (cols, rows), Builder.transpose), x.T), how
         for more in ((0, 0), (1, 0), (0, 1), (16, 31)):
-            results.append(gemmlab.pad(y, rows + more[0], cols + more[1], **options))
-            assert same(results[-1], np.pad(x, ((0, more[0]), (0, more[1])))), more
-        half = rows // 2 + 1, cols // 2 + 1
-        for less in {(rows, cols), (1, cols), (rows, 1), half, (0, cols), (rows, 0)}:
-            results.append(gemmlab.unpad(y, *less, **options))
-            assert same(results[-1], x[: less[0], : less[1]]), less
-        for result in results:
-            result.fill(np.float32(5))
-        kept = y if isinstance(y, np.ndarray) else gemmlab.unpad(y, rows, cols).get()
-        assert np.array_equal(kept, x), "no result is a view"
+            padded = np.pad(x, ((0, more[0]), (0, more[1])))
+            assert same(moved(device, y, padded.shape, Builder.pad), padded), (how, more)
 
+        def unpad(builder, z, out):
+            builder.unpad(builder.compact(z), out)
 
-def test_helpers_of_empty_matrices(device):
-    nothing = np.zeros((0, 3), np.float32)
-    for x in (nothing, cla.to_device(device.queue, nothing)):
-        options = {} if isinstance(x, cla.Array) else {"device": device}
-        assert same(gemmlab.transpose(x, **options), nothing.T)
-        assert same(gemmlab.pad(x, 2, 4, **options), np.zeros((2, 4), np.float32))
-        assert same(gemmlab.unpad(x, 0, 2, **options), nothing[:, :2])
+        for less in {(rows, cols), (1, cols), (rows, 1), (rows // 2 + 1, cols // 2 + 1)}:
+            assert same(moved(device, y, less, unpad), x[: less[0], : less[1]]), (how, less)
 
 
 @pytest.mark.parametrize("size", (1, 513, 1000))

@@ -9,33 +9,23 @@ import pyopencl.array as cla
 import pytest
 
 import gemmlab
-from gemmlab import BuildError, ParameterError, catalog, matmul
+from gemmlab import BuildError, ParameterError, catalog
 from gemmlab.catalog import sources
-from gemmlab.opencl import build
 
 F32 = np.float32
 NAIVE = sources.read("01_naive.cl")
 
 
-def test_an_error_travels_to_another_process(any_device):
-    with pytest.raises(BuildError) as raised:
-        gemmlab.measure(1, 32, source="__kernel void gemm(int M) { wrong }", device=any_device)
-    assert (
-        raised.value.__context__ is None
-    )  # Dask's workers send that, too, and PyOpenCL's errors cannot be sent
-    copy = pickle.loads(pickle.dumps(raised.value))
-    assert (str(copy), copy.log) == (str(raised.value), raised.value.log) and "wrong" in str(copy)
-
-
-def test_a_long_line_is_cut(any_device):
+def test_an_error_travels_to_another_process_and_its_lines_are_cut(any_device):
     """Compilers repeat the source, of which a panel shows everything."""
-    text = "#error " + "a" * 2_000_000 + "\n"
+    text = "#error " + "a" * 2_000_000 + "\n__kernel void gemm(int M) { wrong }"
     with pytest.raises(BuildError) as raised:
         gemmlab.measure(1, 32, source=text, device=any_device)
-    assert len(str(raised.value)) < 5000
-
-
-def test_characters_that_are_none(any_device):
+    # Dask's workers send that, too, and PyOpenCL's errors cannot be sent
+    assert raised.value.__context__ is None
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert (str(copy), copy.log) == (str(raised.value), raised.value.log)
+    assert 0 < len(str(copy)) < 5000
     with pytest.raises(ValueError, match="source has a character"):
         gemmlab.measure(1, 32, source="// \ud800\n" + NAIVE, device=any_device)
 
@@ -44,11 +34,7 @@ MISTAKES = {
     "undeclared": ("acc += A", "acc += oops + A", "oops"),
     "semicolon": ("float acc = 0.0f;", "float acc = 0.0f", "expected"),
     "type": ("const int m =", "const itn m =", "itn"),
-    "#error": (
-        "__kernel __attr",
-        "#error a mistake on purpose\n__kernel __attr",
-        "a mistake on purpose",
-    ),
+    "#error": ("__kernel __attr", "#error on purpose\n__kernel __attr", "on purpose"),
 }
 
 
@@ -103,48 +89,19 @@ def test_a_failed_build_leaves_no_file(device, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_work_group_that_the_compiled_kernel_cannot_take(device, monkeypatch):
-    """CL_KERNEL_WORK_GROUP_SIZE may be less than the device allows: known after building."""
-    init = build.Built.__init__
-
-    def limited(self, *args):
-        init(self, *args)
-        self.work_group_limit = 10
-
-    monkeypatch.setattr(build.Built, "__init__", limited)
-    gemmlab.clear_caches()
-    params, x = {"TS": 8, "WPT": 2}, np.ones((8, 8), F32)
-    try:
-        for call in (
-            lambda: gemmlab.kernel(3, params, device),
-            lambda: matmul(x, x, kernel=3, params=params, device=device),
-            lambda: gemmlab.measure(3, 8, params=params, device=device),
-        ):
-            with pytest.raises(ParameterError, match="at most 10 work-items.*8 x 4 = 32"):
-                call()
-    finally:  # nothing built with that limit may reach another test
-        gemmlab.clear_caches()
-
-
 def test_a_kernel_refuses_what_it_would_misread(device):
     kernel = gemmlab.kernel(3, {"TS": 8, "WPT": 2}, device)
     x, wide = cla.zeros(device.queue, (8, 8), F32), cla.zeros(device.queue, (8, 16), F32)
     context = cl.Context([device.cl])
     elsewhere = cla.zeros(cl.CommandQueue(context), (8, 8), F32)
-    for sizes, word in (
-        ((8, 8, 9), "K=9"),
-        ((7, 8, 8), "M=7"),
-        ((8, 0, 8), "N=0"),
-        ((8, -8, 8), "N=-8"),
-    ):
+    for sizes, word in (((8, 8, 9), "K=9"), ((7, 8, 8), "M=7"), ((8, 0, 8), "N=0")):
         for call in (lambda *s: kernel(*s, x, x, x), kernel.global_size):
             with pytest.raises(ValueError, match=word):
                 call(*sizes)
     for kind, name, sizes, arrays in (
         (TypeError, "b", (8, 8, 8), (x, np.ones(64, F32), x)),
         (TypeError, "c", (8, 8, 8), (x, x, None)),
-        (TypeError, "a", (8, 8, 8), (x.astype(np.float64), x, x)),
-        (TypeError, "b", (8, 8, 8), (x, x.astype(np.int32), x)),
+        (ValueError, "a", (8, 8, 8), (x.astype(np.float64), x, x)),
         (ValueError, "a", (16, 8, 8), (x, x, x)),
         (ValueError, "c", (8, 16, 8), (x, wide, x)),
         (ValueError, "a", (2**17, 8, 2**14), (x, x, x)),
@@ -155,17 +112,15 @@ def test_a_kernel_refuses_what_it_would_misread(device):
             kernel(*sizes, *arrays)
 
 
-def test_only_kernels_of_production_count_with_64_bits(any_device):
+def test_only_production_kernels_count_with_64_bits(any_device):
     empty = cla.empty(any_device.queue, 4, F32)
-    for number, words in (("warp_tiling", "a holds 16 bytes"), (1, "a has .* 32 bits")):
+    for number, words in (("warp_tiling", "a has 16 bytes"), (1, "a has .* 32 bits")):
         with pytest.raises(ValueError, match=words):
             gemmlab.kernel(number, None, any_device)(2**16, 32, 2**16, empty, empty, empty)
-    with pytest.raises(ValueError, match="the result has .* 32 bits"):
-        gemmlab.measure(1, 2**16, 2**15, 1, device=any_device)
 
 
 @pytest.mark.parametrize("name, wrongs", [
-    ("m", (0, -3, 1.0, "8", True, [8])), ("n", (0, 2.5)), ("k", (-1,)), ("repeats", (0, "8")),
+    ("m", (0, -3, 1.0, "8", True, [8])), ("repeats", (0, "8")),
     ("most_seconds", (0, -1.0, "8", float("nan"), [8])),
 ])  # fmt: skip
 def test_measure_wants_positive_numbers(name, wrongs, any_device):

@@ -1,6 +1,7 @@
 """Which device is meant, and in which process it can be used."""
 
 import os
+import re
 import signal
 import warnings
 
@@ -25,9 +26,16 @@ def test_blanks_around_the_variable(any_device, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["\u00b2", "no such thing", 99, -1])
-def test_what_fits_no_device(name, any_device):
-    with pytest.raises(gemmlab.NoDeviceError, match=f"no device fits {name!r}"):
-        find_device(name)
+def test_what_fits_no_device_is_named_with_the_devices_that_there_are(
+    name, any_device, monkeypatch
+):
+    x = np.ones((4, 4), np.float32)
+    with pytest.raises(gemmlab.NoDeviceError, match=re.escape(f"0: {find_device(0)}")) as error:
+        gemmlab.matmul(x, x, device=name)
+    assert repr(name) in str(error.value)
+    monkeypatch.setattr("gemmlab.opencl.devices._find", lambda: ())
+    with pytest.raises(gemmlab.NoDeviceError, match="gemmlab doctor"):
+        gemmlab.matmul(x, x)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
