@@ -3,7 +3,6 @@
     python tools/record.py landscape --kernels 3 --seconds 200     settings of the explorers
     python tools/record.py candidates results/my_candidates.json   kernels that matmul may choose
     python tools/record.py chapters results/my_chapters.json       sweeps that the chapters show
-    python tools/record.py edges results/edges_mine.json --sizes 1000-1100:7
 
 `landscape` and `candidates` continue a file that exists. `python -m gemmlab bench --json` records
 the kernels themselves.
@@ -17,17 +16,13 @@ from math import inf
 from typing import Any
 
 import common
-import numpy as np
-import pyopencl.array as cla
 import record_candidates
 import record_landscape
 
-from gemmlab import catalog, check, matmul, model
-from gemmlab.blas.problem import Problem, plan
+from gemmlab import catalog
 from gemmlab.catalog import Key
-from gemmlab.cli import count, kernel_numbers, output_file, size_list
-from gemmlab.generate import choice, table
-from gemmlab.measurement import clock, records, sweeps, timing
+from gemmlab.cli import count, kernel_numbers, output_file
+from gemmlab.measurement import records, sweeps, timing
 from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
@@ -36,7 +31,6 @@ from gemmlab.opencl.devices import Device, find_device
 SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
 #: The kernels of the ladder that CUDA can run; kernel 4 adds vectors, which it cannot.
 IN_CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
-STRATEGIES = ("pad", "guard", "shift", "auto")
 #: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
 #: parameters. "WPTM WPTN" varies both together.
 CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
@@ -132,67 +126,6 @@ def everything(device: Device, size: int) -> dict[str, Any]:
     return found
 
 
-# Strategies for edges
-
-
-def edges(sizes: list[int], device: Device, repeats: int | None) -> dict[str, Any]:
-    """Measure every strategy for edges at every size, three times, alternating.
-
-    Returns:
-        {strategy: {size: {"kernel", "ok", "gflops", "launches", "bytes"}}}; GFLOPS are those of the
-        whole pipeline, for "split" in wall-clock time. "split" has neither launches nor bytes.
-    """
-    found: dict[str, Any] = {name: {} for name in (*STRATEGIES, "split")}
-    for size in sizes:
-        rounds: dict[str, list[timing.Result]] = {name: [] for name in STRATEGIES}
-        for name in STRATEGIES * 3:
-            kernel, params = choice.choose(device, (size, size, size), name)
-            result = timing.measure(
-                kernel, size, params=dict(params), device=device, repeats=repeats
-            )
-            rounds[name].append(result)
-        for name, results in rounds.items():
-            middle = sorted(results, key=lambda result: result.pipeline_gflops)[1]
-            problem = Problem.compact(size, size, size)
-            passes = plan(catalog[middle.kernel], middle.params, problem, device.features)
-            found[name][size] = {
-                "kernel": middle.kernel,
-                "ok": all(result.ok for result in results),
-                "gflops": middle.pipeline_gflops,
-                "launches": len(passes),
-                "bytes": 4 * sum(step.floats for step in passes),
-            }
-        found["split"][size] = splitting(size, device)
-        rates = ", ".join(f"{name} {one[size]['gflops']:,.1f}" for name, one in found.items())
-        print(f"{size}: {rates}", flush=True)
-    return found
-
-
-def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
-    """A product as up to four: one of whole tiles, and those of the edge strips."""
-    a, b = check.exact_inputs(size, size, size)
-    kernel, params = table.nearest(device, (size, size, size), "pad")
-    columns, rows, _ = catalog[kernel].tiles(dict(params))  # swapped: the product is row-major
-    u, v = (cla.to_device(device.queue, x) for x in (a, b))
-    parts = [
-        (slice(0, size // rows * rows), slice(0, size // columns * columns), "pad"),
-        (slice(0, size // rows * rows), slice(size // columns * columns, size), "guard"),
-        (slice(size // rows * rows, size), slice(0, size // columns * columns), "guard"),
-        (slice(size // rows * rows, size), slice(size // columns * columns, size), "guard"),
-    ]
-    parts = [part for part in parts if u[part[0]].size and v[:, part[1]].size]
-
-    def products() -> list[cla.Array]:
-        return [matmul(u[down], v[:, across], edges=name) for down, across, name in parts]
-
-    c = np.empty((size, size), np.float32)
-    for (down, across, _), result in zip(parts, products(), strict=True):
-        c[down, across] = result.get()
-    seconds = [clock.wall_seconds(products, device.queue.finish) for _ in range(repeats)]
-    gflops = model.gflops(size, size, size, float(np.median(seconds)))
-    return {"kernel": kernel, "ok": check.exact(c, a, b).ok, "gflops": gflops}
-
-
 # Commands
 
 
@@ -222,15 +155,6 @@ def run_chapters(given: argparse.Namespace) -> None:
         records.write(given.file, head | everything(device, given.size))
 
 
-def run_edges(given: argparse.Namespace) -> None:
-    oblong = [size for size in given.sizes if not isinstance(size, int)]
-    if oblong:
-        raise ValueError(f"--sizes must be of square matrices, not {oblong[0]}")
-    device = find_device(given.device)
-    found = edges(given.sizes, device, given.repeats)
-    records.write(given.file, common.head(device, given.title) | {"strategies": found})
-
-
 def parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
@@ -256,17 +180,10 @@ def parser() -> argparse.ArgumentParser:
     chapters.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
     words = "only the sweeps of these kernels"
     chapters.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
-    strategies = commands.add_parser("edges", help="strategies for sizes that are not whole tiles")
-    strategies.set_defaults(run=run_edges)
-    words = "of square matrices, such as 1000-1100:7,1440"
-    strategies.add_argument("--sizes", type=size_list, required=True, help=words)
-    words = "timed runs (default: as many as fit 80 ms)"
-    strategies.add_argument("--repeats", type=count, help=words)
-    for command in (candidates, chapters, strategies):
+    chapters.add_argument("--title", help="a short name of the device for charts")
+    for command in (candidates, chapters):
         command.add_argument("file", type=output_file, help="the file to write")
-    for command in (chapters, strategies):
-        command.add_argument("--title", help="a short name of the device for charts")
-    for command in (explorers, candidates, chapters, strategies):
+    for command in (explorers, candidates, chapters):
         common.add_device(command)
     return top
 

@@ -17,10 +17,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import calls
 import common
 import numpy as np
 import pyopencl as cl
+from compare import MOST_FLOPS, random_shapes
 from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
 
@@ -32,7 +32,7 @@ from gemmlab.catalog.spec import tiles_over
 from gemmlab.generate import choice
 from gemmlab.generate.cost import text_of
 from gemmlab.generate.table import PRECISIONS, Choice, Sizes, implied
-from gemmlab.measurement import records, timing
+from gemmlab.measurement import clock, records, timing
 from gemmlab.measurement.peaks import peaks
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
@@ -168,7 +168,7 @@ class Job(NamedTuple):
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
     """M, N, K of the row-major products to record, shuffled: any part has all kinds."""
-    drawn = calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])
+    drawn = random_shapes(random, SEED, MOST_FLOPS["GPU"])
     found = list(dict.fromkeys([*PROMISED, *SQUARES, *THIN, *drawn]))
     np.random.default_rng(SEED).shuffle(found)
     return [(int(m), int(n), int(k)) for m, n, k in found]
@@ -326,23 +326,24 @@ class Bench:
         """Elements of two square matrices, and microseconds of the device to check their range."""
         layout = Layout.compact(side, side)
         matrices = [Matrix(self._random(side**2), layout) for _ in range(2)]
-        queue = cl.CommandQueue(self.device.context, self.device.cl)  # profiling takes time
-
-        builder = Builder(queue, self.device)
+        builder = Builder(self.device.timed_queue, self.device)
         builder.look_for_unsplittable(*matrices)
         plan = builder.plan()
-        check = calls.on_queue(queue, lambda: plan(queue))
-        check.call()  # compiles
-        return [2 * side**2, short(1e6 * min(check.device_seconds(20) for _ in range(3)))]
+
+        def seconds() -> float:
+            return clock.device_seconds(*(event for _, event in plan(self.device.timed_queue)))
+
+        seconds()  # compiles
+        return [2 * side**2, short(1e6 * min(seconds() for _ in range(20)))]
 
     def call_with_range_check(self) -> float:
         """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
         queue = cl.CommandQueue(self.device.context, self.device.cl)
         x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
         call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
-        contender = calls.Contender(call, queue.finish)
         call()  # compiles
-        return short(1e6 * min(contender.wall_seconds(calls.CALLS) for _ in range(3)))
+        rounds = (clock.wall_seconds(call, queue.finish, clock.MOST_CALLS) for _ in range(3))
+        return short(1e6 * min(rounds))
 
     def _random(self, elements: int) -> cl.Buffer:
         """So many standard normal numbers on the device."""
