@@ -19,11 +19,12 @@ import argparse
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date
 from functools import cache, partial
 from math import isqrt, prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import common
 import numpy as np
@@ -34,12 +35,12 @@ from tqdm import tqdm
 
 from gemmlab import check, matmul, trial
 from gemmlab.catalog import KernelSpec, Key, ParameterError, catalog
-from gemmlab.cli import kernel_numbers, output_file, size_list
+from gemmlab.cli import count, kernel_numbers, output_file, size_list
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import UNITS
-from gemmlab.generate.table import Choice, Sizes
+from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import OperandLayout, by_rule, complete_tile, configure
 from gemmlab.generate.written import written
 from gemmlab.measurement import clock, records
@@ -47,21 +48,21 @@ from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
 Tile = dict[str, int]
+#: A kernel's number and all of its parameters.
+Setting = tuple[Key, dict[str, int]]
 #: Rates a setting at M, N, K of the column-major product in GFLOPS; 0 if it does not count.
-Rater = Callable[[Choice, Sizes], float]
+Rater = Callable[[Setting, Sizes], float]
 
 #: A neighbour has to be so much faster that the search moves on to it.
 CLEARLY = 1.02
-#: Settings of each kernel to begin with.
-SAMPLE = 6
 
 
 # Kernels
 
 
-def by_trial(setting: Choice, sizes: Sizes, device: Device) -> float:
+def by_trial(setting: Setting, sizes: Sizes, device: Device) -> float:
     """Check and time a setting in a child process, which is stopped if it takes too long."""
-    kernel, params = setting[0], dict(setting[1])
+    kernel, params = setting
     outcome = trial(kernel, *sizes, params=params, device=device, repeats=5, most_seconds=4.0)
     if outcome.ok:
         return outcome.result.pipeline_gflops
@@ -69,7 +70,8 @@ def by_trial(setting: Choice, sizes: Sizes, device: Device) -> float:
     return 0.0
 
 
-class Search(NamedTuple):
+@dataclass(frozen=True)
+class Search:
     """What to search among.
 
     Attributes:
@@ -77,12 +79,16 @@ class Search(NamedTuple):
         edges: the strategy whose kernels to try, or "auto" for all.
         precision: whose kernels to try.
         kernels: only these, if there are any.
+        tries: parameter sets of each kernel to begin with.
+        steps: how often at most the best setting moves on to a neighbour.
     """
 
     device: Device
     edges: str = "pad"
     precision: str = "float32"
     kernels: Sequence[Key] = ()
+    tries: int = 6
+    steps: int = 100
 
     def table_list(self, size: int | Sizes) -> str:
         """The list of the table that a row of this size belongs to."""
@@ -112,27 +118,34 @@ def best_row(search: Search, size: int | Sizes, rate: Rater) -> dict[str, Any]:
         rate: rates a setting.
     """
     device, sizes = search.device, choices.dimensions(size)
-    rated: dict[Choice, float] = {}
+    kernel, params = choices.nearest(device, sizes, search.edges, search.precision)
+    rated: dict[tuple, float] = {}
 
-    def best(settings: list[Choice]) -> Choice:
-        new = [setting for setting in dict.fromkeys(settings) if setting not in rated]
+    def best(settings: list[Setting]) -> Setting:
+        choices = [(kernel, tuple(params.items())) for kernel, params in settings]
+        new = [choice for choice in dict.fromkeys(choices) if choice not in rated]
         compile_ahead(device, new)
-        rated.update({setting: rate(setting, sizes) for setting in new})
-        return max(settings, key=lambda setting: rated[setting])
+        rated.update({choice: rate((choice[0], dict(choice[1])), sizes) for choice in new})
+        number, pairs = max(choices, key=lambda choice: rated[choice])
+        return number, dict(pairs)
+
+    def rate_of(setting: Setting) -> float:
+        return rated[setting[0], tuple(setting[1].items())]
 
     # what the table has counts, too: a new row must be better
-    known = choices.nearest(device, sizes, search.edges, search.precision)
-    leader, before = best([known, *samples(search, sizes)]), 0.0
-    while rated[leader] > CLEARLY * before:
-        before = rated[leader]
-        leader = best([leader, *neighbours(search, leader)])
-    kernel, params = leader[0], dict(leader[1])
-    print(f"  best: kernel {kernel} {params}, {rated[leader]:,.1f} GFLOPS of {len(rated)} tried")
-    row = {"size": size if isinstance(size, int) else list(size), "kernel": kernel}
-    return {**row, "params": params, "gflops": round(rated[leader], 1), "units": device.units}
+    leader = best([(kernel, dict(params)), *samples(search, sizes)])
+    for _ in range(search.steps):
+        following = best([leader, *neighbours(search, leader)])
+        if rate_of(following) <= CLEARLY * rate_of(leader):
+            break
+        leader = following
+    gflops = rate_of(leader)
+    print(f"  best: kernel {leader[0]} {leader[1]}, {gflops:,.1f} GFLOPS of {len(rated)} tried")
+    row = {"size": size if isinstance(size, int) else list(size), "kernel": leader[0]}
+    return {**row, "params": leader[1], "gflops": round(gflops, 1), "units": device.units}
 
 
-def samples(search: Search, sizes: Sizes) -> list[Choice]:
+def samples(search: Search, sizes: Sizes) -> list[Setting]:
     """Some settings of every kernel, and all that the tables have."""
     limits, smallest = search.device.limits, min(sizes)
     lists = (*choices.EDGES.values(), choices.WHOLE, *choices.PRECISIONS)
@@ -140,19 +153,19 @@ def samples(search: Search, sizes: Sizes) -> list[Choice]:
     rows = [row for kind, each in known for row in choices.kernel_rows(kind, each)]
     found = []
     for spec in search.specs():
-        offers = [spec.fit(limits), *spec.sample(limits, SAMPLE, seed=smallest)]
+        offers = [spec.fit(limits), *spec.sample(limits, search.tries, seed=smallest)]
         offers += [row["params"] for row in rows if row["kernel"] == spec.number]
         for offer in offers:
             params = {**offer, **choices.implied(search.precision, spec.number)}
             large = max(spec.minimum_sizes(params)[:2]) > 8 * smallest
             if not large and not spec.problems(params, limits):
-                found.append((spec.number, tuple(params.items())))
+                found.append((spec.number, params))
     return found
 
 
-def neighbours(search: Search, setting: Choice) -> list[Choice]:
+def neighbours(search: Search, setting: Setting) -> list[Setting]:
     """Legal settings one step of one parameter away; rules may move other parameters, too."""
-    kernel, params = setting[0], dict(setting[1])
+    kernel, params = setting
     spec, limits = catalog[kernel], search.device.limits
     fixed = choices.implied(search.precision, kernel)
     found = []
@@ -162,7 +175,7 @@ def neighbours(search: Search, setting: Choice) -> list[Choice]:
         for value in (*below, *above):
             moved, _ = spec.nearest_legal({**params, p.name: value}, p.name, limits)
             if not spec.problems(moved, limits) and fixed.items() <= moved.items():
-                found.append((kernel, tuple(moved.items())))
+                found.append((kernel, moved))
     return found
 
 
@@ -456,7 +469,7 @@ def put_row(entry: dict[str, Any], name: str, row: dict[str, Any]) -> None:
 def run_kernels(given: argparse.Namespace) -> None:
     common.load_table(given.file)  # refuses what is no table before a long search
     device = find_device(given.device)
-    search = Search(device, given.edges, given.precision, given.kernels)
+    search = Search(device, given.edges, given.precision, given.kernels, given.tries, given.steps)
     for size in given.sizes:
         print(f"{' x '.join(map(str, choices.dimensions(size)))} on {device}:")
         row = best_row(search, size, partial(by_trial, device=device))
@@ -500,6 +513,10 @@ def parser() -> argparse.ArgumentParser:
         "--edges", default="pad", choices=strategies, help="where tiles do not fit"
     )
     kernels.add_argument("--precision", default="float32", choices=precisions, help="of products")
+    words = "parameter sets of each kernel to begin with (default: 6)"
+    kernels.add_argument("--tries", type=count, default=6, help=words)
+    words = "how often at most the best move on to a neighbour (default: 100)"
+    kernels.add_argument("--steps", type=int, default=100, help=words)
     tiles = commands.add_parser("tiles", help="rows of results/choice.json")
     tiles.set_defaults(run=run_tiles)
     own = commands.add_parser("constants", help="constants of tiles of warps")

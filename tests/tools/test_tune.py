@@ -25,15 +25,15 @@ def test_the_search_finds_the_fastest_and_never_a_wrong_one(any_device):
     rated = []
 
     def rate(setting, sizes):
-        kernel, params = setting[0], dict(setting[1])
-        rated.append(setting)
+        kernel, params = setting
+        rated.append(str(setting))
         assert sizes == (512, 512, 512)
         if kernel == 9:
             return 0.0
         width, side = abs(params.get("WIDTH", 2) - 2), abs(params.get("TSM", 64) - 64)
         return (160 if kernel == 7 else 110) - 5 * width - side / 4
 
-    row = tune.best_row(tune.Search(any_device), 512, rate)
+    row = tune.best_row(tune.Search(any_device, tries=2), 512, rate)
     assert row["kernel"] == 7 and row["params"]["WIDTH"] == 2 and row["params"]["TSM"] == 64
     assert (row["size"], row["gflops"], row["units"]) == (512, 160, any_device.units)
     assert len(rated) == len(set(rated)), "nothing is rated twice"
@@ -43,10 +43,10 @@ def test_what_the_table_has_stays_unless_something_is_faster(any_device):
     sizes = 512, 512, 512
     known = table.nearest(any_device, sizes, "pad")
     other = next(kernel for kernel in (3, 6) if kernel != known[0])
-    search = tune.Search(any_device, kernels=[other])
+    search = tune.Search(any_device, kernels=[other], tries=2)
 
     def rate(setting, sizes):
-        return 100.0 if setting == known else 50.0
+        return 100.0 if (setting[0], tuple(setting[1].items())) == known else 50.0
 
     row = tune.best_row(search, 512, rate)
     assert (row["kernel"], tuple(row["params"].items())) == known and row["gflops"] == 100
@@ -56,17 +56,17 @@ def test_what_the_table_has_stays_unless_something_is_faster(any_device):
 
 def test_settings_keep_what_the_precision_means(any_device):
     tried = []
-    search = tune.Search(any_device, "auto", "tf32x3")
+    search = tune.Search(any_device, "auto", "tf32x3", tries=1, steps=2)
 
     def rate(setting, sizes):
         tried.append(setting)
-        return 1.0
+        return len(tried)
 
     row = tune.best_row(search, (64, 64, 32), rate)
     assert row["size"] == [64, 64, 32]
     assert {kernel for kernel, _ in tried} == {k for k, spec in catalog.items() if spec.tensor}
-    assert all({("PARTS", 2), ("TENSOR", 1)} <= {*params} for _, params in tried)
-    assert all(catalog[k].problems(dict(p), any_device.limits) == [] for k, p in tried[1:])
+    assert all(params["PARTS"] == 2 and params["TENSOR"] == 1 for _, params in tried)
+    assert all(catalog[k].problems(params, any_device.limits) == [] for k, params in tried[1:])
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_kernels_go_into_their_list_and_the_rest_stays(tmp_path, any_device, mon
 @pytest.mark.system
 def test_a_trial_rates_a_setting(any_device):
     params = catalog[3].validate({"TS": 16, "WPT": 4})
-    assert tune.by_trial((3, tuple(params.items())), (64, 64, 64), any_device) > 0
-    assert tune.by_trial((3, (("TS", 20),)), (64, 64, 64), any_device) == 0
+    assert tune.by_trial((3, params), (64, 64, 64), any_device) > 0
+    assert tune.by_trial((3, {"TS": 20}), (64, 64, 64), any_device) == 0
 
 
 # Tiles
@@ -188,7 +188,7 @@ def test_a_file_that_is_no_table_is_refused_before_the_search(what, tmp_path, an
     file = tmp_path / "x.json"
     for text in ("", "{", "[]"):
         file.write_text(text)
-        with pytest.raises(ValueError, match="not a table"):
+        with pytest.raises(ValueError, match="damaged"):
             tune.main([*what.split(), str(file), "--sizes", "8"])
         assert file.read_text() == text
 
