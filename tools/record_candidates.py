@@ -191,7 +191,7 @@ def jobs(device: Device, random: int) -> list[list[Job]]:
 
 
 def record(device: Device, path: Path, seconds: float = inf, random: int = RANDOM) -> None:
-    """Time the candidates that the file lacks; candidates that no longer exist are removed from it.
+    """Time the candidates that the file lacks.
 
     Args:
         device: a GPU.
@@ -211,7 +211,6 @@ def record(device: Device, path: Path, seconds: float = inf, random: int = RANDO
     missing = []
     for group in groups:
         shape = recorded.get(group[0].sizes, {})
-        forget(shape, group, data["kernels"])
         missing.append([job for job in group if not has(shape, job, data["kernels"])])
     missing = [group for group in missing if group]
     ready = compiled(device, missing, seconds / 2)
@@ -256,19 +255,6 @@ def has(shape: dict[str, Any], job: Job, kernels: list) -> bool:
     number, times = kernels.index(job.entry), shape[job.precision]
     rows = times["runs"] + times["failed"]
     return number in times["skipped"] or any(number == row[0] for row in rows)
-
-
-def forget(shape: dict[str, Any], group: list[Job], kernels: list) -> None:
-    """Remove from a recorded shape what is no longer a candidate."""
-    for precision in {job.precision for job in group} & shape.keys():
-        offered = [job.entry for job in group if job.precision == precision]
-        kept = {i for i, entry in enumerate(kernels) if entry in offered}
-        times = shape[precision]
-        shape[precision] = {
-            "runs": [run for run in times["runs"] if run[0] in kept],
-            "skipped": [number for number in times["skipped"] if number in kept],
-            "failed": [row for row in times["failed"] if row[0] in kept],
-        }
 
 
 def compiled(device: Device, groups: list[list[Job]], seconds: float) -> set[tuple]:
