@@ -16,7 +16,6 @@ import platform
 import statistics
 import struct
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -186,24 +185,13 @@ def integers(rows: int, cols: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, (rows, cols)).astype(np.float32)
 
 
-def opencl_rates(size: int) -> dict[int, float]:
-    """GFLOPS of the ladder by OpenCL, as recorded on the H200."""
-    record = json.loads((Path(__file__).parent.parent / "results/nvidia_h200.json").read_text())
-    work = 2e-6 * size**3
-    return {
-        row["kernel"]: work / statistics.median(row["kernel_ms"])
-        for row in record["results"]
-        if (row["m"], row["n"], row["k"]) == (size, size, size)
-    }
-
-
 def record(host: Host, kernels, size: int, styles) -> list[dict]:
     a, b = integers(size, size, 1), integers(size, size, 2)
     held = {False: host.buffer(flat(b)), True: host.buffer(flat(b.T))}
     memory_a, want = host.buffer(flat(a)), flat(a @ b)
     blank = np.full(size * size + FRAME, np.nan, np.float32)
     memory_c = host.buffer(blank)
-    opencl, rows = opencl_rates(size), []
+    rows = []
     for kernel in kernels:
         spec = catalog[kernel]
         params = spec.fit(host.allowed())
@@ -220,10 +208,8 @@ def record(host: Host, kernels, size: int, styles) -> list[dict]:
             exact = np.array_equal(c[: size * size], want) and np.isnan(c[size * size :]).all()
             times = host.seconds(pipeline, group, job.groups)
             gflops = 2e-9 * size**3 / statistics.median(times)
-            by_opencl = opencl.get(kernel)
-            ratio = f"{gflops / by_opencl:.2f} of OpenCL" if by_opencl else ""
             print(f"{kernel:>2} {label:<8} {'exact' if exact else 'WRONG'} {gflops:9.1f} GFLOPS "
-                  f"{ratio:<16} build {build:.2f} s {params}", flush=True)  # fmt: skip
+                  f"build {build:.2f} s {params}", flush=True)  # fmt: skip
             rows.append(
                 {
                     "kernel": kernel,
@@ -236,7 +222,6 @@ def record(host: Host, kernels, size: int, styles) -> list[dict]:
                     "gflops": gflops,
                     "kernel_ms": [1e3 * t for t in times],
                     "build_s": build,
-                    "opencl_gflops": by_opencl,
                 }
             )
     return rows

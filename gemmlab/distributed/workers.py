@@ -54,25 +54,22 @@ def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
     return [d for d in devices() if d.kind == "GPU"] or [default_device()]
 
 
-def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[dict[str, Any]]:
+def options(
+    used: Sequence[Device], memory_bytes: float | None, **shared: Any
+) -> list[dict[str, Any]]:
     """The arguments of a `distributed.Nanny` per device; a device listed twice gets two workers.
 
-    Workers on the CPU share its cores, and all workers share the memory: each has `memory_bytes`,
-    by default an equal part of all memory.
+    Each worker may use `memory_bytes`, by default an equal part of all memory.
     """
-    on_cores = sum(d.kind == "CPU" for d in used)
-    cores = str(max(1, (os.cpu_count() or 1) // max(1, on_cores)))
-    threads = ("POCL_MAX_PTHREAD_COUNT", "POCL_CPU_MAX_CU_COUNT", "OMP_NUM_THREADS")
-    shared_cores = dict.fromkeys(threads, cores) if on_cores > 1 else {}
+    memory_limit = int(memory_bytes or MEMORY_LIMIT / len(used))
+    shared |= {"memory_limit": memory_limit, "dashboard_address": HTTP_ADDRESS}
+    shared |= {"resources": {RESOURCE: 1}, "silence_logs": logging.CRITICAL}
+    # a GPU's worker copies a block back and writes it while it computes the next one
     return [
         {
-            # a GPU's worker copies a block back and writes it while it computes the next one
             "nthreads": 2 if has_own_memory(d) else 1,
-            "silence_logs": logging.CRITICAL,
-            "resources": {RESOURCE: 1},
-            "env": {"GEMMLAB_DEVICE": str(d.index), **(shared_cores if d.kind == "CPU" else {})},
-            "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
-            "dashboard_address": HTTP_ADDRESS,
+            "env": {"GEMMLAB_DEVICE": str(d.index)},
+            **shared,
         }
         for d in used
     ]
@@ -137,8 +134,8 @@ def cluster(
     with private_folder() as folder:
         shared = {"host": LOOPBACK, "local_directory": folder, "security": security}
         workers = {
-            f"{d.name} ({number})": {"cls": Nanny, "options": {**given, **shared}}
-            for number, (d, given) in enumerate(zip(used, options(used, memory_bytes), strict=True))
+            number: {"cls": Nanny, "options": given}
+            for number, given in enumerate(options(used, memory_bytes, **shared))
         }
         served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS}
         scheduler = {"cls": Scheduler, "options": {**served, **shared}}
@@ -213,7 +210,7 @@ def serve(
     with private_folder() as folder:
         bracketed = f"[{host}]" if ":" in host else host  # as Dask expects IPv6 addresses
         shared = {"host": bracketed, "local_directory": folder, "security": security}
-        given = [{**each, **shared} for each in options(used, memory_bytes)]
+        given = options(used, memory_bytes, **shared)
         asyncio.run(_serve(address, used, given))
 
 
