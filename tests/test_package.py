@@ -240,21 +240,16 @@ def test_conda_installs_the_packages_of_the_project():
     assert by_pip == ["-e ."], "the package itself, so that Binder has it"
 
 
-def test_every_dependency_of_users_has_a_lower_bound():
-    """CI installs exactly these versions in one of its jobs."""
-    told = project()
-    for name in ("lab", "distributed", "pocl", "intel"):
-        told["dependencies"] += told["optional-dependencies"][name]
-    assert [r for r in told["dependencies"] if not bounds_of(r).startswith(">=")] == []
-
-
-def test_wheels_for_other_platforms_are_marked():
-    """PoCL's and Intel's wheels exist for some platforms only; without a marker pip fails on the
-    others.
+def test_dependencies_have_lower_bounds_and_wheels_for_some_platforms_have_markers():
+    """CI installs the lowest versions in one of its jobs; PoCL's and Intel's wheels exist for some
+    platforms only, and without a marker pip fails on the others.
     """
-    extras = project()["optional-dependencies"]
-    for requirement in extras["pocl"] + extras["intel"]:
-        assert "sys_platform" in requirement and "platform_machine" in requirement
+    told = project()
+    extras = told["optional-dependencies"]
+    runtimes = extras["pocl"] + extras["intel"]
+    listed = [*told["dependencies"], *extras["lab"], *extras["distributed"], *runtimes]
+    assert [r for r in listed if not bounds_of(r).startswith(">=")] == []
+    assert all("sys_platform" in r and "platform_machine" in r for r in runtimes)
 
 
 def test_every_import_of_the_package_is_a_declared_dependency():
