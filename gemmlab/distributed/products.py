@@ -187,10 +187,10 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
             f"a worker may take {min(limits):,} bytes, of which {PROCESS:,} are for Python and "
             "compilers: start workers with more memory"
         )
-    rooms = [limit - PROCESS for limit in limits]
-    rooms += [device["memory_bytes"] for device in survey(client).values()]
+    available = [limit - PROCESS for limit in limits]
+    available += [device["memory_bytes"] for device in survey(client).values()]
     return choose_blocks(
-        m, n, k, dtype, memory_bytes=min(rooms, default=None), workers=max(1, len(workers))
+        m, n, k, dtype, memory_bytes=min(available, default=None), workers=max(1, len(workers))
     )
 
 

@@ -191,7 +191,7 @@ def _in_host(task: Task) -> np.ndarray:
 _multiplying = threading.Lock()
 
 
-class Room:
+class PairMemory:
     """Device memory for a pair of blocks, and the last product that reads it."""
 
     def __init__(self, device: Device, sizes: tuple[int, int]):
@@ -201,9 +201,9 @@ class Room:
 
 
 @cached(1)
-def _rooms(device: Device, sizes: tuple[int, int]) -> Iterator[Room]:
-    """Two rooms, alternating: one is multiplied while the next pair arrives in the other."""
-    return cycle([Room(device, sizes), Room(device, sizes)])
+def _two_pairs(device: Device, sizes: tuple[int, int]) -> Iterator[PairMemory]:
+    """Two of them, alternating: one pair is multiplied while the next one arrives."""
+    return cycle([PairMemory(device, sizes), PairMemory(device, sizes)])
 
 
 def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
@@ -214,11 +214,11 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     depth = max(step.stop - step.start for step in task.steps)
     shape = task.rows.stop - task.rows.start, task.columns.stop - task.columns.start
     rows_bytes, columns_bytes = (task.a.dtype.itemsize * depth * side for side in shape)
-    rooms = _rooms(device, (rows_bytes, columns_bytes))
+    pairs = _two_pairs(device, (rows_bytes, columns_bytes))
     total, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
-    room = next(rooms)
+    memory = next(pairs)
     with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(_send, task, room, staging, task.steps[0])
+        ahead = reader.submit(_send, task, memory, staging, task.steps[0])
         try:
             for number, following in enumerate([*task.steps[1:], None]):
                 (x, y), arrived = task.attempt(ahead.result, number)
@@ -228,11 +228,11 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
                 if number:
                     with blocks.adding:
                         total += part
-                room.used = done = cl.enqueue_marker(queue)
+                memory.used = done = cl.enqueue_marker(queue)
                 queue.flush()
                 if following is not None:
-                    room = next(rooms)
-                    ahead = reader.submit(_send, task, room, staging, following)
+                    memory = next(pairs)
+                    ahead = reader.submit(_send, task, memory, staging, following)
         except BaseException:
             wait([ahead])
             staging.give_up()  # nobody may use the memory before
@@ -242,16 +242,16 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
 
 
 def _send(
-    task: Task, room: Room, staging: Staging, step: slice
+    task: Task, memory: PairMemory, staging: Staging, step: slice
 ) -> tuple[list[cla.Array], list[cl.Event]]:
     """Begin to copy a pair of blocks from the files to the device: the arrays there, and the events
     after which they are complete.
     """
     pair = task.pair(step)
-    if room.used is not None:
-        room.used.wait()
+    if memory.used is not None:
+        memory.used.wait()
     arrays, pieces = [], []
-    for x, buffer in zip(pair, room.buffers, strict=True):
+    for x, buffer in zip(pair, memory.buffers, strict=True):
         stored = Stored.of(x, lambda size_bytes, buffer=buffer: buffer)  # type: ignore[misc]
         queue, strides = default_device().queue, stored.spec.strides
         arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides))
