@@ -9,19 +9,18 @@ Every product is checked: inputs are small integers, C starts as NaN and has a f
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib
-import json
-import platform
 import statistics
 import struct
 import time
 
+import common
 import numpy as np
 
-from gemmlab import __version__, web
+from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.cli import output_file
+from gemmlab.measurement import records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
 SECONDS = 0.2  # of work in one submission
@@ -242,27 +241,22 @@ def main() -> None:
     rows = record(host, kernels, args.size, args.styles.split(","))
     if args.json:
         compiler = "tint" if args.backend == "wgpudawn" else "naga"
+        name = host.adapter.info["device"]
         found = {
-            "command": f"python tools/web_rates.py --backend {args.backend} --size {args.size}",
-            "date": datetime.date.today().isoformat(),
-            "title": f"{host.adapter.info['device']}, Vulkan, {compiler}, checked as in a browser",
-            "versions": {
-                "gemmlab": __version__,
-                args.backend: host.wgpu.__version__,
-                "python": platform.python_version(),
-            },
+            "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
+            **records.origin(common.command()),
             "device": {
-                "device": host.adapter.info["device"],
+                "device": name,
                 "platform": "Vulkan",
-                "version": compiler,
+                "version": f"{compiler}, {args.backend} {host.wgpu.__version__}",
                 "driver": host.adapter.info.get("description", ""),
                 "kind": "GPU",
             },
             "limits": host.limits,
             "rates": rows,
         }
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        records.write(args.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    common.run(main)
