@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from . import environment
 from .caches import clear_caches
 
-# light, and eager: the dict must win over the room's name
+# eager: the dict must win over the subpackage's name
 from .catalog import ParameterError, catalog
 from .version import __version__
 

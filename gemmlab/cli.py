@@ -9,7 +9,6 @@ import shutil
 import signal
 import sys
 from contextlib import suppress
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -95,21 +94,25 @@ def _range(text: str, such_as: str) -> range:
     )
 
 
-def kernel_numbers(text: str, also: tuple[str, ...] = ()) -> list:
-    """Such as 1-3,10,warp_tiling; and the words in `also`."""
+def kernel_numbers(text: str) -> list:
+    """Such as 1-3,10,warp_tiling."""
     numbers: list = []
     for part in text.split(","):
-        numbers += (
-            [part]
-            if part in (*catalog, *also)
-            else _range(part, "kernels such as 1-3,10,warp_tiling")
-        )
-    unknown = [n for n in numbers if n not in (*catalog, *also)]
-    if unknown:
+        such_as = "kernels such as 1-3,10,warp_tiling"
+        numbers += [part] if part in catalog else _range(part, such_as)
+    if unknown := [number for number in numbers if number not in catalog]:
         raise argparse.ArgumentTypeError(
             f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}"
         )
     return numbers
+
+
+def kernels_or_auto(text: str) -> list:
+    """The same, and the word auto."""
+    words = text.split(",")
+    named = [word for word in words if word != "auto"]
+    chosen = ["auto"] if "auto" in words else []
+    return [*(kernel_numbers(",".join(named)) if named else []), *chosen]
 
 
 def size_list(text: str) -> list:
@@ -131,40 +134,17 @@ def size_list(text: str) -> list:
     return sizes
 
 
-def settings(text: str) -> dict[str, int]:
-    """Such as TS=32,WPT=8."""
-    try:
-        return {
-            name.strip(): int(value)
-            for name, _, value in (part.partition("=") for part in text.split(","))
-        }
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} are no settings; give them as in TS=32,WPT=8"
-        ) from None
+def _device_option(parser, default: str = "the preferred device") -> None:
+    words = f"an index or part of a name (default: {default})"
+    parser.add_argument("--device", help=words)
 
 
 def _bench_options(parser) -> None:
     words = "such as 1-3,warp_tiling,auto (default: all)"
-    parser.add_argument(
-        "--kernels", type=partial(kernel_numbers, also=("auto",)), default=list(catalog), help=words
-    )
+    parser.add_argument("--kernels", type=kernels_or_auto, default=list(catalog), help=words)
     words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
     parser.add_argument("--sizes", type=size_list, default=[256, 512], help=words)
-    parser.add_argument(
-        "--params",
-        type=settings,
-        default={},
-        help="such as TS=32,WPT=8, for kernels that have them",
-    )
-    strategies, precisions = ["pad", "guard", "shift", "auto"], ["float32", "tf32", "tf32x3"]
-    parser.add_argument(
-        "--edges", choices=strategies, help="what 'auto' does where tiles do not fit"
-    )
-    parser.add_argument("--precision", choices=precisions, help="how 'auto' multiplies floats")
-    parser.add_argument(
-        "--device", help="an index or part of a name (default: the preferred device)"
-    )
+    _device_option(parser)
     parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     words = "write the results to FILE, as soon as there are any"
     parser.add_argument("--json", type=output_file, metavar="FILE", help=words)
@@ -176,9 +156,7 @@ def _tune_options(parser) -> None:
     parser.add_argument("--sizes", type=size_list, help=words)
     precisions = ["float32", "tf32", "tf32x3"]
     parser.add_argument("--precision", choices=precisions, default="float32")
-    parser.add_argument(
-        "--device", help="an index or part of a name (default: the preferred device)"
-    )
+    _device_option(parser)
 
 
 def _model_options(parser) -> None:
@@ -194,9 +172,7 @@ def _model_options(parser) -> None:
 
 
 def _verify_options(parser) -> None:
-    parser.add_argument(
-        "--device", help="an index or part of a name (default: every device, one after the other)"
-    )
+    _device_option(parser, "every device, one after the other")
     parser.add_argument(
         "--full", action="store_true", help="everything instead of a sample, and all tests"
     )
@@ -250,37 +226,25 @@ def run_doctor(given: Arguments) -> int:
 
 def run_bench(given: Arguments) -> int:
     """Check and time kernels; print one line per result, and record them if asked to."""
+    from .generate import table
     from .opencl.devices import find_device
 
     device = find_device(given.device)
-    unused = [f"--{name}" for name in ("edges", "precision") if getattr(given, name)]
-    if unused and "auto" not in given.kernels:
-        raise ValueError(
-            f"{unused[0]} says what 'auto' chooses from, but --kernels does not contain 'auto'"
-        )
-    names = {
-        name for kernel in given.kernels if kernel != "auto" for name in catalog[kernel].defaults
-    }
-    if unknown := [name for name in given.params if name not in names]:
-        raise ValueError(
-            f"--params has {unknown[0]}, which is a parameter of none of these kernels"
-        )
     if given.title is not None and not given.json:
         raise ValueError("--title is for the record; give --json FILE, too")
     if given.json and not _is_record(given.json):
         raise ValueError(f"{given.json} exists and is no record of this command; it stays as it is")
-    runs, left_out = _runs(given, device)
-    if not runs:
-        raise ValueError("; ".join(left_out))
-    for words in left_out:
-        print(f"left out: {words}")
+    runs = list(product(given.kernels, map(table.dimensions, given.sizes)))
     results: dict[str, list] = {"named": [], "auto": []}
     failed = 0
     try:
         for kernel, sizes in tqdm(runs, unit="run", disable=None):
             try:
-                result = _measured(given, device, kernel, sizes)
-            except (ValueError, MemoryError, RuntimeError) as error:
+                result = _measured(kernel, sizes, device, given.repeats)
+            except ValueError as error:  # a tile may be larger than C
+                tqdm.write(f"left out: {error}")
+                continue
+            except (MemoryError, RuntimeError) as error:
                 tqdm.write(f"kernel {kernel} at {' x '.join(map(str, sizes))} failed: {error}")
                 failed += 1
                 continue
@@ -293,6 +257,8 @@ def run_bench(given: Arguments) -> int:
         kept = f"; {given.json} holds the results so far" if given.json else ""
         print(f"interrupted{kept}")
         return 1
+    if not any(results.values()):
+        raise ValueError("nothing was measured")
     if given.json:
         print(f"wrote {given.json}")
     return 1 if failed else 0
@@ -307,50 +273,16 @@ def _is_record(path: Path) -> bool:
     return not path.exists() or {"command", "results"} <= set(found)
 
 
-def _runs(given: Arguments, device) -> tuple[list[tuple], list[str]]:
-    """Each kernel with M, N and K; and why some are left out: a tile may be larger than C.
-
-    Raises:
-        ParameterError: if a kernel or the device refuses `--params`.
-    """
-    from .generate import table
-
-    runs: list[tuple] = []
-    left_out = []
-    for kernel, size in product(given.kernels, given.sizes):
-        sizes = table.dimensions(size)
-        least = (1, 1, 1)
-        if kernel != "auto":
-            spec, params = catalog[kernel], _own_params(given, kernel)
-            setting = spec.validate(params, device.limits) if params else spec.fit(device.limits)
-            least = spec.minimum_sizes(setting) if spec.edges == "shift" else least
-        if all(side >= smallest for side, smallest in zip(sizes, least, strict=True)):
-            runs.append((kernel, sizes))
-        else:
-            shape, tile = (" x ".join(map(str, each)) for each in (sizes, least))
-            left_out.append(f"kernel {kernel} at {shape}: it needs at least {tile}")
-    return runs, left_out
-
-
-def _own_params(given: Arguments, kernel) -> dict[str, int]:
-    """Those of `--params` that a kernel has."""
-    return {n: value for n, value in given.params.items() if n in catalog[kernel].defaults}
-
-
-def _measured(given: Arguments, device, kernel, sizes):
+def _measured(kernel, sizes, device, repeats: int | None):
     """The result of a kernel at a size; of "auto" that of the kernel that it chooses."""
     from .generate import choice
     from .measurement import timing
 
+    params = None
     if kernel == "auto":
-        edges, precision = given.edges or "auto", given.precision or "float32"
-        kernel, found = choice.choose(device, sizes, edges, precision)
+        kernel, found = choice.choose(device, sizes)
         params = dict(found)
-    else:
-        params = _own_params(given, kernel)
-    return timing.measure(
-        kernel, *sizes, params=params or None, device=device, repeats=given.repeats
-    )
+    return timing.measure(kernel, *sizes, params=params, device=device, repeats=repeats)
 
 
 def _record(given: Arguments, device, named: list, auto: list) -> None:

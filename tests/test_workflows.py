@@ -77,10 +77,3 @@ def test_binder_installs_the_packages_of_the_environment():
     assert [p for p in binder if not p.startswith("python ")] == [
         p for p in wanted if not p.startswith("python ")
     ]
-
-
-def test_issue_forms_ask_for_something_required():
-    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[0-9]*.yml"):
-        form = read(path)
-        assert form["name"] and form["description"]
-        assert any(field.get("validations", {}).get("required") for field in form["body"])

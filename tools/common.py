@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pyopencl as cl
 
+from gemmlab import files
 from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
 #: Seconds between two writes of a long record.
 SAVE_EVERY = 15.0
-
-
-def lesson(name: str) -> Any:
-    """A module of ``notebooks/lessons``."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks"))
-    return importlib.import_module(f"lessons.{name}")
 
 
 # Options and commands
@@ -71,20 +64,9 @@ def head(device: Device, title: str | None = None) -> dict[str, Any]:
     return {"title": title or device.name, **origin, "device": device.facts()}
 
 
-# Files
-
-
 def load_table(path: Path) -> dict[str, Any]:
     """The table of choices, empty without a file; ValueError for anything else."""
-    if not path.exists():
-        return {}
-    with suppress(ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return found
-    raise ValueError(
-        f"{path} exists but is not a table like results/choice.json; name another file"
-    )
+    return files.load_json(path, dict)
 
 
 # Processes
@@ -115,19 +97,6 @@ def parallel(
                 yield pending.pop(future), future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-@contextmanager
-def environment(**values: str) -> Iterator[None]:
-    """Set environment variables for child processes that are started meanwhile."""
-    before = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name in values:
-            os.environ.pop(name)
-        os.environ.update({name: before[name] for name in values if name in before})
 
 
 class Child:

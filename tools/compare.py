@@ -1,209 +1,236 @@
-"""Compare `matmul` with other libraries, in the same run on the same device.
+"""Compare whole calls of `matmul` with those of PyTorch (on a GPU) or NumPy (on a CPU).
 
-    python tools/compare.py calls --random 60 --seed 1            with PyTorch, or NumPy on a CPU
-    python tools/compare.py calls --random 60 --precision tf32    tensor cores, with float32
-    python tools/compare.py calls --random 60 --device-time       the device alone, not the host
-    python tools/compare.py launches --sizes 1000,4096 --cublas   launches only, with cuBLAS
-    python tools/compare.py launches --sizes 1000 --clblast libclblast.so.1
+    python tools/compare.py calls --sizes 512,64x8192x1024 --random 60 --seed 1
+    python tools/compare.py calls --random 60 --seed 1 --precision tf32x3
     python tools/compare.py join results/cpu_calls.json "a CPU" "40 shapes, seed 1=random.json" ...
 
-`join` joins records of `calls` into one: each becomes a set with the shapes before its equals sign.
+Calls alternate, so whatever slows the machine for a while slows both. A round lasts from before its
+first call to the last result. `join` joins records of `calls` into one: each becomes a set with the
+shapes before its equals sign.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-import calls
 import common
 import numpy as np
-import pyopencl as cl
 import pyopencl.array as cla
 
-from gemmlab import matmul, model
-from gemmlab.blas import routes
-from gemmlab.blas.plan import Builder, Matrix, Plan, Product
-from gemmlab.blas.problem import Layout, Problem
-from gemmlab.blas.request import Request
+from gemmlab import matmul
 from gemmlab.cli import amount, count, output_file, size_list
 from gemmlab.generate import choice, table
-from gemmlab.measurement import peaks, records, timing
+from gemmlab.measurement import clock, records
+from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
-#: Rounds of launches; the median counts. And products of a round.
-ROUNDS = 3
-PRODUCTS = 20
-#: Sizes at which errors are compared, if they are measured.
-ACCURATE = (512, 4096, 8192)
-#: Inputs for `errors`: standard normal; uniform in [0, 1); normal, rows and columns scaled by
-#: powers of 2.
-INPUTS = ("normal", "uniform", "scaled")
+#: Rounds of a comparison; the median counts.
+ROUNDS = 5
+#: Rounds where precisions are compared, which often launch the same kernel.
+MOST_ROUNDS = 25
+#: Seconds of a round, as far as `clock.MOST_CALLS` allows.
+ROUND_SECONDS = 0.05
+#: Seconds after which the threads of OpenBLAS, which wait busily after a product, are asleep.
+PAUSE = 0.2
+#: The longest side of a random product.
+LONGEST = 16384
+#: The most operations of a random product: it takes less than a second.
+MOST_FLOPS = {"GPU": 2e12, "CPU": 1e10}
+#: With at least so many operations the device, not the host, decides how long a call takes.
+LARGE = {"GPU": 1e9, "CPU": 1e8}
 TYPES = ("float32", "float64", "complex64", "complex128", "float16")
 
+Shape = tuple[int, int, int]
+#: A function that multiplies, and one that waits for all results.
+Contender = tuple[Callable[[], object], Callable[[], object]]
 
-# Launches alone
 
+class Row(NamedTuple):
+    """A shape that was compared.
 
-def gflops(sizes: calls.Shape, contender: calls.Contender) -> list[float]:
-    """The rate of each round of products, after one to warm up.
-
-    The queue must not be a profiling one: on NVIDIA's devices profiling costs 6 us per launch.
+    Attributes:
+        m, n, k: sizes of the row-major product: a is m x k, b is k x n.
+        seconds: seconds per call of each round, by contender; the last one is what others are
+            compared with.
+        dtype: of the matrices.
     """
-    seconds = [contender.wall_seconds(PRODUCTS) for _ in range(ROUNDS + 1)][1:]
-    return [model.gflops(*sizes, each) for each in seconds]
+
+    m: int
+    n: int
+    k: int
+    seconds: dict[str, list[float]]
+    dtype: str = "float32"
+
+    @property
+    def flops(self) -> float:
+        """Operations of the product."""
+        complex_factor = 4 if self.dtype.startswith("complex") else 1
+        return 2.0 * complex_factor * self.m * self.n * self.k
+
+    def ratios(self, name: str) -> list[float]:
+        """The last contender's time over this one's, round by round."""
+        last = [*self.seconds.values()][-1]
+        return [theirs / ours for ours, theirs in zip(self.seconds[name], last, strict=True)]
+
+    def __str__(self) -> str:
+        *ours, other = self.seconds
+        rate = 1e-9 * self.flops / float(np.median(self.seconds[other]))
+        words = [f"{self.dtype}, {self.m} x {self.n} x {self.k}: {other} {rate:,.1f} GFLOPS"]
+        for name in ours:
+            low, middle, high = np.percentile(self.ratios(name), (0, 50, 100))
+            words.append(f"{name} {middle:.2f} ({low:.2f} to {high:.2f})")
+        return ", ".join(words)
 
 
-def normal_buffers(queue: cl.CommandQueue, *shapes: tuple[int, int]) -> list[Any]:
-    rng = np.random.default_rng(0)
-    return [cla.to_device(queue, rng.standard_normal(s, np.float32)).base_data for s in shapes]
+def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
+    """Sizes M, N, K of products, log-uniform from 1 to 16,384, of at most so many operations.
 
-
-def ours(sizes: calls.Shape, device: Device, precision: str = "float32") -> list[float]:
-    """GFLOPS of each round of `matmul`'s launches for a column-major product.
-
-    B is stored as K x N: the time of a kernel that needs it transposed includes the transposition.
+    One product in four has sides that are multiples of 64; one in five has a side of at most 64.
     """
-    m, n, k = sizes
-    queue = cl.CommandQueue(device.context, device.cl)
-    a, b = normal_buffers(queue, (k, m), (n, k))
-    out = cla.empty(queue, (n, m), np.float32).base_data
-    problem, builder = Problem.compact(m, n, k), Builder(queue, device)
-    request = Request.of("auto", None, "auto", precision)
-    query = routes.Query(request, np.dtype(np.float32), problem, None, device)
-    route = routes.choose(query)
-    target = Matrix(out, Layout.compact(m, n))
-    route.emit(builder, Product(problem, a, b, 1.0, 0.0, None, target))
-    plan = builder.plan(otherwise=lambda: Plan(()))  # as a call would wait for the answer
-    return gflops(sizes, calls.Contender(lambda: plan(queue), queue.finish))
+    rng = np.random.default_rng(seed)
+    found: list[Shape] = []
+    while len(found) < number:
+        sides = np.exp(rng.uniform(0, np.log(LONGEST), 3))
+        aligned, thin, which = rng.random() < 1 / 4, rng.random() < 1 / 5, rng.integers(3)
+        if thin:
+            sides[which] = np.exp(rng.uniform(0, np.log(64)))
+        unit = 64 if aligned else 1
+        sides = np.maximum(1, np.round(sides / unit)) * unit
+        if 2 * np.prod(sides) <= most_flops:
+            m, n, k = map(int, sides)
+            found.append((m, n, k))
+    return found
 
 
-def cublas(sizes: calls.Shape) -> list[float]:
-    """GFLOPS of each round of cuBLAS SGEMM through `torch.matmul` without TF32."""
-    import torch
-
-    m, n, k = sizes
-    torch.backends.cuda.matmul.allow_tf32 = False
-    a, b = torch.randn(n, k, device="cuda"), torch.randn(k, m, device="cuda")
-    call = partial(torch.matmul, a, b)
-    return gflops(sizes, calls.Contender(call, torch.cuda.synchronize))
-
-
-def clblast(sizes: calls.Shape, device: Device, library: str) -> list[float]:
-    """GFLOPS of each round of CLBlast's SGEMM with the tuning that it comes with.
-
-    Raises:
-        OSError: if the library cannot be loaded.
-        ValueError: if it is not CLBlast.
-        RuntimeError: if CLBlast refuses the product.
-    """
-    queue = cl.CommandQueue(device.context, device.cl)
-    m, n, k = sizes
-    buffers = normal_buffers(queue, (k, m), (n, k), (n, m))
-    sgemm = clblast_sgemm(library, queue, sizes)
-    return gflops(sizes, calls.Contender(lambda: sgemm(*buffers), queue.finish))
-
-
-def clblast_sgemm(library: str, queue: cl.CommandQueue, sizes: calls.Shape) -> Callable[..., None]:
-    """CLBlast's SGEMM of three buffers, column-major."""
-    function = getattr(ctypes.CDLL(library), "CLBlastSgemm", None)
-    if function is None:
-        raise ValueError(f"library={library!r} is not CLBlast: it has no function CLBlastSgemm")
-    size, pointer, number = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_float
-    matrix = (pointer, size, size)
-    function.argtypes = [
-        *(ctypes.c_int,) * 3, *(size,) * 3, number, *matrix, *matrix, number, *matrix, pointer,
-        pointer,
-    ]  # fmt: skip
-    column_major, not_transposed = 102, 111
-    m, n, k = sizes
-    handle = ctypes.c_void_p(queue.int_ptr)
-
-    def call(*buffers: cl.Buffer) -> None:
-        a, b, c = (buffer.int_ptr for buffer in buffers)
-        layout = column_major, not_transposed, not_transposed
-        status = function(
-            *layout, m, n, k, 1.0, a, 0, m, b, 0, k, 0.0, c, 0, m, ctypes.byref(handle), None
-        )
-        if status:
-            raise RuntimeError(f"CLBlast refuses {m} x {n} x {k} with status {status}")
-
-    return call
-
-
-def side_by_side(sizes: list, device: Device, library: str, torch: bool) -> list[dict]:
-    """By size: "m", "n", "k", our "kernel" and "params", and GFLOPS of each round by library.
+def compare(
+    shapes: Iterable[Shape],
+    device: Device,
+    numpy: bool = False,
+    dtype: str = "float32",
+    precisions: Sequence[str] = (),
+) -> list[Row]:
+    """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU); print each shape.
 
     Args:
-        sizes: each is a number, for M = N = K, or (M, N, K) of the column-major product.
+        shapes: M, N, K of the row-major products.
         device: where.
-        library: the name of CLBlast's shared library; "" leaves it out.
-        torch: whether to measure cuBLAS.
+        numpy: whether operands and results are NumPy arrays instead of device arrays.
+        dtype: of `TYPES`.
+        precisions: "tf32", "tf32x3" or both, to compare `matmul` in these with `matmul` in float32.
+
+    Raises:
+        ValueError: for precisions of other types or of NumPy arrays.
     """
-    found = []
-    for m, n, k in map(table.dimensions, sizes):
-        kernel, params = choice.choose(device, (m, n, k))
-        one: dict[str, Any] = {"m": m, "n": n, "k": k, "kernel": kernel, "params": dict(params)}
-        if torch:
-            one["cublas"] = cublas((m, n, k))
-        one["auto"] = ours((m, n, k), device)
-        if library:
-            one["clblast"] = clblast((m, n, k), device, library)
-        for precision in tensor_precisions(device):
-            one[precision] = ours((m, n, k), device, precision)
-        rates = {name: value for name, value in one.items() if isinstance(value, list)}
-        words = ", ".join(f"{name} {np.median(value):,.0f}" for name, value in rates.items())
-        print(f"{m} x {n} x {k}: {words} GFLOPS", flush=True)
-        found.append(one)
-    return found
+    if precisions and (numpy or dtype != "float32"):
+        given = f"numpy={numpy}, dtype={dtype!r}"
+        raise ValueError(
+            f"precisions={tuple(precisions)} needs device arrays of float32, not {given}"
+        )
+    shapes, rows = list(shapes), []
+    for precision in (*precisions, "float32") if dtype == "float32" else ():
+        compile_ahead(
+            device, [choice.choose(device, (n, m, k), "auto", precision) for m, n, k in shapes]
+        )
+    for m, n, k in shapes:
+        a, b = operands(m, n, k, dtype)
+        rivals = contenders(a, b, device, numpy, precisions)
+        seconds = alternating(rivals, MOST_ROUNDS if precisions else ROUNDS)
+        rows.append(Row(m, n, k, seconds, dtype))
+        print(rows[-1], flush=True)
+    return rows
 
 
-def tensor_precisions(device: Device) -> list[str]:
-    return ["tf32", "tf32x3"] if "tensor" in device.features else []
+def operands(m: int, n: int, k: int, dtype: str = "float32") -> tuple[np.ndarray, np.ndarray]:
+    """Matrices of standard normal numbers, m x k and k x n; the same numbers repeat."""
+    real = np.empty(0, dtype).real.dtype
+    rng = np.random.default_rng(0)
+    # drawing all takes longer than multiplying
+    drawn = rng.standard_normal(2**20 + 2, np.result_type(real, np.float32)).astype(real)
+    factor = np.dtype(dtype).itemsize // real.itemsize
+    a, b = (
+        np.resize(drawn, (rows, factor * columns)).view(dtype) for rows, columns in ((m, k), (k, n))
+    )
+    return a, b
 
 
-def errors(sizes: list, device: Device) -> list[dict]:
-    """The errors of cuBLAS SGEMM and of `matmul` in each precision, by size and kind of `INPUTS`.
+def contenders(
+    a: np.ndarray, b: np.ndarray, device: Device, numpy: bool, precisions: Sequence[str]
+) -> dict[str, Contender]:
+    """`matmul`, then the other library, by name; or `matmul` in precisions, float32 last."""
+    if numpy:
+        ours = {"matmul of NumPy arrays": (partial(matmul, a, b, device=device), lambda: None)}
+    else:
+        u, v = (cla.to_device(device.queue, x) for x in (a, b))
+        names = {"matmul": "float32"} if not precisions else {p: p for p in precisions}
+        ours = {
+            name: (partial(matmul, u, v, precision=precision), device.queue.finish)
+            for name, precision in names.items()
+        }
+        if precisions:
+            return {**ours, "float32": (partial(matmul, u, v), device.queue.finish)}
+    if device.kind == "GPU":
+        return {**ours, "PyTorch": pytorch(a, b, numpy)}
+    return {**ours, "NumPy": (lambda: a @ b, lambda: None)}
 
-    An error is the Frobenius norm of the difference from the float64 product over the norm of that
-    product.
-    """
+
+def pytorch(a: np.ndarray, b: np.ndarray, numpy: bool) -> Contender:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    found = []
-    for size in sizes:
-        for kind in INPUTS:
-            torch.manual_seed(0)
-            a, b = cuda_matrix(kind, size), cuda_matrix(kind, size)
-            exact = a.double() @ b.double()
-            results = {"cublas": a @ b}
-            u, v = (cla.to_device(device.queue, x.cpu().numpy()) for x in (a, b))
-            for precision in ("float32", *tensor_precisions(device)):
-                c = matmul(u, v, precision=precision).get()
-                results[precision] = torch.from_numpy(c).cuda()
-            norm = exact.norm()
-            one = {name: float((c.double() - exact).norm() / norm) for name, c in results.items()}
-            found.append({**dict.fromkeys("mnk", size), "inputs": kind, **one})
-            print(f"errors at {size}, {kind}: {one}", flush=True)
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    p, q = torch.from_numpy(a), torch.from_numpy(b)
+    if numpy:
+        return (lambda: torch.matmul(p.cuda(), q.cuda()).cpu()), torch.cuda.synchronize
+    u, v = p.cuda(), q.cuda()
+    return (lambda: torch.matmul(u, v)), torch.cuda.synchronize
+
+
+def alternating(rivals: dict[str, Contender], rounds: int) -> dict[str, list[float]]:
+    """Seconds per call of each round, by contender. All make the same number of calls."""
+    for call, wait in rivals.values():
+        clock.wall_seconds(call, wait)  # compiles
+    slowest = max(clock.wall_seconds(call, wait) for call, wait in rivals.values())
+    calls = int(np.clip(ROUND_SECONDS / slowest, 1, clock.MOST_CALLS))
+
+    def one_round(call: Callable[[], object], wait: Callable[[], object]) -> float:
+        if "NumPy" in rivals:
+            time.sleep(PAUSE)
+        else:
+            clock.wall_seconds(call, wait)  # a first call after another library's takes longer
+        return clock.wall_seconds(call, wait, calls)
+
+    each = {name: partial(one_round, *contender) for name, contender in rivals.items()}
+    return clock.alternating(each, rounds)
+
+
+def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
+    """By contender: geometric "mean", "share" of ratios above 0.9, "least", and "spread".
+
+    A shape's ratio is the median of its rounds; the spread is the median over the shapes of the
+    difference between the fastest and the slowest round, relative to the ratio.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for name in [*rows[0].seconds][:-1] if rows else []:
+        each = [row.ratios(name) for row in rows]
+        ratios = np.array([np.median(r) for r in each])
+        found[name] = {
+            "mean": float(np.exp(np.log(ratios).mean())),
+            "share": float((ratios > 0.9).mean()),
+            "least": float(ratios.min()),
+            "spread": float(np.median([(max(r) - min(r)) / np.median(r) for r in each])),
+        }
     return found
 
 
-def cuda_matrix(kind: str, size: int) -> Any:
-    import torch
-
-    if kind == "uniform":
-        return torch.rand(size, size, device="cuda")
-    x = torch.randn(size, size, device="cuda")
-    if kind == "scaled":
-        for shape in ((size, 1), (1, size)):
-            x *= torch.exp2(torch.randint(-20, 21, shape, device="cuda").float())
-    return x
+def large(rows: list[Row], kind: str) -> list[Row]:
+    """The rows of products whose operations take longer than the call."""
+    return [row for row in rows if row.flops >= LARGE.get(kind, LARGE["CPU"])]
 
 
 # Commands
@@ -215,62 +242,21 @@ def run_calls(given: argparse.Namespace) -> None:
         raise ValueError("--title is for the record; give --json FILE, too")
     shapes = [table.dimensions(size) for size in given.sizes]
     if given.random:
-        most = given.most_flops or calls.MOST_FLOPS.get(device.kind, calls.MOST_FLOPS["CPU"])
+        most = given.most_flops or MOST_FLOPS.get(device.kind, MOST_FLOPS["CPU"])
         print(f"random shapes of at most {most:.0e} operations (--most-flops)")
-        shapes += calls.random_shapes(given.random, given.seed, most)
+        shapes += random_shapes(given.random, given.seed, most)
     if not shapes:
         raise ValueError("nothing to compare: give --sizes, --random N, or both")
-    rows: list[calls.Row] = []
+    rows: list[Row] = []
     for dtype in given.types:
-        how = given.precision, given.device_time
-        rows += calls.compare(shapes, device, given.numpy, dtype, *how)
-    calls.print_summary(rows, device.kind)
+        rows += compare(shapes, device, given.numpy, dtype, given.precision)
+    sums = {"summary": summary(rows), "large": summary(large(rows, device.kind))}
+    for which, found in sums.items():
+        print(f"{which}: {json.dumps(found)}")
     if given.json:
-        large = calls.summary(calls.large(rows, device.kind))
-        found = {
-            "calls": [row._asdict() for row in rows],
-            "summary": calls.summary(rows),
-            "large": large,
-        }
-        records.write(given.json, {**common.head(device, given.title), **found})
+        head = common.head(device, given.title)
+        records.write(given.json, {**head, "calls": [row._asdict() for row in rows], **sums})
         print(f"wrote {given.json}")
-
-
-def run_launches(given: argparse.Namespace) -> None:
-    if not (given.cublas or given.clblast):
-        raise ValueError("nothing to compare with: give --cublas, --clblast LIBRARY, or both")
-    if given.title and not given.json:
-        raise ValueError("--title is for the record; give --json FILE, too")
-    device = find_device(given.device)
-    found = side_by_side(given.sizes, device, given.clblast, given.cublas)
-    if not given.json:
-        return
-    yardsticks = [
-        {"name": name, **{side: one[side] for side in "mnk"}, "gflops": float(np.median(one[key]))}
-        for key, name in (("cublas", "cuBLAS SGEMM"), ("clblast", "CLBlast SGEMM"))
-        for one in found
-        if key in one
-    ]
-    accurate = [size for size in given.sizes if size in ACCURATE]
-    chosen = [
-        timing.measure(
-            one["kernel"], one["m"], one["n"], one["k"], params=one["params"], device=device
-        )
-        for one in found
-    ]
-    records.write(
-        given.json,
-        {
-            **common.head(device, given.title),
-            "peaks": vars(peaks.peaks(device)),
-            "yardsticks": yardsticks,
-            "side_by_side": found,
-            "errors": errors(accurate, device) if given.cublas else [],
-            "auto": [records.entry(result) for result in chosen],
-            "results": [],
-        },
-    )
-    print(f"wrote {given.json}")
 
 
 def run_join(given: argparse.Namespace) -> None:
@@ -329,18 +315,9 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--numpy", action="store_true", help="NumPy arrays instead of device arrays")
     words = "tf32, tf32x3 or both, compared with float32 instead of another library"
     whole.add_argument("--precision", type=words_from("tf32", "tf32x3"), default=[], help=words)
-    words = "time the device alone, which never waits for the host (GPUs)"
-    whole.add_argument("--device-time", action="store_true", help=words)
-    alone = commands.add_parser("launches", help="launches alone, without what a call costs")
-    alone.set_defaults(run=run_launches)
-    words = "such as 512,64x8192x1024: M x N x K of column-major products"
-    alone.add_argument("--sizes", type=size_list, required=True, help=words)
-    alone.add_argument("--cublas", action="store_true", help="cuBLAS SGEMM, through PyTorch")
-    alone.add_argument("--clblast", metavar="LIBRARY", default="", help="such as libclblast.so.1")
-    for command in (whole, alone):
-        common.add_device(command)
-        command.add_argument("--json", type=output_file, metavar="FILE", help="write a record")
-        command.add_argument("--title", help="with --json: a short name of the device for charts")
+    common.add_device(whole)
+    whole.add_argument("--json", type=output_file, metavar="FILE", help="write a record")
+    whole.add_argument("--title", help="with --json: a short name of the device for charts")
     join = commands.add_parser("join", help="join records of calls into one")
     join.set_defaults(run=run_join)
     join.add_argument("file", type=output_file, help="the file to write")

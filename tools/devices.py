@@ -1,19 +1,17 @@
 """How fast are several GPUs of one host together?
 
-    python tools/devices.py OUT [--devices 0,1] [--size 65536] [--block 16384] [--seconds 240]
+    python tools/devices.py OUT [--devices 0,1] [--size 65536] [--block 16384] [--only "in place"]
 
-Writes OUT after each part, keeps the parts that OUT already has, and begins none after that many
-seconds. The matrices are blocks of one random pattern times small whole numbers, so float32 makes
-no rounding error and every block of the result is known: C_ij = (sum over l of s_il t_lj) P Q. Each
-result is checked by the product of C_ij and a random vector.
+Writes OUT after each part, and keeps the parts that OUT already has. The matrices are blocks of one
+random pattern times small whole numbers, so float32 makes no rounding error and every block of the
+result is known: C_ij = (sum over l of s_il t_lj) P Q. Each result is checked by the product of C_ij
+and a random vector.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -30,8 +28,9 @@ import pyopencl.array as cla
 from dask.distributed import Client, wait
 
 import gemmlab
-from gemmlab import distributed
+from gemmlab import distributed, files
 from gemmlab.blas.staging import Staging
+from gemmlab.cli import output_file
 from gemmlab.distributed import blocks, stored
 from gemmlab.measurement import records
 
@@ -58,10 +57,12 @@ def pattern_on_device(name: str, block: int) -> cla.Array:
     return cla.to_device(gemmlab.default_device().queue, pattern(name, block))
 
 
-def in_place(name: str, block: int, number: int, block_id=(0, 0)) -> blocks.DeviceBlock:
-    """A block that is made on the device and stays there."""
-    values = pattern_on_device(name, block) * factors(name, number)[block_id]
-    return blocks.DeviceBlock(values, stays=True)
+def in_place(name: str, block: int, number: int, first: int, block_id=(0, 0)) -> blocks.DeviceBlock:
+    """A block that is made on the device and stays there; rows of blocks are counted from
+    `first`.
+    """
+    factor = factors(name, number)[block_id[0] + first, block_id[1]]
+    return blocks.DeviceBlock(pattern_on_device(name, block) * factor)
 
 
 @lru_cache
@@ -98,29 +99,24 @@ def watch() -> None:
 
     def timed(owner: Any, function: str, stage: str) -> None:
         original = getattr(owner, function)
-        SPENT[stage] = 0.0
 
         def call(*args, **options):
             start = time.perf_counter()
             try:
                 return original(*args, **options)
             finally:
-                SPENT[stage] += time.perf_counter() - start
+                SPENT[stage] = SPENT.get(stage, 0.0) + time.perf_counter() - start
 
         setattr(owner, function, call)
 
     timed(stored, "_on_device", "reading, uploading and multiplying")
-    timed(stored.Pair, "arrived", "of these, waiting for operands")
-    timed(stored.Rooms, "free", "of these, operands waiting for the device")
     timed(Staging, "receive", "copying back")
-    timed(blocks, "_uploaded", "uploading blocks of arrays")
-    timed(blocks, "_downloaded", "downloading blocks of arrays")
-    SPENT["writing"] = 0.0
+    timed(Target, "__setitem__", "writing")
 
 
 def spent() -> dict[str, float]:
     found = dict(SPENT)
-    SPENT.update(dict.fromkeys(SPENT, 0.0))
+    SPENT.clear()
     return found
 
 
@@ -157,38 +153,13 @@ class Target:
         np.lib.format.open_memmap(file, "w+", np.float32, self.shape)
 
     def __setitem__(self, part, block) -> None:
-        start, mapped = time.perf_counter(), np.load(self.file, mmap_mode="r+")[part]
+        mapped = np.load(self.file, mmap_mode="r+")[part]
         rows = [slice(at, at + 256) for at in range(0, len(block), 256)]
         with ThreadPoolExecutor(16) as threads:
             list(threads.map(lambda r: np.copyto(mapped[r], block[r]), rows))
-        SPENT["writing"] += time.perf_counter() - start
 
 
 # The parts
-
-
-class Record:
-    """The file, and how much time is left."""
-
-    def __init__(self, given: argparse.Namespace):
-        self.given, self.start = given, time.monotonic()
-        device = gemmlab.devices()[given.devices[0]]
-        self.found = common.head(device, f"{len(given.devices)} x {device.name}")
-        self.found["device"] |= {"devices": len(given.devices)}
-        before = json.loads(given.out.read_text()) if given.out.exists() else {}
-        self.found["parts"] = before.get("parts", {})
-
-    def part(self, name: str, run: Callable[[], dict]) -> None:
-        late = time.monotonic() - self.start > self.given.seconds
-        if late or not any(word in name for word in self.given.only.split(",")):
-            return
-        try:
-            self.found["parts"][name] = run()
-        except Exception as error:
-            self.found["parts"][name] = {"failed": f"{type(error).__name__}: {error}"[:2000]}
-        records.write(self.given.out, self.found)
-        seconds = time.monotonic() - self.start
-        print(f"{seconds:5.0f} s, {name}: {self.found['parts'][name]}", flush=True)
 
 
 def rate(size: int, seconds: float, devices: int) -> dict:
@@ -197,36 +168,37 @@ def rate(size: int, seconds: float, devices: int) -> dict:
     return {"size": size, "seconds": seconds, "tflops": tflops, "tflops_per_device": each}
 
 
-def blocks_in_place(client: Client, given, addresses: list[str], copies: bool) -> dict:
+def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict:
     """Rows of blocks of the result on the device that has these rows of a; b on every device, or
     (not `copies`) spread over them.
     """
-    number, devices = given.size // given.block, len(addresses)
+    addresses = list(distributed.survey(client))
+    number, devices = size // block, len(addresses)
     each = number // devices
-    sides = (given.block,) * number
+    sides = (block,) * number
 
-    def made(name: str, first: int, count: int, title: str, worker: str) -> da.Array:
-        blocks_ = da.map_blocks(
-            lambda name, block_id: in_place(
-                name, given.block, number, (block_id[0] + first, block_id[1])
-            ),
+    def made(name: str, first: int, count: int, worker: str) -> da.Array:
+        lazy = da.map_blocks(
+            in_place,
             name,
+            block,
+            number,
+            first,
             chunks=(sides[:count], sides),
             dtype=np.float32,
             meta=np.empty((0, 0), np.float32),
-            name=title,
+            name=f"{name}-{first}-{count}-{worker}-{size}",
         )
-        return client.persist(blocks_, workers=[worker])
+        return client.persist(lazy, workers=[worker])
 
     numbered = list(enumerate(addresses))
-    tops = [made("a", i * each, each, f"a-{i}-{copies}-{devices}", w) for i, w in numbered]
+    tops = [made("a", i * each, each, w) for i, w in numbered]
     if copies:
-        bs = [made("b", 0, number, f"b-{i}-{devices}", w) for i, w in numbered]
+        bs = [made("b", 0, number, w) for w in addresses]
     else:
-        parts = [made("b", i * each, each, f"part-{i}-{devices}", w) for i, w in numbered]
-        bs = [da.concatenate(parts)] * devices
+        bs = [da.concatenate([made("b", i * each, each, w) for i, w in numbered])] * devices
     wait([*tops, *bs])
-    client.run(warm, *(given.block,) * 3)
+    client.run(warm, block, block, block)
     client.run(spent)
     start = time.perf_counter()
     products = [
@@ -235,31 +207,18 @@ def blocks_in_place(client: Client, given, addresses: list[str], copies: bool) -
     ]
     wait(products)
     client.run(finish)
-    found = rate(given.size, time.perf_counter() - start, devices)
+    found = rate(size, time.perf_counter() - start, devices)
     found["spent"] = list(client.run(spent).values())
-    checked = da.map_blocks(
-        right,
-        da.concatenate(products),
-        given.block,
-        number,
-        chunks=((1,) * number,) * 2,
-        dtype=bool,
-    )
+    checks = {"chunks": ((1,) * number,) * 2, "dtype": bool}
+    checked = da.map_blocks(right, da.concatenate(products), block, number, **checks)
     return found | {"right": bool(checked.compute().all())}
 
 
-def memory_folder(size_bytes: int) -> Path:
-    """The host's memory, or a disk if that has too little room."""
-    places = [Path(p) for p in ("/dev/shm", tempfile.gettempdir()) if os.path.isdir(p)]
-    return next((p for p in places if shutil.disk_usage(p).free > 1.1 * size_bytes), places[-1])
-
-
-def write_file(folder: Path, name: str, given) -> np.memmap:
-    """a or b as a file, written by several threads."""
-    number, block = given.size // given.block, given.block
-    file = folder / f"{name}.npy"
-    whole = np.lib.format.open_memmap(file, "w+", np.float32, (given.size, given.size))
-    tile, by = pattern(name, block), factors(name, number)
+def write_file(file: Path, size: int, block: int) -> None:
+    """a or b, by the file's name, written by several threads."""
+    number = size // block
+    whole = np.lib.format.open_memmap(file, "w+", np.float32, (size, size))
+    tile, by = pattern(file.stem, block), factors(file.stem, number)
 
     def fill(task: tuple[int, int]) -> None:
         i, at = task
@@ -270,87 +229,69 @@ def write_file(folder: Path, name: str, given) -> np.memmap:
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         list(threads.map(fill, [(i, at) for i in range(number) for at in range(0, block, 512)]))
-    return np.load(file, mmap_mode="r")
 
 
-def from_files(client: Client, given, folder: Path, chunks: tuple[int, int, int]) -> dict:
+def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> dict:
     """All three matrices as mapped files."""
+    for name in "ab":
+        write_file(folder / f"{name}.npy", size, block)
     a, b = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "ab")
-    target: Any = Target(folder / "c.npy", given.size)
+    target: Any = Target(folder / "c.npy", size)
     client.run(warm, *chunks)
     client.run(spent)
     start = time.perf_counter()
     da.store(distributed.matmul(a, b, chunks=chunks), target, lock=False)
-    found = rate(given.size, time.perf_counter() - start, len(given.devices))
+    found = rate(size, time.perf_counter() - start, len(distributed.survey(client)))
     found |= {"chunks": chunks, "spent": list(client.run(spent).values())}
-    c, number = np.load(folder / "c.npy", mmap_mode="r"), given.size // given.block
+    c, number = np.load(folder / "c.npy", mmap_mode="r"), size // block
+    parts = [slice(at, at + block) for at in range(0, size, block)]
     found["right"] = all(
-        bool(right(c[rows, columns], given.block, number, (i, j)).all())
-        for i, rows in enumerate(parts(given.size, given.block))
-        for j, columns in enumerate(parts(given.size, given.block))
+        bool(right(c[rows, columns], block, number, (i, j)).all())
+        for i, rows in enumerate(parts)
+        for j, columns in enumerate(parts)
     )
-    (folder / "c.npy").unlink()
     return found
 
 
-def parts(size: int, block: int) -> list[slice]:
-    return [slice(at, at + block) for at in range(0, size, block)]
-
-
-def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("out", type=Path)
+def main() -> None:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("out", type=output_file)
     parser.add_argument("--size", type=int, default=65536)
     parser.add_argument("--block", type=int, default=16384, help="side of the known blocks")
-    parser.add_argument("--seconds", type=float, default=240)
     parser.add_argument("--devices", type=lambda s: [int(i) for i in s.split(",")], default=[0, 1])
     parser.add_argument("--only", default="", help="words in the names of the parts to run")
-    return parser.parse_args()
+    parser.add_argument("--folder", default="/dev/shm", help="for files of 12 size^2 bytes")
+    given = parser.parse_args()
+    size, block, device = given.size, given.block, gemmlab.devices()[given.devices[0]]
+    found = common.head(device, f"{len(given.devices)} x {device.name}")
+    found["device"] |= {"devices": len(given.devices)}
+    found["parts"] = files.load_json(given.out, dict).get("parts", {})
 
+    def part(name: str, run: Callable[[], dict]) -> None:
+        if given.only in name:
+            found["parts"][name] = run()
+            records.write(given.out, found)
+            print(name, found["parts"][name], flush=True)
 
-def main() -> None:
-    given = parsed()
-    record, size, block = Record(given), given.size, given.block
-    one = argparse.Namespace(**vars(given) | {"devices": given.devices[:1]})
-    half = argparse.Namespace(**vars(given) | {"size": size // 2, "block": block // 2})
-    folder = Path(tempfile.mkdtemp(dir=memory_folder(12 * size**2)))
-    try:
-        for name in "ab":
-            write_file(folder, name, given)
+    def run(client: Client, name: str, size: int, block: int, chunks: tuple) -> None:
+        rows, columns, depth = chunks
+        title = f"{name}from files, blocks of {rows} x {columns}, steps of {depth}"
+        part(title, lambda: from_files(client, folder, size, block, chunks))
+
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        folder = Path(name)
         with distributed.cluster(given.devices, dashboard=False) as client:
-            addresses = list(distributed.survey(client))
             client.run(watch)
-            record.part("one call", lambda: client.submit(one_call, block).result())
-            for rows, columns, depth in (
-                (size // 2, size // 2, block // 2),
-                (size // 2, size // 4, block),
-            ):
-                chunks = rows, columns, depth
-                record.part(
-                    f"from files, blocks of {rows} x {columns}, steps of {depth}",
-                    partial(from_files, client, given, folder, chunks),
-                )
-            record.part("in place", lambda: blocks_in_place(client, given, addresses, True))
-            record.part("b spread", lambda: blocks_in_place(client, half, addresses, False))
-        with distributed.cluster(one.devices, dashboard=False) as client:
+            part("one call", lambda: client.submit(one_call, block).result())
+            run(client, "", size, block, (size // 2, size // 2, block // 2))
+            part("in place", partial(blocks_in_place, client, size, block, True))
+            part("b spread", partial(blocks_in_place, client, size // 2, block // 2, False))
+        with distributed.cluster(given.devices[:1], dashboard=False) as client:
             client.run(watch)
-            addresses = list(distributed.survey(client))
-            record.part(
-                "one device, in place", lambda: blocks_in_place(client, one, addresses, True)
-            )
-            half.devices = one.devices
-            for name in "ab":
-                write_file(folder, name, half)
-            for share in (2, 4):
-                chunks = (half.size, half.size // share, half.block)
-                record.part(
-                    f"one device, from files, blocks of {chunks[0]} x {chunks[1]}",
-                    partial(from_files, client, half, folder, chunks),
-                )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            part("one device, in place", partial(blocks_in_place, client, size, block, True))
+            chunks = (size // 2, size // 8, block // 2)
+            run(client, "one device, ", size // 2, block // 2, chunks)
 
 
 if __name__ == "__main__":

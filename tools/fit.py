@@ -11,7 +11,6 @@ the common ones where its record is short.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import log
@@ -23,6 +22,7 @@ import common
 import numpy as np
 from record_candidates import PROMISED, SQUARES, THIN, groups_of
 
+from gemmlab import files
 from gemmlab.catalog import find
 from gemmlab.cli import output_file
 from gemmlab.generate.cost import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
@@ -271,8 +271,8 @@ def main(arguments: list[str] | None = None) -> None:
         "table", type=output_file, help="such as results/choice.json; other devices stay"
     )
     given = parser.parse_args(arguments)
-    table = common.load_table(given.table)
-    record = json.loads(given.record.read_text(encoding="utf-8"))
+    table = files.load_json(given.table, dict)
+    record = files.load_json(given.record, dict)
     found = constants(record) | {"held_out": judged(record)}
     table.setdefault(kind_of(record["device"]["platform"]), {})["model"] = found
     records.write(given.table, table)

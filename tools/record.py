@@ -1,12 +1,9 @@
-"""Record what chapters, explorers and the model of `matmul` show or need of a device.
+"""Record what explorers and the model of `matmul` need of a device.
 
     python tools/record.py landscape --kernels 3 --seconds 200     settings of the explorers
     python tools/record.py candidates results/my_candidates.json   kernels that matmul may choose
-    python tools/record.py chapters results/my_chapters.json       sweeps that the chapters show
-    python tools/record.py edges results/edges_mine.json --sizes 1000-1100:7
 
-`landscape` and `candidates` continue a file that exists. `python -m gemmlab bench --json` records
-the kernels themselves.
+Both continue a file that exists. `python -m gemmlab bench --json` records the kernels themselves.
 """
 
 from __future__ import annotations
@@ -14,186 +11,15 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 from math import inf
-from typing import Any
 
 import common
-import numpy as np
-import pyopencl.array as cla
 import record_candidates
 import record_landscape
 
-from gemmlab import catalog, check, matmul, model
-from gemmlab.blas.problem import Problem, plan
-from gemmlab.catalog import Key
-from gemmlab.cli import count, kernel_numbers, output_file, size_list
-from gemmlab.generate import choice, table
-from gemmlab.measurement import clock, records, sweeps, timing
+from gemmlab import catalog
+from gemmlab.cli import count, kernel_numbers, output_file
 from gemmlab.measurement.landscape import Landscape
-from gemmlab.opencl import launch, ptx
-from gemmlab.opencl.devices import Device, find_device
-
-#: The switches of kernel 8: READONLY and SHUFFLE.
-SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
-#: The kernels of the ladder that CUDA can run; kernel 4 adds vectors, which it cannot.
-IN_CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
-STRATEGIES = ("pad", "guard", "shift", "auto")
-#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
-#: parameters. "WPTM WPTN" varies both together.
-CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
-    "02 TS": (2, "TS", (4, 8, 16, 32), {}),
-    "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
-    "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
-    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
-    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
-    "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
-    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
-    "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
-    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
-    "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
-    "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
-    "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
-    "warp_tiling ASYNC": ("warp_tiling", "ASYNC", (0, 1), {}),
-    "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
-    "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
-    "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
-    "warp_tiling BATCHES": (
-        "warp_tiling",
-        "BATCHES",
-        (1, 3, 6, 15),
-        {"TRANSPOSED": 0, "STAGES": 3},
-    ),
-    "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
-    "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
-    "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
-    "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
-}
-
-
-# The sweeps of the chapters
-
-
-def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
-    """Run the sweeps of these kernels.
-
-    Returns:
-        By title: GFLOPS ("curves"), largest absolute errors ("errors"), registers per work-item
-        with bytes spilled ("registers", NVIDIA); and by size the milliseconds of each pass
-        ("passes").
-    """
-    found: dict[str, Any] = {
-        "size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}
-    }  # fmt: skip
-    for title, (kernel, name, values, params) in CURVES.items():
-        if kernel not in kernels:
-            continue
-        results = sweeps.sweep(kernel, name, values, size, params, device, repeats=5)
-        over_sizes = name == "size"
-        rates = {
-            str(value): result.pipeline_gflops if over_sizes else result.gflops
-            for value, result in results.items()
-        }
-        found["curves"][title] = rates
-        found["errors"][title] = {str(value): result.error for value, result in results.items()}
-        if over_sizes:
-            found["passes"] |= {str(value): result.passes_ms for value, result in results.items()}
-        else:
-            used = {
-                str(value): ptx.registers(launch.kernel(kernel, result.params, device))
-                for value, result in results.items()
-            }
-            if any(used.values()):
-                found["registers"][title] = used
-        print(title, {value: round(rate) for value, rate in rates.items()}, flush=True)
-    return found
-
-
-def everything(device: Device, size: int) -> dict[str, Any]:
-    """All that the chapters show of a recorded device; `size` is that of the square matrices."""
-    found = curves(device, size, list(catalog)) | {"instructions": {}, "switches": {}}
-    for wpt in CURVES["03 WPT"][2]:
-        if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
-            found["instructions"][str(wpt)] = ptx.instructions(text)
-    found["transposing"] = {
-        name: sweeps.transposing(size, name == "coalesced", device)
-        for name in ("coalesced", "naive")
-    }
-    for name, (readonly, shuffle) in SWITCHES.items():
-        params = {"READONLY": readonly, "SHUFFLE": shuffle}
-        result = timing.measure(8, size, params=params, device=device, repeats=10)
-        found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
-    if "nvidia" in device.features:
-        found["cuda"] = {
-            str(number): common.lesson("cuda").measure(number, size) for number in IN_CUDA
-        }
-        found["opencl"] = {
-            str(number): timing.measure(number, size, device=device, repeats=10).gflops
-            for number in IN_CUDA
-        }
-    return found
-
-
-# Strategies for edges
-
-
-def edges(sizes: list[int], device: Device, repeats: int | None) -> dict[str, Any]:
-    """Measure every strategy for edges at every size, three times, alternating.
-
-    Returns:
-        {strategy: {size: {"kernel", "ok", "gflops", "launches", "bytes"}}}; GFLOPS are those of the
-        whole pipeline, for "split" in wall-clock time. "split" has neither launches nor bytes.
-    """
-    found: dict[str, Any] = {name: {} for name in (*STRATEGIES, "split")}
-    for size in sizes:
-        rounds: dict[str, list[timing.Result]] = {name: [] for name in STRATEGIES}
-        for name in STRATEGIES * 3:
-            kernel, params = choice.choose(device, (size, size, size), name)
-            result = timing.measure(
-                kernel, size, params=dict(params), device=device, repeats=repeats
-            )
-            rounds[name].append(result)
-        for name, results in rounds.items():
-            middle = sorted(results, key=lambda result: result.pipeline_gflops)[1]
-            problem = Problem.compact(size, size, size)
-            passes = plan(catalog[middle.kernel], middle.params, problem, device.features)
-            found[name][size] = {
-                "kernel": middle.kernel,
-                "ok": all(result.ok for result in results),
-                "gflops": middle.pipeline_gflops,
-                "launches": len(passes),
-                "bytes": 4 * sum(step.floats for step in passes),
-            }
-        found["split"][size] = splitting(size, device)
-        rates = ", ".join(f"{name} {one[size]['gflops']:,.1f}" for name, one in found.items())
-        print(f"{size}: {rates}", flush=True)
-    return found
-
-
-def splitting(size: int, device: Device, repeats: int = 5) -> dict[str, Any]:
-    """A product as up to four: one of whole tiles, and those of the edge strips."""
-    a, b = check.exact_inputs(size, size, size)
-    kernel, params = table.nearest(device, (size, size, size), "pad")
-    columns, rows, _ = catalog[kernel].tiles(dict(params))  # swapped: the product is row-major
-    u, v = (cla.to_device(device.queue, x) for x in (a, b))
-    parts = [
-        (slice(0, size // rows * rows), slice(0, size // columns * columns), "pad"),
-        (slice(0, size // rows * rows), slice(size // columns * columns, size), "guard"),
-        (slice(size // rows * rows, size), slice(0, size // columns * columns), "guard"),
-        (slice(size // rows * rows, size), slice(size // columns * columns, size), "guard"),
-    ]
-    parts = [part for part in parts if u[part[0]].size and v[:, part[1]].size]
-
-    def products() -> list[cla.Array]:
-        return [matmul(u[down], v[:, across], edges=name) for down, across, name in parts]
-
-    c = np.empty((size, size), np.float32)
-    for (down, across, _), result in zip(parts, products(), strict=True):
-        c[down, across] = result.get()
-    seconds = [clock.wall_seconds(products, device.queue.finish) for _ in range(repeats)]
-    gflops = model.gflops(size, size, size, float(np.median(seconds)))
-    return {"kernel": kernel, "ok": check.exact(c, a, b).ok, "gflops": gflops}
-
-
-# Commands
+from gemmlab.opencl.devices import find_device
 
 
 def run_landscape(given: argparse.Namespace) -> None:
@@ -211,24 +37,6 @@ def run_landscape(given: argparse.Namespace) -> None:
 
 def run_candidates(given: argparse.Namespace) -> None:
     record_candidates.record(find_device(given.device), given.file, given.seconds, given.random)
-
-
-def run_chapters(given: argparse.Namespace) -> None:
-    device = find_device(given.device)
-    head = common.head(device, given.title)
-    if given.kernels:
-        records.write(given.file, head | curves(device, given.size, given.kernels))
-    else:
-        records.write(given.file, head | everything(device, given.size))
-
-
-def run_edges(given: argparse.Namespace) -> None:
-    oblong = [size for size in given.sizes if not isinstance(size, int)]
-    if oblong:
-        raise ValueError(f"--sizes must be of square matrices, not {oblong[0]}")
-    device = find_device(given.device)
-    found = edges(given.sizes, device, given.repeats)
-    records.write(given.file, common.head(device, given.title) | {"strategies": found})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -251,22 +59,8 @@ def parser() -> argparse.ArgumentParser:
     candidates.add_argument("--seconds", type=float, default=inf, help=words)
     words = "so many random shapes (default: 240)"
     candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
-    chapters = commands.add_parser("chapters", help="the sweeps that the chapters show")
-    chapters.set_defaults(run=run_chapters)
-    chapters.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
-    words = "only the sweeps of these kernels"
-    chapters.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
-    strategies = commands.add_parser("edges", help="strategies for sizes that are not whole tiles")
-    strategies.set_defaults(run=run_edges)
-    words = "of square matrices, such as 1000-1100:7,1440"
-    strategies.add_argument("--sizes", type=size_list, required=True, help=words)
-    words = "timed runs (default: as many as fit 80 ms)"
-    strategies.add_argument("--repeats", type=count, help=words)
-    for command in (candidates, chapters, strategies):
-        command.add_argument("file", type=output_file, help="the file to write")
-    for command in (chapters, strategies):
-        command.add_argument("--title", help="a short name of the device for charts")
-    for command in (explorers, candidates, chapters, strategies):
+    candidates.add_argument("file", type=output_file, help="the file to write")
+    for command in (explorers, candidates):
         common.add_device(command)
     return top
 

@@ -17,10 +17,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import calls
 import common
 import numpy as np
 import pyopencl as cl
+from compare import MOST_FLOPS, random_shapes
 from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
 
@@ -32,7 +32,7 @@ from gemmlab.catalog.spec import tiles_over
 from gemmlab.generate import choice
 from gemmlab.generate.cost import text_of
 from gemmlab.generate.table import PRECISIONS, Choice, Sizes, implied
-from gemmlab.measurement import records, timing
+from gemmlab.measurement import clock, records, timing
 from gemmlab.measurement.peaks import peaks
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
@@ -168,7 +168,7 @@ class Job(NamedTuple):
 
 def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
     """M, N, K of the row-major products to record, shuffled: any part has all kinds."""
-    drawn = calls.random_shapes(random, SEED, calls.MOST_FLOPS["GPU"])
+    drawn = random_shapes(random, SEED, MOST_FLOPS["GPU"])
     found = list(dict.fromkeys([*PROMISED, *SQUARES, *THIN, *drawn]))
     np.random.default_rng(SEED).shuffle(found)
     return [(int(m), int(n), int(k)) for m, n, k in found]
@@ -191,7 +191,7 @@ def jobs(device: Device, random: int) -> list[list[Job]]:
 
 
 def record(device: Device, path: Path, seconds: float = inf, random: int = RANDOM) -> None:
-    """Time the candidates that the file lacks; candidates that no longer exist are removed from it.
+    """Time the candidates that the file lacks.
 
     Args:
         device: a GPU.
@@ -211,7 +211,6 @@ def record(device: Device, path: Path, seconds: float = inf, random: int = RANDO
     missing = []
     for group in groups:
         shape = recorded.get(group[0].sizes, {})
-        forget(shape, group, data["kernels"])
         missing.append([job for job in group if not has(shape, job, data["kernels"])])
     missing = [group for group in missing if group]
     ready = compiled(device, missing, seconds / 2)
@@ -256,19 +255,6 @@ def has(shape: dict[str, Any], job: Job, kernels: list) -> bool:
     number, times = kernels.index(job.entry), shape[job.precision]
     rows = times["runs"] + times["failed"]
     return number in times["skipped"] or any(number == row[0] for row in rows)
-
-
-def forget(shape: dict[str, Any], group: list[Job], kernels: list) -> None:
-    """Remove from a recorded shape what is no longer a candidate."""
-    for precision in {job.precision for job in group} & shape.keys():
-        offered = [job.entry for job in group if job.precision == precision]
-        kept = {i for i, entry in enumerate(kernels) if entry in offered}
-        times = shape[precision]
-        shape[precision] = {
-            "runs": [run for run in times["runs"] if run[0] in kept],
-            "skipped": [number for number in times["skipped"] if number in kept],
-            "failed": [row for row in times["failed"] if row[0] in kept],
-        }
 
 
 def compiled(device: Device, groups: list[list[Job]], seconds: float) -> set[tuple]:
@@ -326,23 +312,24 @@ class Bench:
         """Elements of two square matrices, and microseconds of the device to check their range."""
         layout = Layout.compact(side, side)
         matrices = [Matrix(self._random(side**2), layout) for _ in range(2)]
-        queue = cl.CommandQueue(self.device.context, self.device.cl)  # profiling takes time
-
-        builder = Builder(queue, self.device)
+        builder = Builder(self.device.timed_queue, self.device)
         builder.look_for_unsplittable(*matrices)
         plan = builder.plan()
-        check = calls.on_queue(queue, lambda: plan(queue))
-        check.call()  # compiles
-        return [2 * side**2, short(1e6 * min(check.device_seconds(20) for _ in range(3)))]
+
+        def seconds() -> float:
+            return clock.device_seconds(*(event for _, event in plan(self.device.timed_queue)))
+
+        seconds()  # compiles
+        return [2 * side**2, short(1e6 * min(seconds() for _ in range(20)))]
 
     def call_with_range_check(self) -> float:
         """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
         queue = cl.CommandQueue(self.device.context, self.device.cl)
         x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
         call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
-        contender = calls.Contender(call, queue.finish)
         call()  # compiles
-        return short(1e6 * min(contender.wall_seconds(calls.CALLS) for _ in range(3)))
+        rounds = (clock.wall_seconds(call, queue.finish, clock.MOST_CALLS) for _ in range(3))
+        return short(1e6 * min(rounds))
 
     def _random(self, elements: int) -> cl.Buffer:
         """So many standard normal numbers on the device."""

@@ -25,7 +25,7 @@ import numpy as np
 import pyopencl as cl
 from tqdm import tqdm
 
-from gemmlab import check, model
+from gemmlab import check, environment, model
 from gemmlab.blas.problem import Problem
 from gemmlab.catalog import KernelSpec, Key, Limits, find, sources
 from gemmlab.measurement import peaks, records, timing
@@ -256,7 +256,7 @@ class Crew:
 
     def measurements(self) -> Iterator[tuple[Job, dict[str, Any]]]:
         """Measured settings as they come; no job begins after the end."""
-        with common.environment(**self._options):
+        with environment.variables(self._options):
             for child in self._children:
                 threading.Thread(target=self._work, args=(child,), daemon=True).start()
             working = len(self._children)

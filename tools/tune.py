@@ -25,11 +25,11 @@ from math import isqrt, prod
 from pathlib import Path
 from typing import Any
 
-import calls
 import common
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
+from compare import operands
 from tqdm import tqdm
 
 from gemmlab import check, matmul, trial
@@ -325,7 +325,7 @@ def device_operands(device: Device, letter: str, sizes: Sizes) -> tuple[cl.Comma
     """A queue without profiling, which costs time, and random operands on it."""
     m, n, k = sizes
     queue = cl.CommandQueue(device.context, device.cl)
-    a, b = calls.operands(n, m, k, str(PRECISIONS[letter].dtype))
+    a, b = operands(n, m, k, str(PRECISIONS[letter].dtype))
     return queue, cla.to_device(queue, a), cla.to_device(queue, b)
 
 

@@ -9,20 +9,18 @@ Every product is checked: inputs are small integers, C starts as NaN and has a f
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib
-import json
-import platform
 import statistics
 import struct
 import time
-from pathlib import Path
 
+import common
 import numpy as np
 
-from gemmlab import __version__, web
+from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.cli import output_file
+from gemmlab.measurement import records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
 SECONDS = 0.2  # of work in one submission
@@ -186,24 +184,13 @@ def integers(rows: int, cols: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, (rows, cols)).astype(np.float32)
 
 
-def opencl_rates(size: int) -> dict[int, float]:
-    """GFLOPS of the ladder by OpenCL, as recorded on the H200."""
-    record = json.loads((Path(__file__).parent.parent / "results/nvidia_h200.json").read_text())
-    work = 2e-6 * size**3
-    return {
-        row["kernel"]: work / statistics.median(row["kernel_ms"])
-        for row in record["results"]
-        if (row["m"], row["n"], row["k"]) == (size, size, size)
-    }
-
-
 def record(host: Host, kernels, size: int, styles) -> list[dict]:
     a, b = integers(size, size, 1), integers(size, size, 2)
     held = {False: host.buffer(flat(b)), True: host.buffer(flat(b.T))}
     memory_a, want = host.buffer(flat(a)), flat(a @ b)
     blank = np.full(size * size + FRAME, np.nan, np.float32)
     memory_c = host.buffer(blank)
-    opencl, rows = opencl_rates(size), []
+    rows = []
     for kernel in kernels:
         spec = catalog[kernel]
         params = spec.fit(host.allowed())
@@ -220,10 +207,8 @@ def record(host: Host, kernels, size: int, styles) -> list[dict]:
             exact = np.array_equal(c[: size * size], want) and np.isnan(c[size * size :]).all()
             times = host.seconds(pipeline, group, job.groups)
             gflops = 2e-9 * size**3 / statistics.median(times)
-            by_opencl = opencl.get(kernel)
-            ratio = f"{gflops / by_opencl:.2f} of OpenCL" if by_opencl else ""
             print(f"{kernel:>2} {label:<8} {'exact' if exact else 'WRONG'} {gflops:9.1f} GFLOPS "
-                  f"{ratio:<16} build {build:.2f} s {params}", flush=True)  # fmt: skip
+                  f"build {build:.2f} s {params}", flush=True)  # fmt: skip
             rows.append(
                 {
                     "kernel": kernel,
@@ -236,7 +221,6 @@ def record(host: Host, kernels, size: int, styles) -> list[dict]:
                     "gflops": gflops,
                     "kernel_ms": [1e3 * t for t in times],
                     "build_s": build,
-                    "opencl_gflops": by_opencl,
                 }
             )
     return rows
@@ -257,27 +241,22 @@ def main() -> None:
     rows = record(host, kernels, args.size, args.styles.split(","))
     if args.json:
         compiler = "tint" if args.backend == "wgpudawn" else "naga"
+        name = host.adapter.info["device"]
         found = {
-            "command": f"python tools/web_rates.py --backend {args.backend} --size {args.size}",
-            "date": datetime.date.today().isoformat(),
-            "title": f"{host.adapter.info['device']}, Vulkan, {compiler}, checked as in a browser",
-            "versions": {
-                "gemmlab": __version__,
-                args.backend: host.wgpu.__version__,
-                "python": platform.python_version(),
-            },
+            "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
+            **records.origin(common.command()),
             "device": {
-                "device": host.adapter.info["device"],
+                "device": name,
                 "platform": "Vulkan",
-                "version": compiler,
+                "version": f"{compiler}, {args.backend} {host.wgpu.__version__}",
                 "driver": host.adapter.info.get("description", ""),
                 "kind": "GPU",
             },
             "limits": host.limits,
             "rates": rows,
         }
-        args.json.write_text(json.dumps(found, indent=1) + "\n")
+        records.write(args.json, found)
 
 
 if __name__ == "__main__":
-    main()
+    common.run(main)

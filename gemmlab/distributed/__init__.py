@@ -7,9 +7,9 @@ workers.
             c = distributed.matmul(a, b)          # Dask arrays, lazily
             c.to_zarr("c.zarr")                   # now it is multiplied
 
-Dask decides which worker multiplies which blocks, moves them, and does again what is lost with a
-worker. What happens to a pair of blocks is `blocks`; how a product is cut into pairs is `products`,
-for files `stored`; `workers` starts the processes. Needs the extra `distributed`.
+Dask decides which worker multiplies which blocks, moves them, and repeats what is lost with a
+worker. `products` cuts a product into pairs of blocks, `blocks` multiplies a pair, `stored` reads
+files, and `workers` starts the processes. Needs the extra `distributed`.
 """
 
 from ..environment import install

@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
-import psutil  # type: ignore[import-untyped]
 from dask.array.core import unify_chunks
 from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
 from ..blas import arrays
-from ..blas.products import matmul as local_matmul
 from ..catalog.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
+from .workers import survey
 
 #: The types of elements: partial sums in float16 would be rounded.
 DTYPES = tuple(dtype for dtype in arrays.DTYPES if dtype != np.float16)
-#: Multiply-adds from which a task is worth what Dask takes for one, about a millisecond.
+#: Multiply-adds of a task that take about as long as Dask needs for it: a millisecond.
 WORTH_A_TASK = 2**24
-#: Tasks up to which nobody minds.
+#: Tasks that are few, whatever their size.
 FEW_TASKS = 64
-#: How much of a worker's memory blocks may take: what is left is for Python, copies on their way,
-#: and others.
+#: Bytes that a worker takes without any matrix, with compilers and a compiled kernel, at most.
+PROCESS = 400 * 2**20
+#: The part of the remaining memory that blocks may take: copies on their way need the rest.
 SHARE = 0.6
 
 
@@ -41,17 +41,15 @@ def matmul(
     precision: str = "float32",
     chunks=None,
 ) -> da.Array:
-    """The matrix product a b, lazily: `gemmlab.matmul` of blocks, each on the device of the worker
-    that it falls to.
+    """The matrix product a b, lazily: `gemmlab.matmul` of blocks, on the workers' devices.
 
     Two Dask arrays are multiplied pair of blocks by pair of blocks, and the products are added in a
-    tree, two by two, so that no worker ever puts a row of blocks together. Which blocks lie where
-    is Dask's decision.
+    tree, two by two, so that no worker needs a whole row of blocks. Dask decides which worker has
+    which blocks.
 
     Of two matrices in files (Zarr arrays, memory-mapped NumPy files, datasets of h5py) a worker
-    makes one block of the result after the other. It reads what it needs while it multiplies what
-    it has read before, and nothing else travels. Its memory does not depend on the size of the
-    matrices: see `stored`.
+    computes one block of the result after the other. It reads the next blocks while it multiplies,
+    and its memory does not depend on the size of the matrices: see `stored`.
 
     Args:
         a, b: Dask arrays as `gemmlab.matmul` takes NumPy arrays: float32, float64, complex64 or
@@ -59,46 +57,35 @@ def matmul(
             broadcast. Or two matrices in files.
         kernel, params, edges, precision: as in `gemmlab.matmul`, for each pair of blocks.
         chunks: for matrices in files: the rows and columns of a block of the result, and its steps
-            along k; by default what `choose_blocks` says for the least memory of a worker, or of
-            its device.
+            along k; by default `choose_blocks` for the least memory of a worker or its device.
 
     Returns:
         A Dask array with the chunks of a's rows and b's columns, or those of `chunks`. Its blocks
         are NumPy arrays, unless those of a and b come from `to_device`.
 
     Raises:
-        TypeError: for anything else; nothing is converted in silence.
-        ValueError: for shapes that do not match, and for chunks whose sizes are not known.
+        TypeError: for anything else; nothing is converted.
+        ValueError: for shapes that do not match, and for chunks of unknown sizes.
         BlockError: when it is computed, if a pair of blocks cannot be multiplied.
 
     Warns:
         UserWarning: if the chunks make many small tasks, with the `rechunk` to type.
     """
     options = {"kernel": kernel, "params": params, "edges": edges, "precision": precision}
-    in_files = [stored.is_stored(x) for x in (a, b)]
-    if all(in_files):
-        _check("a", a)
-        _check("b", b, a.dtype)
-        m, n, k = _sizes(a.shape, b.shape)
-        return stored.matmul(a, b, chunks or _blocks(m, n, k, a.dtype), options)
+    in_files = all(stored.is_stored(x) for x in (a, b))
     for name, x in (("a", a), ("b", b)):
-        if not isinstance(x, da.Array):
-            how = (
-                f"; dask.array.from_array({name}, chunks=...) makes one"
-                if hasattr(x, "shape")
-                else ""
-            )
+        if not in_files and not isinstance(x, da.Array):
             raise TypeError(
-                f"{name} must be a Dask array, or both a and b matrices in files, not "
-                f"{type(x).__name__}{how}"
+                f"{name} must be a Dask array (dask.array.from_array makes one), or both a and b "
+                f"matrices in files, not {type(x).__name__}"
             )
-    if chunks is not None:
-        raise ValueError(
-            f"chunks={chunks!r} is for matrices in files; Dask arrays bring theirs, and have "
-            "rechunk"
-        )
     _check("a", a)
     _check("b", b, a.dtype)
+    if in_files:
+        m, n, k = _sizes(a.shape, b.shape)
+        return stored.matmul(a, b, chunks or _blocks(m, n, k, a.dtype), options)
+    if chunks is not None:
+        raise ValueError("chunks= is for matrices in files; Dask arrays have the method rechunk")
     return _of_dask_arrays(a, b, options)
 
 
@@ -110,15 +97,12 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
     _sizes(a.shape[-2:], b.shape[-2:])
     batch = tuple(range(max(a.ndim, b.ndim) - 2))
     i, k, j = range(len(batch), len(batch) + 3)
-    of_a, of_b = (
-        (*batch[len(batch) - a.ndim + 2 :], i, k),
-        (*batch[len(batch) - b.ndim + 2 :], k, j),
-    )
-    known, (a, b) = unify_chunks(a, of_a, b, of_b)
+    of_a = (*batch[len(batch) - a.ndim + 2 :], i, k)
+    of_b = (*batch[len(batch) - b.ndim + 2 :], k, j)
+    chunks, (a, b) = unify_chunks(a, of_a, b, of_b)
     _warn_of_small_tasks(a, b)
     out = (*batch, i, k, j)
-    everywhere = tuple(known[axis] for axis in out)
-    meta = np.empty((0,) * len(out), a.dtype)
+    positions = ArrayBlockIdDep(tuple(chunks[axis] for axis in out))
     products = da.blockwise(
         blocks.product,
         out,
@@ -126,19 +110,19 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
         of_a,
         b,
         of_b,
-        ArrayBlockIdDep(everywhere),
+        positions,
         out,
         options=options,
         adjust_chunks={k: 1},
         align_arrays=False,
         dtype=a.dtype,
-        meta=meta,
+        meta=np.empty((0,) * len(out), a.dtype),
         token="product",
     )
     c = da.reduction(
         products,
-        _as_it_is,
-        blocks.finished,
+        _unchanged,
+        blocks.total,
         combine=blocks.total,
         axis=-2,
         split_every=2,
@@ -151,19 +135,18 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
 
 
 def _without_empty_chunks(x: da.Array) -> da.Array:
-    """Dask counts chunks to see what must be broadcast, and an empty one beside a single element
+    """Dask counts chunks to see what must be broadcast; an empty one next to a single element
     misleads it.
     """
     cuts = tuple(tuple(size for size in cut if size) or (0,) for cut in x.chunks)
     return x if cuts == x.chunks else x.rechunk(cuts)
 
 
-def _as_it_is(block, axis=None, keepdims=None):
+def _unchanged(block, axis=None, keepdims=None):
     return block
 
 
 def _check(name: str, x, dtype: np.dtype | None = None) -> None:
-    """Refuse types that the family has no kernels for, chunks of unknown sizes, and scalars."""
     if x.dtype not in (DTYPES if dtype is None else (dtype,)):
         wanted = ", ".join(map(str, DTYPES)) if dtype is None else f"{dtype} as a is"
         raise TypeError(
@@ -192,39 +175,25 @@ def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
-    """Blocks for which each worker of the present client has memory, and its device; without a
+    """Blocks for which each worker of the current client has memory, and its device; without a
     client, for this machine.
     """
     try:
         client = get_client()
     except ValueError:
         return choose_blocks(m, n, k, dtype)
-    try:
-        found = client.run(_memory)
-    except OSError as error:  # a worker was ended, because it took more than its limit
-        raise ValueError(f"a worker ended ({error}): start workers with more memory") from None
-    room = []
-    for address, (on_device, own, limit) in found.items():
-        if limit and limit <= own:
-            raise ValueError(
-                f"the worker {address} may take {limit:,} bytes, but takes {own:,} without any "
-                "matrix: start workers with more memory"
-            )
-        room.append(min(on_device, limit - own) if limit else on_device)
+    workers = client.scheduler_info()["workers"].values()
+    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+    if limits and min(limits) <= PROCESS:
+        raise ValueError(
+            f"a worker may take {min(limits):,} bytes, of which {PROCESS:,} are for Python and "
+            "compilers: start workers with more memory"
+        )
+    available = [limit - PROCESS for limit in limits]
+    available += [device["memory_bytes"] for device in survey(client).values()]
     return choose_blocks(
-        m, n, k, dtype, memory_bytes=min(room, default=None), workers=max(1, len(found))
+        m, n, k, dtype, memory_bytes=min(available, default=None), workers=max(1, len(workers))
     )
-
-
-def _memory(dask_worker) -> tuple[int, int, int | None]:
-    """Of a worker: the bytes of its device's memory, those that it takes for itself, with compilers
-    and a compiled kernel, and its limit, if there is one.
-    """
-    device = default_device()
-    some = np.ones((64, 64), np.float32)
-    local_matmul(some, some, device=device)
-    own = psutil.Process().memory_info().rss
-    return device.memory, own, dask_worker.memory_manager.memory_limit
 
 
 def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:
@@ -235,7 +204,7 @@ def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:
     if tasks <= FEW_TASKS or each >= WORTH_A_TASK:
         return
     side = 512
-    while side < max(m, n, k) and ceil(m / side) * ceil(n / side) * ceil(k / side) > FEW_TASKS:
+    while ceil(m / side) * ceil(n / side) * ceil(k / side) > FEW_TASKS:
         side *= 2
     rows, columns, depth = (min(side, size) for size in (m, n, k))
     before = "..., " if batch else ""
@@ -260,20 +229,20 @@ class Blocks(NamedTuple):
 def choose_blocks(
     m: int, n: int, k: int, dtype="float32", *, memory_bytes: float | None = None, workers: int = 1
 ) -> Blocks:
-    """Sizes of blocks that a worker has memory for, with two blocks of the result or more for each
+    """Sizes of blocks that fit a worker's memory, with at least two blocks of the result for each
     worker.
 
     A block of rows x columns reads (rows + columns) k elements for 2 rows columns k operations,
-    whatever its steps along k: so the block of the result is as large as memory allows, nearly
-    square, and its steps are a quarter of it. Counted are two pairs of blocks and three blocks of
-    the result (see `stored`), in 60 % of the memory.
+    whatever its steps along k. So it is as large as memory allows, nearly square, and a step is a
+    quarter of its side. Two pairs of blocks and three blocks of the result (see `stored`) take 60 %
+    of the memory.
 
     Args:
         m, n, k: the product is m x n, its sums have k terms.
         dtype: of the elements.
-        memory_bytes: of the least worker, or of its device if that is less; by default that of the
-            preferred device, or an equal part of this machine's.
-        workers: how many there are.
+        memory_bytes: of a worker, or of its device if that is less; by default of the preferred
+            device, or an equal part of this machine's.
+        workers: their number.
 
     Raises:
         ValueError: if a size is not a positive whole number, or if the memory is too small for
@@ -306,15 +275,14 @@ def _even(size: int, most: int) -> int:
 
 
 def to_device(a: da.Array) -> da.Array:
-    """The same array, with its blocks in the memory of the workers' devices: for operands that many
-    products share.
+    """The same array, with its blocks in the memory of the workers' devices: for operands of
+    several products.
 
-    On processors nothing happens. On others only `matmul` and `to_host` know what to do with such
-    blocks.
+    On CPUs nothing happens. On GPUs only `matmul` and `to_host` accept such blocks.
     """
     return da.map_blocks(blocks.on_device, a, dtype=a.dtype, meta=a._meta)
 
 
 def to_host(c: da.Array) -> da.Array:
     """The same array, with its blocks in the workers' own memory, as NumPy arrays."""
-    return da.map_blocks(blocks.in_host, c, dtype=c.dtype, meta=c._meta)
+    return da.map_blocks(np.asarray, c, dtype=c.dtype, meta=c._meta)

@@ -10,8 +10,8 @@ elements: two pairs of blocks, and a product, the sum so far, and the result on 
 The bound is the same for the memory of a GPU. The scheduler never receives a block.
 
 On a GPU four things overlap. Threads copy the next pair from the files to pinned memory; from there
-it is transferred to the device; the device multiplies the previous pair; and the last block of the
-result is copied back and written. For the latter a GPU's worker has two threads, of which one
+it is transferred to the device; the device multiplies the previous pair; and the previous block of
+the result is copied back and written. For the last one a GPU's worker has two threads, of which one
 multiplies at a time.
 """
 
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import os
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, cycle, pairwise
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -39,15 +40,10 @@ from ..caches import cached
 from ..opencl.devices import Device, default_device
 from . import blocks
 
-#: Threads that copy mapped memory: one alone is slower than the way to a GPU.
-COPYING = 8
-
 
 class Mapped:
     """A memory-mapped NumPy array, or a view of one, that other processes open by the name of its
-    file.
-
-    Pickled by itself, such an array would be copied.
+    file: pickled, the array itself would be copied.
     """
 
     def __init__(self, x: np.memmap):
@@ -58,16 +54,11 @@ class Mapped:
             raise TypeError(
                 "a memory-mapped array must come from np.memmap or np.load with the name of a file"
             )
-        self.file, self.shape, self.dtype, self.strides, self.ndim = (
-            whole.filename,
-            x.shape,
-            x.dtype,
-            x.strides,
-            x.ndim,
-        )
+        self.file, self.shape = whole.filename, x.shape
+        self.dtype, self.strides = x.dtype, x.strides
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
-    def view(self, part) -> np.ndarray:
+    def __getitem__(self, part) -> np.ndarray:
         """This part of the file, mapped: touching it reads the file.
 
         Raises:
@@ -77,16 +68,6 @@ class Mapped:
         found = os.stat(self.file)
         whole: Any = _mapping(self.file, found.st_ino, found.st_size)
         return np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)[part]
-
-    def __getitem__(self, part) -> np.ndarray:
-        """A copy of this part."""
-        x = self.view(part)
-        copy = np.empty(x.shape, x.dtype)
-        rows = range(0, len(x), max(1, -(-len(x) // COPYING)))
-        parts = [slice(at, at + rows.step) for at in rows]
-        with ThreadPoolExecutor(COPYING) as threads:
-            list(threads.map(lambda some: np.copyto(copy[some], x[some]), parts))
-        return copy
 
 
 @cached(4)
@@ -98,14 +79,12 @@ def _mapping(file: str, inode: int, size: int) -> np.memmap:
 
 
 def is_stored(x) -> bool:
-    """Whether it is an array in a file: mapped memory, or what has a shape and a type and is read
-    by slices.
+    """Whether it is a matrix in a file: a mapped array, or an object with shape and dtype that is
+    read by slices.
     """
-    if isinstance(x, (np.ndarray, da.Array)):
+    if isinstance(x, (np.ndarray, da.Array, cla.Array)):
         return isinstance(x, np.memmap)
-    return all(
-        hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__")
-    ) and not hasattr(x, "queue")
+    return all(hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
 
 
 def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Array:
@@ -119,15 +98,13 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
         raise ValueError(
             f"chunks must be three whole numbers (rows, columns, steps along k), not {chunks!r}"
         )
-    cuts = [
-        np.cumsum([0, *normalize_chunks((c,), (size,))[0]]).tolist()
-        for c, size in zip(chunks, sizes, strict=True)
-    ]
-    rows, columns, _ = (tuple(end - start for start, end in pairwise(cut)) for cut in cuts)
+    rows, columns, steps = (
+        normalize_chunks((chunk,), (size,))[0] for chunk, size in zip(chunks, sizes, strict=True)
+    )
     return da.map_blocks(
         block,
         operands=tuple(Mapped(x) if isinstance(x, np.memmap) else x for x in (a, b)),
-        cuts=cuts,
+        cuts=[[*accumulate(cut, initial=0)] for cut in (rows, columns, steps)],
         options=options,
         chunks=(rows, columns),
         dtype=a.dtype,
@@ -145,7 +122,7 @@ def block(
         operands: a and b, which are read by slices.
         cuts: where rows, columns and steps along k begin, and the end.
         options: keyword arguments of `gemmlab.matmul`.
-        block_id: which block.
+        block_id: the number of the block, down and across.
 
     Raises:
         BlockError: if reading or multiplying fails.
@@ -154,13 +131,13 @@ def block(
     steps = [slice(*ends) for ends in pairwise(cuts[2])]
     a, b = operands
     task = Task(a, b, rows, columns, steps, options, block_id)
-    if not blocks.has_own_memory(default_device()):
+    device = default_device()
+    if not blocks.has_own_memory(device):
         return _in_host(task)
     with _multiplying:
-        sum_, done = _on_device(task)
-    out = np.empty(sum_.shape, sum_.dtype)
-    device = default_device()
-    staging_of(device.context, device).receive(sum_.base_data, out, [done])
+        total, done = _on_device(task)
+    out = np.empty(total.shape, total.dtype)
+    staging_of(device.context, device).receive(total.base_data, out, [done])
     return out
 
 
@@ -172,7 +149,7 @@ class Task(NamedTuple):
         rows, columns: of the block.
         steps: along k.
         options: of `gemmlab.matmul`.
-        place: the number of the block, down and across.
+        position: the number of the block, down and across.
     """
 
     a: Any
@@ -181,81 +158,53 @@ class Task(NamedTuple):
     columns: slice
     steps: list[slice]
     options: dict[str, Any]
-    place: tuple[int, int]
+    position: tuple[int, int]
+
+    def pair(self, step: slice) -> tuple[np.ndarray, np.ndarray]:
+        """The blocks of a and b that a step multiplies."""
+        return np.asarray(self.a[self.rows, step]), np.asarray(self.b[step, self.columns])
 
     def attempt(self, call, step: int):
         """What the call returns; an error becomes a BlockError that names the block and step."""
-        i, j = self.place
+        i, j = self.position
         return blocks.attempted(call, (i, step, j), self.a, self.b)
 
 
 def _in_host(task: Task) -> np.ndarray:
     """A block, where the device multiplies NumPy arrays in place."""
-    sum_: Any = None
+
+    def read(step: slice) -> list[np.ndarray]:
+        return [np.array(x, order="C") for x in task.pair(step)]  # copies what is only mapped
+
+    total: Any = None
     with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(_read, task, task.steps[0])
-        for step, following in enumerate([*task.steps[1:], None]):
-            x, y = task.attempt(ahead.result, step)
+        ahead = reader.submit(read, task.steps[0])
+        for number, following in enumerate([*task.steps[1:], None]):
+            x, y = task.attempt(ahead.result, number)
             if following is not None:
-                ahead = reader.submit(_read, task, following)
-            i, j = task.place
-            part = blocks.product(x, y, (i, step, j), task.options)
-            sum_ = part if sum_ is None else blocks.total([sum_, part])
-    return blocks.finished(sum_)
-
-
-def _read(task: Task, step: slice) -> tuple[np.ndarray, np.ndarray]:
-    """A pair of blocks, in memory."""
-    parts = task.a[task.rows, step], task.b[step, task.columns]
-    return np.ascontiguousarray(parts[0]), np.ascontiguousarray(parts[1])
+                ahead = reader.submit(read, following)
+            part = task.attempt(partial(multiply, x, y, **task.options), number)
+            total = part if total is None else np.add(total, part, out=total)
+    return total
 
 
 #: Held by the thread whose block the device computes; others read, copy back, or write theirs.
 _multiplying = threading.Lock()
 
 
-class Pair(NamedTuple):
-    """A pair of blocks on its way to the device, and the transfers of its pieces."""
-
-    x: cla.Array
-    y: cla.Array
-    sent: list[Future]
-
-    def arrived(self) -> list[cl.Event]:
-        """The events after which the pair is on the device."""
-        return [piece.result() for piece in self.sent]
-
-
-class Rooms:
-    """Device memory for two pairs of blocks: one is multiplied while the next one arrives.
-
-    Args:
-        device: which has this memory.
-        sizes: bytes of a block of a, and of one of b.
-    """
+class PairMemory:
+    """Device memory for a pair of blocks, and the last product that reads it."""
 
     def __init__(self, device: Device, sizes: tuple[int, int]):
         flags = cl.mem_flags.READ_ONLY
-        self._buffers = [[cl.Buffer(device.context, flags, n) for n in sizes] for _ in range(2)]
-        self._used: list[cl.Event | None] = [None, None]
-        self._turn = 0
-
-    def free(self) -> list[cl.Buffer]:
-        """The memory for the next pair, once nothing uses it any more."""
-        self._turn = 1 - self._turn
-        used = self._used[self._turn]
-        if used is not None:
-            used.wait()
-        return self._buffers[self._turn]
-
-    def use_until(self, event: cl.Event) -> None:
-        """The product of the pair whose memory `free` gave last is complete with this event."""
-        self._used[self._turn] = event
+        self.buffers = [cl.Buffer(device.context, flags, size) for size in sizes]
+        self.used: cl.Event | None = None
 
 
 @cached(1)
-def _rooms(device: Device, sizes: tuple[int, int]) -> Rooms:
-    return Rooms(device, sizes)
+def _two_pairs(device: Device, sizes: tuple[int, int]) -> Iterator[PairMemory]:
+    """Two of them, alternating: one pair is multiplied while the next one arrives."""
+    return cycle([PairMemory(device, sizes), PairMemory(device, sizes)])
 
 
 def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
@@ -266,47 +215,45 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     depth = max(step.stop - step.start for step in task.steps)
     shape = task.rows.stop - task.rows.start, task.columns.stop - task.columns.start
     rows_bytes, columns_bytes = (task.a.dtype.itemsize * depth * side for side in shape)
-    rooms = _rooms(device, (rows_bytes, columns_bytes))
-    sum_, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
+    pairs = _two_pairs(device, (rows_bytes, columns_bytes))
+    total, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
+    memory = next(pairs)
     with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(_send, task, rooms, staging, task.steps[0])
+        ahead = reader.submit(_send, task, memory, staging, task.steps[0])
         try:
-            for step, following in enumerate([*task.steps[1:], None]):
-                pair = task.attempt(ahead.result, step)
-                cl.enqueue_barrier(queue, task.attempt(pair.arrived, step))
-                with blocks.one_at_a_time:
-                    out = part if step else sum_
-                    task.attempt(partial(multiply, pair.x, pair.y, out=out, **task.options), step)
-                    if step:
-                        sum_ += part
-                    done = cl.enqueue_marker(queue)
+            for number, following in enumerate([*task.steps[1:], None]):
+                (x, y), arrived = task.attempt(ahead.result, number)
+                cl.enqueue_barrier(queue, arrived)
+                out = part if number else total
+                task.attempt(partial(multiply, x, y, out=out, **task.options), number)
+                if number:
+                    with blocks.adding:
+                        total += part
+                memory.used = done = cl.enqueue_marker(queue)
                 queue.flush()
-                rooms.use_until(done)
                 if following is not None:
-                    ahead = reader.submit(_send, task, rooms, staging, following)
+                    memory = next(pairs)
+                    ahead = reader.submit(_send, task, memory, staging, following)
         except BaseException:
             wait([ahead])
             staging.give_up()  # nobody may use the memory before
             queue.finish()
             raise
-    return sum_, done
+    return total, done
 
 
-def _send(task: Task, rooms: Rooms, staging: Staging, step: slice) -> Pair:
-    """Begin to copy a pair of blocks from the files to the device."""
-    parts = (task.rows, step), (step, task.columns)
-    read = [
-        x.view(part) if isinstance(x, Mapped) else np.asarray(x[part])
-        for x, part in zip((task.a, task.b), parts, strict=True)
-    ]
-    (x, x_sent), (y, y_sent) = (
-        _upload(block, buffer, staging) for block, buffer in zip(read, rooms.free(), strict=True)
-    )
-    return Pair(x, y, x_sent + y_sent)
-
-
-def _upload(x: np.ndarray, buffer: cl.Buffer, staging: Staging) -> tuple[cla.Array, list[Future]]:
-    """Begin to copy a block to a buffer: the array there, and the transfers of its pieces."""
-    queue, strides = default_device().queue, compact_spec(x).strides
-    array = cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides)
-    return array, staging.send(rows_of(x), buffer)
+def _send(
+    task: Task, memory: PairMemory, staging: Staging, step: slice
+) -> tuple[list[cla.Array], list[cl.Event]]:
+    """Begin to copy a pair of blocks from the files to the device: the arrays there, and the events
+    after which they are complete.
+    """
+    pair = task.pair(step)
+    if memory.used is not None:
+        memory.used.wait()
+    arrays, pieces = [], []
+    for x, buffer in zip(pair, memory.buffers, strict=True):
+        queue, strides = default_device().queue, compact_spec(x).strides
+        arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides))
+        pieces += staging.send(rows_of(x), buffer)
+    return arrays, [piece.result() for piece in pieces]

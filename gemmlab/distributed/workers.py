@@ -7,13 +7,12 @@ others. Everything here therefore listens on loopback unless its user names anot
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from ipaddress import ip_address
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +20,6 @@ from urllib.parse import urlsplit
 
 import dask
 from distributed import Client, Nanny, Scheduler, Security, SpecCluster
-from distributed.deploy.cluster import Cluster
 from distributed.system import MEMORY_LIMIT
 
 from ..opencl.devices import Device, default_device, devices, find_device
@@ -56,36 +54,25 @@ def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
     return [d for d in devices() if d.kind == "GPU"] or [default_device()]
 
 
-def options(used: Sequence[Device], memory_bytes: float | None = None) -> list[dict[str, Any]]:
+def options(
+    used: Sequence[Device], memory_bytes: float | None, **shared: Any
+) -> list[dict[str, Any]]:
     """The arguments of a `distributed.Nanny` per device; a device listed twice gets two workers.
 
-    Workers on the CPU share its cores, and all workers share the memory: each has `memory_bytes`,
-    by default an equal part of all memory.
+    Each worker may use `memory_bytes`, by default an equal part of all memory.
     """
-    on_cores = sum(d.kind == "CPU" for d in used)
-    cores = str(max(1, (os.cpu_count() or 1) // max(1, on_cores)))
-    share_of_cores = {
-        "POCL_MAX_PTHREAD_COUNT": cores,
-        "POCL_CPU_MAX_CU_COUNT": cores,
-        "OMP_NUM_THREADS": cores,
-    }
-    per_device = []
-    for d in used:
-        environment = {"GEMMLAB_DEVICE": str(d.index)}
-        if d.kind == "CPU" and on_cores > 1:
-            environment.update(share_of_cores)
-        per_device.append(
-            {
-                # a GPU's worker copies a block back and writes it while it computes the next one
-                "nthreads": 2 if has_own_memory(d) else 1,
-                "silence_logs": logging.CRITICAL,
-                "resources": {RESOURCE: 1},
-                "env": environment,
-                "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
-                "dashboard_address": HTTP_ADDRESS,
-            }
-        )
-    return per_device
+    memory_limit = int(memory_bytes or MEMORY_LIMIT / len(used))
+    shared |= {"memory_limit": memory_limit, "dashboard_address": HTTP_ADDRESS}
+    shared |= {"resources": {RESOURCE: 1}, "silence_logs": logging.CRITICAL}
+    # a GPU's worker copies a block back and writes it while it computes the next one
+    return [
+        {
+            "nthreads": 2 if has_own_memory(d) else 1,
+            "env": {"GEMMLAB_DEVICE": str(d.index)},
+            **shared,
+        }
+        for d in used
+    ]
 
 
 def private_folder() -> TemporaryDirectory:
@@ -98,43 +85,17 @@ def private_folder() -> TemporaryDirectory:
     return TemporaryDirectory(prefix="gemmlab-dask-", dir=where, ignore_cleanup_errors=True)
 
 
-class _Processes(SpecCluster):
-    """Dask's cluster of given processes, except that a dead worker is left to its nanny.
-
-    The nanny starts the worker again. `SpecCluster` checks on a dead worker after a while, and
-    closes its nanny for good if the worker is missing then, for instance because it died again.
-    """
-
-    def _update_worker_status(self, op, msg):
-        with suppress(KeyError):  # removed before it was registered
-            Cluster._update_worker_status(self, op, msg)
-
-
-def _start(workers: dict, scheduler: dict, security: Security | None) -> _Processes:
-    try:
-        return _Processes(
-            workers, scheduler, security=security, name="gemmlab", silence_logs=logging.ERROR
-        )
-    except RuntimeError as error:
-        if "failed to start worker process" not in str(error.__cause__):
-            raise
-    # Dask's error says no more than that, in about 60 lines of traceback.
-    raise RuntimeError(
-        "the worker processes ended while starting; in a script, call cluster() under "
-        '`if __name__ == "__main__":`, because each worker imports the script first'
-    )
+#: Dask gives up a worker that has been away for so long. Its default, 15 s, may pass before a busy
+#: machine has started the worker again.
+RESTART = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
 
 
 def _importing_the_script() -> bool:
-    """Whether this is a worker process that is still importing the script that started it: then
-    multiprocessing executes that script under the name ``__mp_main__``, and it calls us.
+    """Whether this is a worker process that is still importing the script that started it, under
+    the name ``__mp_main__``: multiprocessing makes it the main module afterwards.
     """
-    frame = inspect.currentframe()
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "__mp_main__" and frame.f_code.co_name == "<module>":
-            return True
-        frame = frame.f_back
-    return False
+    main = sys.modules["__main__"]
+    return sys.modules.get("__mp_main__", main) is not main
 
 
 @contextmanager
@@ -148,12 +109,12 @@ def cluster(
     """A scheduler and a worker process per device of this machine, for the duration of the block.
 
     All of them listen on loopback: other machines cannot connect, but other users of this machine
-    can, and then run code as you. `security` keeps them out. A script calls this function under
+    can, and then run code as you; `security` keeps them out. A script calls this function under
     ``if __name__ == "__main__":``, because each worker process imports the script.
 
     Args:
-        devices: each a Device, an index or part of a name; one listed twice gets two workers, which
-            is a way to try things out on a CPU. By default all GPUs, or else the preferred device.
+        devices: each a Device, an index or part of a name; one listed twice gets two workers. By
+            default all GPUs, or else the preferred device.
         memory_bytes: host memory of each worker; by default an equal part of all memory. A worker
             that needs more puts blocks on disk, and is restarted if that does not help.
         dashboard: whether to serve Dask's dashboard, at ``client.dashboard_link``; it needs the
@@ -173,14 +134,29 @@ def cluster(
     with private_folder() as folder:
         shared = {"host": LOOPBACK, "local_directory": folder, "security": security}
         workers = {
-            f"{d.name} ({number})": {"cls": Nanny, "options": {**given, **shared}}
-            for number, (d, given) in enumerate(zip(used, options(used, memory_bytes), strict=True))
+            number: {"cls": Nanny, "options": given}
+            for number, given in enumerate(options(used, memory_bytes, **shared))
         }
         served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS}
         scheduler = {"cls": Scheduler, "options": {**served, **shared}}
-        with _start(workers, scheduler, security) as processes, Client(processes) as client:
+        with (
+            dask.config.set(RESTART),
+            _start(workers, scheduler, security) as processes,
+            Client(processes) as client,
+        ):
             client.wait_for_workers(len(used))
             yield client
+
+
+def _start(workers: dict, scheduler: dict, security: Security | None) -> SpecCluster:
+    quiet = {"name": "gemmlab", "silence_logs": logging.ERROR}
+    try:
+        return SpecCluster(workers, scheduler, security=security, **quiet)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"the worker processes do not start ({error.__cause__ or error}); in a script, call "
+            'cluster() under `if __name__ == "__main__":`, because each worker imports it first'
+        ) from None
 
 
 def survey(client: Client) -> dict[str, dict[str, Any]]:
@@ -212,29 +188,29 @@ def serve(
 
     Raises:
         NoDeviceError: if there is no device, or none of that name.
-        ValueError: if `host` is not an address of this machine, or the scheduler, on another
-            machine, could not reach it.
-        ConnectionError: if no scheduler answers there.
+        ValueError: if `host` is loopback, and the scheduler's address is not.
+        ConnectionError: if no scheduler answers, or `host` is no address of this machine.
     """
     encrypted = security is not None and security.require_encryption
-    if encrypted and "://" not in address:
-        address = f"tls://{address}"
-    if not _on_this_machine(host):
-        raise ValueError(f"--host must be an address of this machine, not {host!r}")
-    if _is_loopback(host):
-        _check_reach(address, host)
-    else:
+    if "://" not in address:
+        address = f"{'tls' if encrypted else 'tcp'}://{address}"
+    if not _is_loopback(host):
         trusted = "with a certificate of that authority" if encrypted else "who can connect"
         print(
             f"workers listen on {host}: anybody {trusted} can run code as this user",
             file=sys.stderr,
             flush=True,
         )
+    elif not _is_loopback(urlsplit(address).hostname or ""):
+        raise ValueError(
+            f"a scheduler at {address} cannot reach workers that listen on {host}: give --host an "
+            "address of this machine, or the scheduler's address on loopback if it runs here"
+        )
     used = to_use(chosen)
     with private_folder() as folder:
         bracketed = f"[{host}]" if ":" in host else host  # as Dask expects IPv6 addresses
         shared = {"host": bracketed, "local_directory": folder, "security": security}
-        given = [{**each, **shared} for each in options(used, memory_bytes)]
+        given = options(used, memory_bytes, **shared)
         asyncio.run(_serve(address, used, given))
 
 
@@ -245,7 +221,8 @@ async def _serve(address: str, used: list[Device], given: list[dict[str, Any]]) 
             await asyncio.gather(*nannies)
         except RuntimeError as error:
             raise ConnectionError(
-                f"no worker could be started: does a scheduler listen at {address}?"
+                f"no worker starts: does a scheduler listen at {address}, and is "
+                f"{given[0]['host']} an address of this machine?"
             ) from error
         for nanny, device in zip(nannies, used, strict=True):
             print(f"worker {nanny.worker_address} on {device}", flush=True)
@@ -271,32 +248,9 @@ def tls(ca_file: str | None, cert: str | None, key: str | None) -> Security | No
     return Security(require_encryption=True, **files)
 
 
-def _check_reach(address: str, host: str) -> None:
-    """Raise ValueError if a scheduler at `address` cannot reach workers on loopback."""
-    scheduler = urlsplit(address if "://" in address else f"//{address}").hostname
-    if not scheduler or not _on_this_machine(scheduler):
-        raise ValueError(
-            f"the scheduler at {address} is not on this machine and cannot reach workers that "
-            f"listen on {host}: give --host an address of this machine that it can reach"
-        )
-
-
-def _addresses(host: str) -> list[tuple]:
-    """The family and socket address of each IP address of a host; none if it is unknown."""
-    try:
-        known = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
-    except OSError:
-        return []
-    return [(family, address) for family, _, _, _, address in known]
-
-
-def _on_this_machine(host: str) -> bool:
-    for family, address in _addresses(host):
-        with suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as tried:
-            tried.bind(address)  # fails for addresses of other machines
-            return True
-    return False
-
-
 def _is_loopback(host: str) -> bool:
-    return all(ip_address(address[0].split("%")[0]).is_loopback for _, address in _addresses(host))
+    try:
+        addresses = [found[4][0] for found in socket.getaddrinfo(host, None)]
+    except OSError:  # an unknown name
+        return False
+    return all(ip_address(str(address).split("%")[0]).is_loopback for address in addresses)

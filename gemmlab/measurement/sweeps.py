@@ -97,7 +97,7 @@ def transposing(
 
 @cached(1)
 def recorded() -> dict:
-    """What ``tools/record.py chapters`` measured on an NVIDIA H200, with numbers as keys."""
+    """The parameter sweeps recorded on an NVIDIA H200, with numbers as keys."""
     found = dict(records.read("nvidia_h200_chapters"))
     for part in ("curves", "registers", "errors"):
         curves = found[part].items()

@@ -1,4 +1,4 @@
-"""Where the cycles of a kernel go on an H200, as the chip counted them (`tools/counters.py`)."""
+"""Where the cycles of a kernel go on an H200, as the chip counted them (Nsight Compute)."""
 
 from __future__ import annotations
 

@@ -46,9 +46,7 @@ def cost(
 
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
-    """The recorded comparisons in ``results/``, as ``tools/record.py edges`` wrote them, by their
-    titles.
-    """
+    """The recorded comparisons in ``results/``, by their titles."""
     records = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Whom the processes of a cluster listen to: this machine alone, unless somebody says otherwise."""
+"""Whom the processes of a cluster listen to: this machine alone, unless somebody asks for more."""
 
 import os
 import shutil
@@ -7,21 +7,24 @@ import stat
 import subprocess
 import sys
 from contextlib import contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from conftest import DEVICES, lacking
+from conftest import lacking
 
 pytest.importorskip("dask")
 
 import dask.array as da
-import listening
+import psutil
+import zarr
 from dask.distributed import Client, LocalCluster, Security
 
 from gemmlab import check, distributed
 from gemmlab.distributed import workers
 
 PROGRAMS = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
+GUARD = 'if __name__ == "__main__":'
 
 CLUSTER = """
 from gemmlab import distributed
@@ -30,50 +33,33 @@ if __name__ == "__main__":
         print("ready", flush=True)
         input()
 """
-
-linux = pytest.mark.skipif(
-    not Path("/proc/net/tcp").exists(), reason="needs Linux's list of sockets"
-)
+#: A scheduler without workers of its own.
+NO_WORKERS = {"n_workers": 0, "host": workers.LOOPBACK, "dashboard_address": None}
 
 
 @pytest.fixture
-def device():
-    if not DEVICES:
-        lacking("no OpenCL device")
-    return next(iter(DEVICES.values()))
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """The files of a certificate, which is its own authority, and of its key."""
+def security(tmp_path):
+    """A certificate, which is its own authority, for all roles."""
     if not shutil.which("openssl"):
         lacking("no openssl")
-    cert, key = (str(tmp_path_factory.mktemp("tls") / f"{name}.pem") for name in ("cert", "key"))
+    cert, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
     what = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=gemmlab"]
     command = ["openssl", "req", *what, "-out", cert, "-keyout", key]
     subprocess.run(command, check=True, capture_output=True)
-    return cert, key
-
-
-@pytest.fixture
-def security(certificate):
-    cert, key = certificate
-    of_roles = {
-        f"tls_{role}_{kind}": file
-        for role in ("scheduler", "worker", "client")
-        for kind, file in (("cert", cert), ("key", key))
-    }
-    return Security(require_encryption=True, tls_ca_file=cert, **of_roles)
+    files = {"cert": cert, "key": key}
+    roles = ("scheduler", "worker", "client")
+    given = {f"tls_{role}_{kind}": file for role in roles for kind, file in files.items()}
+    return Security(require_encryption=True, tls_ca_file=cert, **given)
 
 
 @contextmanager
-def running(command, temporary=None):
+def running(command, temporary):
     """A process that has printed its first line; yields the process and the line.
 
     The process makes its temporary files in the folder `temporary`.
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    environment = {**os.environ, "TMPDIR": str(temporary)} if temporary else None
+    environment = {**os.environ, "TMPDIR": str(temporary)}
     with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
         try:
             line = process.stdout.readline()
@@ -83,17 +69,9 @@ def running(command, temporary=None):
             process.terminate()
 
 
-def command_for_worker(address, device, *more):
-    return [
-        sys.executable,
-        "-m",
-        "gemmlab",
-        "worker",
-        address,
-        "--device",
-        str(device.index),
-        *more,
-    ]
+def worker_command(address, device, *more):
+    options = ["--device", str(device.index), *more]
+    return [sys.executable, "-m", "gemmlab", "worker", address, *options]
 
 
 def is_right_on(client):
@@ -103,14 +81,30 @@ def is_right_on(client):
     return check.exact(client.compute(c).result(), a, b).ok
 
 
+def sockets(process):
+    """Address and port of each socket on which a process or one of its descendants listens."""
+    first = psutil.Process(process.pid)
+    found = [each.net_connections("inet") for each in (first, *first.children(recursive=True))]
+    listening = [c.laddr for some in found for c in some if c.status == psutil.CONN_LISTEN]
+    return {(ip_address(address.ip), address.port) for address in listening}
+
+
+def own_addresses():
+    """This machine's addresses that others can connect to."""
+    known = [a for some in psutil.net_if_addrs().values() for a in some]
+    found = [ip_address(a.address) for a in known if a.family in (socket.AF_INET, socket.AF_INET6)
+             if "%" not in a.address]  # fmt: skip
+    return [str(address) for address in found if not address.is_loopback]
+
+
 def assert_loopback_alone(process, at_least):
-    found = listening.sockets(process.pid)
+    found = sockets(process)
     assert len(found) >= at_least, found
     assert {address for address, _ in found if not address.is_loopback} == set()
     for _, port in found:
-        for address in listening.own_addresses():
+        for address in own_addresses():
             with pytest.raises(ConnectionRefusedError):
-                socket.create_connection((str(address), port), timeout=10)
+                socket.create_connection((address, port), timeout=10)
 
 
 def scratch_folders(temporary):
@@ -119,10 +113,9 @@ def scratch_folders(temporary):
     return [(folder.parent, stat.S_IMODE(folder.stat().st_mode)) for folder in folders]
 
 
-@linux
 @pytest.mark.parametrize("dashboard", [True, False])
-def test_a_cluster_listens_on_loopback_alone(device, dashboard, tmp_path):
-    script = CLUSTER.format(index=device.index, dashboard=dashboard)
+def test_a_cluster_listens_on_loopback_alone(any_device, dashboard, tmp_path):
+    script = CLUSTER.format(index=any_device.index, dashboard=dashboard)
     with running([sys.executable, "-c", script], tmp_path) as (process, _):
         # a scheduler and two nannies; two workers; HTTP of the scheduler and the workers
         assert_loopback_alone(process, 8)
@@ -131,50 +124,44 @@ def test_a_cluster_listens_on_loopback_alone(device, dashboard, tmp_path):
     assert scratch_folders(tmp_path) == []
 
 
-@linux
-def test_a_worker_listens_on_loopback_alone(device, tmp_path):
-    with LocalCluster(n_workers=0, host=workers.LOOPBACK, dashboard_address=None) as scheduler:
-        command = command_for_worker(scheduler.scheduler_address, device)
+def test_a_worker_listens_on_loopback_alone_and_ends_with_its_scheduler(any_device, tmp_path):
+    """`python -m gemmlab worker` takes part in a scheduler that somebody else has started."""
+    with LocalCluster(**NO_WORKERS) as scheduler, Client(scheduler) as client:
+        command = worker_command(scheduler.scheduler_address, any_device)
         with running(command, tmp_path) as (process, line):
-            assert line.startswith(f"worker tcp://{workers.LOOPBACK}:")
+            assert line.startswith(f"worker tcp://{workers.LOOPBACK}:") and str(any_device) in line
             assert_loopback_alone(process, 3)
             assert scratch_folders(tmp_path) == [(tmp_path, 0o700)]
-            process.terminate()
+            assert is_right_on(client)
+            client.shutdown()
             process.communicate(timeout=60)
     assert scratch_folders(tmp_path) == []
 
 
-@linux
 @pytest.mark.system
-def test_a_worker_with_a_host_says_what_that_means(device):
-    if not (own := listening.own_addresses()):
+def test_a_worker_with_a_host_says_what_that_means(any_device, tmp_path):
+    if not (own := own_addresses()):
         pytest.skip("this machine has no address but loopback")
-    host = str(own[0])
-    with LocalCluster(n_workers=0, host=workers.LOOPBACK, dashboard_address=None) as scheduler:
-        command = command_for_worker(scheduler.scheduler_address, device, "--host", host)
-        with running(command) as (process, _):
-            found = listening.sockets(process.pid)
-            assert {str(address) for address, _ in found} == {host, workers.LOOPBACK}
+    with LocalCluster(**NO_WORKERS) as scheduler:
+        command = worker_command(scheduler.scheduler_address, any_device, "--host", own[0])
+        with running(command, tmp_path) as (process, _):
+            found = {str(address) for address, _ in sockets(process)}
+            assert found == {own[0], workers.LOOPBACK}
             process.terminate()
             sentence = process.stderr.readline()
-    assert host in sentence and "run code as this user" in sentence
+    assert own[0] in sentence and "run code as this user" in sentence
 
 
 @pytest.mark.system
-def test_a_worker_with_tls(device, certificate, security):
-    cert, key = certificate
-    options = {"n_workers": 0, "host": workers.LOOPBACK, "dashboard_address": None}
-    with LocalCluster(security=security, **options) as scheduler, Client(scheduler) as client:
+def test_workers_with_tls(any_device, security, tmp_path):
+    """A worker of another scheduler; and a cluster, which refuses clients without."""
+    with LocalCluster(security=security, **NO_WORKERS) as scheduler, Client(scheduler) as client:
         address = scheduler.scheduler_address.removeprefix("tls://")
+        cert, key = security.tls_worker_cert, security.tls_worker_key
         files = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
-        with running(command_for_worker(address, device, *files)) as (_, line):
-            assert line.startswith("worker tls://")
-            assert is_right_on(client)
-
-
-@pytest.mark.system
-def test_a_cluster_with_tls_refuses_a_client_without(device, security):
-    with distributed.cluster([device], dashboard=False, security=security) as client:
+        with running(worker_command(address, any_device, *files), tmp_path) as (_, line):
+            assert line.startswith("worker tls://") and is_right_on(client)
+    with distributed.cluster([any_device], dashboard=False, security=security) as client:
         assert all(address.startswith("tls://") for address in distributed.survey(client))
         assert is_right_on(client)
         with pytest.raises(OSError, match="timed out|closed"):
@@ -182,18 +169,22 @@ def test_a_cluster_with_tls_refuses_a_client_without(device, security):
 
 
 @pytest.mark.parametrize(
-    ("address", "options", "message"),
-    [
-        ("192.0.2.77:8786", {}, "192.0.2.77:8786 is not on this machine .* give --host"),
-        ("tcp://192.0.2.77:8786", {"host": "localhost"}, "give --host"),
-        ("tls://192.0.2.77", {"host": "::1"}, "give --host"),
-        ("127.0.0.1:1", {"host": "192.0.2.77"}, "--host must be an address of this machine"),
-        ("127.0.0.1:1", {"host": "nowhere.invalid"}, "--host must be an address of this machine"),
-    ],
+    ("address", "host"),
+    [("192.0.2.77:8786", "127.0.0.1"), ("tls://192.0.2.77", "::1"), ("no.invalid:1", "localhost")],
 )
-def test_a_worker_out_of_reach_is_refused(address, options, message):
-    with pytest.raises(ValueError, match=message):
-        workers.serve(address, **options)
+def test_a_worker_out_of_reach_of_its_scheduler_is_refused(address, host):
+    with pytest.raises(ValueError, match="give --host"):
+        workers.serve(address, host=host)
+
+
+@pytest.mark.parametrize("address, host", [("127.0.0.1:1", "127.0.0.1"),
+                                           ("127.0.0.1:1", "192.0.2.77")])  # fmt: skip
+def test_a_worker_without_scheduler_or_with_another_machine_s_address(address, host, any_device):
+    with (
+        pytest.raises(ConnectionError, match=f"{address}.*{host}"),
+        workers.dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+    ):
+        workers.serve(address, [any_device], host=host)
 
 
 @pytest.mark.parametrize("files", [("ca", None, None), (None, "cert", "key"), ("ca", None, "key")])
@@ -202,31 +193,19 @@ def test_certificates_come_together(files):
         workers.tls(*files)
 
 
-def documented_script() -> str:
-    """The documentation's example of a distributed product."""
+@pytest.mark.parametrize("guarded", [True, False])
+def test_the_documented_script(guarded, tmp_path, any_device):
+    """It runs; without the guard it is refused in a sentence."""
     _, _, rest = PROGRAMS.read_text(encoding="utf-8").partition("`gemmlab.distributed` (extra")
-    return rest.partition("```python\n")[2].partition("```")[0]
-
-
-def run_script(text, folder):
-    (folder / "script.py").write_text(text, encoding="utf-8")
+    text = rest.partition("```python\n")[2].partition("```")[0]
+    assert GUARD in text
+    (tmp_path / "script.py").write_text(text if guarded else text.replace(GUARD, "if True:"))
     command = [sys.executable, "script.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-
-
-def test_the_documented_script_runs(tmp_path, any_device):
-    done = run_script(documented_script(), tmp_path)
-    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
-    zarr = pytest.importorskip("zarr")
-    c = zarr.open(str(tmp_path / "c.zarr"), mode="r")
-    assert (c[:] == c.shape[0]).all(), "a product of ones"
-
-
-def test_a_script_without_the_guard_is_refused_in_a_sentence(tmp_path, any_device):
-    guard = 'if __name__ == "__main__":'
-    assert guard in documented_script()
-    done = run_script(documented_script().replace(guard, "if True:"), tmp_path)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) < 20, done.stderr
-    assert done.stderr.splitlines()[-1].startswith("RuntimeError: ")
-    assert guard in done.stderr.splitlines()[-1]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    if guarded:
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+        c = zarr.open(str(tmp_path / "c.zarr"), mode="r")
+        assert (c[:] == c.shape[0]).all(), "a product of ones"
+    else:
+        assert done.returncode == 1 and len(done.stderr.splitlines()) < 20, done.stderr
+        assert GUARD in done.stderr.splitlines()[-1]

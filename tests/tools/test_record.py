@@ -1,41 +1,14 @@
-"""`tools/record.py`: sweeps, edges, and what it refuses before it measures."""
-
-import json
+"""`tools/record.py`: what it refuses before it measures."""
 
 import pytest
 import record
-
-
-@pytest.mark.system
-def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
-    """Only their sweeps, and of these what the chapters show."""
-    some = {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})}
-    monkeypatch.setattr(record, "CURVES", some)
-    file = tmp_path / "chapters.json"
-    record.main(["chapters", str(file), "--kernels", "3", "--size", "64"])
-    found = json.loads(file.read_text())
-    assert list(found["curves"]) == ["03 WPT"] and list(found["curves"]["03 WPT"]) == ["2", "4"]
-    assert found["size"] == 64 and {"device", "date", "command"} <= set(found)
-
-
-@pytest.mark.system
-def test_edges_are_recorded(tmp_path, any_device):
-    file = tmp_path / "edges.json"
-    record.main(["edges", str(file), "--sizes", "40,64", "--repeats", "1", "--title", "mine"])
-    found = json.loads(file.read_text())
-    assert found["title"] == "mine" and {"device", "date", "command"} <= set(found)
-    assert set(found["strategies"]) == {"pad", "guard", "shift", "auto", "split"}
-    for rows in found["strategies"].values():
-        assert list(rows) == ["40", "64"]
-        assert all(row["ok"] and row["gflops"] > 0 for row in rows.values())
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ([], "required"),
-        (["edges", "x.json", "--sizes", "64x32x16"], "square"),
-        (["chapters", "x.json", "--sizes", "64"], "--sizes"),
+        (["candidates"], "file"),
         (["landscape", "--kernels", "99"], "kernel 99"),
         (["landscape", "--seconds", "soon"], "--seconds"),
         (["landscape", "--size", "0"], "--size"),

@@ -143,33 +143,14 @@ def test_a_wrong_kernel_does_not_count(edit, problem, any_device, monkeypatch):
     assert problem in found["problem"] if problem else found == {}
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("size", (SIZE, 100))
-@pytest.mark.parametrize("number", (3, 10, 13, "warp_tiling"))
-def test_a_right_kernel_counts(number, size, any_device):
+@pytest.mark.parametrize("number", (3, 13, "warp_tiling"))
+def test_a_right_kernel_counts(number, any_device):
     bench, spec = record_landscape.Bench(any_device.index), catalog[number]
     settings = record_landscape.settings(spec, any_device.limits)
     if spec.edges == "shift":
-        settings = [setting for setting in settings if max(spec.minimum_sizes(setting)) <= size]
-    bench.compile(number, settings[-1], size)
+        settings = [setting for setting in settings if max(spec.minimum_sizes(setting)) <= 100]
+    bench.compile(number, settings[-1], 100)
     assert min(bench.time()["ms"]) > 0 and bench.check() == {}
-
-
-@pytest.mark.parametrize(
-    ("runs", "kept"),
-    [
-        ([50.0], [50.0]),  # slow: once is enough
-        ([11.0, 11.05], [11.05]),
-        ([11.0, 13.0, 11.0, 11.1, 11.0, 11.0], [13.0, 11.0, 11.1, 11.0, 11.0]),  # disturbed
-        ([1.0] * 6, [1.0] * 5),
-    ],
-)
-def test_runs_that_disagree_are_repeated(runs, kept, any_device, monkeypatch):
-    bench, left = record_landscape.Bench(any_device.index), iter(runs)
-    bench._inputs = types.SimpleNamespace(exact=(), random=())
-    product = types.SimpleNamespace(run=lambda: {"gemm": next(left)})
-    monkeypatch.setattr(bench, "_prepared", lambda operands: product)
-    assert bench.time() == {"ms": kept} and list(left) == []
 
 
 class Dangerous:
@@ -188,10 +169,6 @@ class Dangerous:
         return {"number": number}
 
 
-def no_service():
-    raise ImportError("nothing to serve")
-
-
 def test_a_child_that_dies_or_hangs_is_an_answer():
     child = common.Child(Dangerous)
     assert "code 3" in child.ask("die", 60)["problem"]
@@ -199,15 +176,8 @@ def test_a_child_that_dies_or_hangs_is_an_answer():
     assert "ValueError: no" in child.ask("fail", 60)["problem"]
     assert child.ask("answer", 60, number=5) == {"number": 5}
     child.close()
-
-
-def test_children_that_do_not_start_are_no_answer(any_device, tmp_path, monkeypatch):
-    """Otherwise the file would say of every setting that it does not run."""
-    path, broken = tmp_path / "landscape.json", lambda device, batches: [common.Child(no_service)]
-    monkeypatch.setattr(record_landscape, "children", broken)
     with pytest.raises(RuntimeError, match="does not start"):
-        record_landscape.record(any_device, [2], SIZE, path)
-    assert not Landscape.load(path).rows(2)
+        common.Child(os.abort).ask("answer", 60)  # otherwise each setting would seem not to run
 
 
 def test_occupancy_follows_from_registers_and_local_memory():

@@ -159,7 +159,7 @@ def test_a_file_that_is_no_table_is_refused_before_the_search(what, tmp_path, an
     file = tmp_path / "x.json"
     for text in ("", "{", "[]"):
         file.write_text(text)
-        with pytest.raises(ValueError, match="not a table"):
+        with pytest.raises(ValueError, match="damaged"):
             tune.main([*what.split(), str(file), "--sizes", "8"])
         assert file.read_text() == text
 
