@@ -68,6 +68,7 @@ async function start({ base, files }) {
   }
   translate = python.runPython(\`
 import json, sys
+from dataclasses import asdict
 sys.path.insert(0, "/site")
 from gemmlab.simt.text import TextError
 from gemmlab.web.shader import STYLES, translate
@@ -76,7 +77,7 @@ from gemmlab.web.statements import Style
 def run(request):
     asked = json.loads(request)
     try:
-        return json.dumps({label: translate(asked["text"], asked["kernel"], asked["defines"], style).as_dict()
+        return json.dumps({label: asdict(translate(asked["text"], asked["kernel"], asked["defines"], style))
                            for label, style in {**STYLES, "watched": Style(watched=True)}.items()})
     except TextError as error:
         return json.dumps({"error": error.message, "line": error.line})

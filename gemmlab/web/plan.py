@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ..catalog import ParameterError, catalog
 from ..catalog.spec import Limits
@@ -33,9 +33,6 @@ class Job:
     step: int
     shader: Shader
 
-    def as_dict(self) -> dict:
-        return asdict(self)
-
 
 def job(  # noqa: PLR0913
     kernel: int,
@@ -56,9 +53,7 @@ def job(  # noqa: PLR0913
     """
     spec = catalog[kernel]
     full = spec.validate(params, limits)
-    if not spec.runs_unpadded(m, n, k, full) or any(
-        size < least for size, least in zip((m, n, k), spec.minimum_sizes(full), strict=True)
-    ):
+    if whole(kernel, m, n, k, full) != (m, n, k):
         units = " x ".join(map(str, spec.units(full)))
         raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")
     source = spec.text(full) if text is None else text
@@ -96,6 +91,7 @@ def limits(gpu: Mapping[str, int], name: str = "this GPU") -> Limits:
         work_group=gpu["maxComputeInvocationsPerWorkgroup"],
         per_dimension=(gpu["maxComputeWorkgroupSizeX"], gpu["maxComputeWorkgroupSizeY"]),
         local_memory=gpu["maxComputeWorkgroupStorageSize"],
+        vector=4,
         asynchronous=False,
         warpgroups=False,
     )

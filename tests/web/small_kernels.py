@@ -89,8 +89,6 @@ class Random:
             "{ if ((n ^ j) == 3) break; n = (n + j) & 63; }",
             f"{{ int j = {small}; while (j > 0) {{ j -= 2; n ^= j & 7; }} }}",
             f"{{ int j = 0; do {{ n = (n + 1) & 31; j++; }} while (j < {rng.randint(1, 4)}); }}",
-            "switch (n & 3) { case 0: f = 1.0f; break; case 1: case 2: n = 2; break; "
-            "default: f = 0.5f; }",
             f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += 4; "
             "f += *p++; f -= *p; }",
             f"{{ float* p = part; p[{rng.randint(0, 3)}] = f; p++; *p = 2.0f; }}",

@@ -6,11 +6,13 @@ import functools
 import http.server
 import json
 import threading
+from dataclasses import asdict
 
 import pytest
 from web.chromium import WEBGPU, chromium
 
 from gemmlab import web
+from gemmlab.catalog import catalog
 
 pytestmark = pytest.mark.system
 
@@ -28,16 +30,6 @@ window.state = state;
 window.ask = (request) => { state.request = request; listeners["change:request"](); };
 window.close_ = await panel.render({ model, el: document.getElementById("el") });
 </script>"""
-
-ENDLESS = """\
-__kernel __attribute__((reqd_work_group_size(8, 8, 1)))
-void gemm(const int M, const int N, const int K, const __global float* A, const __global float* B,
-          __global float* C)
-{
-    for (int k = 0; k < K; k += 0) C[get_global_id(0)] = A[k] * B[k];
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -58,7 +50,7 @@ def answer(page, request):
     return page.evaluate("state.result")
 
 
-def test_a_product_an_endless_loop_and_a_wrong_edit(browser, folder):
+def test_a_product_and_a_wrong_edit(browser, folder):
     page = browser.new_page()
     page.set_default_timeout(120_000)
     page.goto((folder / "page.html").as_uri())
@@ -69,12 +61,9 @@ def test_a_product_an_endless_loop_and_a_wrong_edit(browser, folder):
     assert first["ok"] and first["gflops"] > 0 and first["style"] in web.STYLES
     assert "every element exact" in page.inner_text("#el")
 
-    watched = web.job(1, 64, 64, 64, {"TS": 8}, text=ENDLESS, style=web.Style(watched=True))
-    request = {"id": 2, "label": "edit", "watched": watched.as_dict(), "jobs": {}}
-    assert answer(page, request)["error"] == "line 5: this loop did not end"
-
-    wrong = web.job(1, 64, 64, 64, {"TS": 8}, text=ENDLESS.replace("k += 0", "k++")).as_dict()
-    assert "C[row" in answer(page, {"id": 3, "label": "edit", "jobs": {"even": wrong}})["verdict"]
+    text = catalog[1].text({}).replace("C[n*M + m] =", "C[n*M + m] = 1.0f +")
+    wrong = {"even": asdict(web.job(1, 64, 64, 64, {"TS": 8}, text=text))}
+    assert "C[row" in answer(page, {"id": 2, "label": "edit", "jobs": wrong})["verdict"]
     page.close()
 
 
