@@ -482,7 +482,8 @@ class Expressions(Writer):
 
     def call_dot(self, node) -> Value:
         if length(node.args[0].type) == 1:
-            return self.operation("*", *map(self.expression, node.args), node)
+            a, b = map(self.expression, node.args)
+            return self.operation("*", a, b, node)
         return self.applied("dot", node)
 
     def identifier(self, node) -> Value:

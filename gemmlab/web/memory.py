@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ..simt import tree
-from ..simt.text import Spot, TextError
+from ..simt.text import TextError
 from ..simt.types import (
     BOOL,
     FLOAT,
@@ -233,10 +233,13 @@ class Writer:
             factor = 1 if value.constant is None else int(value.constant)
             unit = math.gcd(unit, times * factor)
         total, codes = 0, []
-        span: Range | None = (0, 0)
+        ranges = [
+            value.range and sorted(times * end for end in value.range) for times, value in terms
+        ]
+        span = None
+        if all(ranges):
+            span = sum(ends[0] for ends in ranges), sum(ends[1] for ends in ranges)
         for times, value in terms:
-            ends = value.range and sorted(times * end for end in value.range)
-            span = span and ends and (span[0] + ends[0], span[1] + ends[1])
             if value.constant is not None:
                 total += times * int(value.constant) // unit
             elif times == unit:
@@ -265,8 +268,9 @@ class Writer:
             held = memory.scalar if width == 1 else f"{memory.scalar}{width}"
             raise refuse(f"memory of {held} read as {ref.type} is not translated", node)
         size = str(memory.shape[-1]) if memory.shape else f"i32(arrayLength(&{memory.name}))"
-        proved = bool(memory.shape) and span is not None and span[0] >= 0
-        proved = proved and span[1] + n <= memory.shape[-1] * width
+        proved = False
+        if memory.shape and span is not None:
+            proved = span[0] >= 0 and span[1] + n <= memory.shape[-1] * width
         if memory.kept and not proved:
             raise RowError(memory.name)
         if n > width and not code.isdigit():

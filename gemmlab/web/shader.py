@@ -10,7 +10,7 @@ from ..simt.meaning import constant
 from ..simt.parse import Parser
 from ..simt.text import Preprocessor, Spot, TextError
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector, length, scalar_of
-from .memory import Lines, Memory, Ref, RowError, refuse
+from .memory import Memory, Ref, RowError, refuse
 from .statements import Statements, Style
 
 #: For tint, the compiler of Chrome and Edge, and for naga, that of Firefox.
@@ -124,7 +124,8 @@ class _Module(Statements):
         size = [constant(n) for n in kernel.size]
         if not size:
             raise refuse("WGSL needs the size of a work-group: write reqd_work_group_size", kernel)
-        x, y, z = self.size = (*size, 1, 1)[:3]
+        x, y, z = [*size, 1, 1][:3]
+        self.size = x, y, z
         entry = self.claim(kernel.name, module=True)
         self.scopes.append(set())
         self.begin(kernel)

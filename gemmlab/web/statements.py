@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..simt import tree
-from ..simt.meaning import CONSTANT, known
+from ..simt.meaning import known
 from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, Type, stride
 from .expressions import IDS, NOTHING, Expressions
 from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
@@ -272,13 +272,15 @@ class Statements(Expressions):
         if values and values.step > 1:
             self.even_for(node, name, kind, values)
             return True
-        test = node.condition
-        lines, condition = self.captured(lambda: test and self.condition(test).code)
-        steps, _ = self.captured(lambda: node.step and self.effect(node.step))
-        if lines or len(steps) > 1:
+        test, step = node.condition, node.step
+        if test is None or step is None:
             return False
-        step = steps[0][0].strip().rstrip(";") if steps else ""
-        self.emit(f"for (var {name}: {kind} = {start.code}; {condition or ''}; {step}) {{")
+        lines, condition = self.captured(lambda: self.condition(test))
+        steps, _ = self.captured(lambda: self.effect(step))
+        if lines or len(steps) != 1:
+            return False
+        last = steps[0][0].strip().rstrip(";")
+        self.emit(f"for (var {name}: {kind} = {start.code}; {condition.code}; {last}) {{")
         if values is None:
             self.count_iteration()
         self.block(node.body)

@@ -31,6 +31,7 @@ window.ask = (request) => { state.request = request; listeners["change:request"]
 window.close_ = await panel.render({ model, el: document.getElementById("el") });
 </script>"""
 
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("panel")
