@@ -8,7 +8,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from ..caches import cached
-from .header import Formula, Params
+from .header import Params, evaluated
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -62,7 +62,7 @@ def _assembled(file: str, values: Params | None) -> str:
             return text
         if values is None:
             return f"#if {condition}\n{text}#endif\n"
-        return text if Formula(condition)(values) else ""
+        return text if evaluated(condition, values) else ""
 
     return _INCLUDE.sub(part, (folder() / file).read_text(encoding="utf-8"))
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
 
 from .header import Param, Params, Rule
 
-#: How many settings a search looks at before it gives up; smaller spaces are searched whole.
+#: How many settings a search looks at before it gives up.
 LISTED = 20_000
 
 #: Returns the parameters of the first constraint that a setting breaks, None if it is legal.
@@ -101,27 +100,8 @@ def drawn(params: Sequence[Param], conflict: Conflict, seed: int) -> Iterator[di
     while barren < LISTED:
         setting = {p.name: rng.choice(p.choices) for p in params}
         key = tuple(setting.values())
-        if key in seen or conflict(setting) is not None:
-            barren += 1
-            continue
+        barren += 1
+        if key not in seen and conflict(setting) is None:
+            barren = 0
+            yield setting
         seen.add(key)
-        barren = 0
-        yield setting
-
-
-def covering(settings: Iterable[dict[str, int]]) -> Iterator[dict[str, int]]:
-    """Those that bring a new pair of values, until 1,000 settings in a row bring none."""
-    seen: set[frozenset] = set()
-    idle = 0
-    for setting in settings:
-        pairs = {frozenset(pair) for pair in combinations(setting.items(), 2)}
-        if len(setting) == 1:
-            pairs = {frozenset(setting.items())}
-        if pairs <= seen:
-            idle += 1
-            if idle > 1000:
-                return
-            continue
-        idle = 0
-        seen |= pairs
-        yield setting
