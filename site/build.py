@@ -140,7 +140,7 @@ def puzzle(one) -> dict:
     known = [
         {"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)
     ]
-    return {**asdict(one), "solution": one.solution, "known": known}
+    return {**asdict(one), "text": one.text, "solution": one.solution, "known": known}
 
 
 def packed(value) -> str:
