@@ -85,7 +85,7 @@ class KernelSpec:
     Attributes:
         file: its file in ``kernels/``.
         tile: an expression of the parameters: rows and columns of C that a work-group computes, and
-            steps of k per iteration. The next four are expressions, too.
+            steps of k per iteration. The next five are expressions, too.
         work_group: work-items of a work-group in dimensions 0 and 1.
         local_floats: floats of local memory per work-group.
         loads: floats loaded per multiply-add from global and from local memory.

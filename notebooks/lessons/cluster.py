@@ -46,7 +46,6 @@ class Cut(NamedTuple):
     Attributes:
         m, n, k: sizes of the product.
         rows, columns, depth: parts along m, n and k, one device for each.
-        element_bytes: of an element.
     """
 
     m: int
@@ -55,7 +54,6 @@ class Cut(NamedTuple):
     rows: int = 1
     columns: int = 1
     depth: int = 1
-    element_bytes: int = 4
 
     @property
     def devices(self) -> int:
@@ -68,13 +66,13 @@ class Cut(NamedTuple):
 
     @property
     def blocks(self) -> dict[str, float]:
-        """Bytes of a device's blocks of A, B and C."""
+        """Bytes of a device's blocks of A, B and C, in float32."""
         areas = {
             "A": self.m * self.k / (self.rows * self.depth),
             "B": self.k * self.n / (self.depth * self.columns),
             "C": self.m * self.n / (self.rows * self.columns),
         }
-        return {name: self.element_bytes * area for name, area in areas.items()}
+        return {name: 4 * area for name, area in areas.items()}
 
     @property
     def held_bytes(self) -> float:
