@@ -34,7 +34,7 @@ class Job:
     shader: Shader
 
 
-def job(  # noqa: PLR0913
+def job(
     kernel: int,
     m: int,
     n: int,
@@ -43,7 +43,6 @@ def job(  # noqa: PLR0913
     *,
     text: str | None = None,
     style: Style = TINT,
-    limits: Limits | None = None,
 ) -> Job:
     """Plan a product with a kernel of the catalog, or with an edited `text` of it.
 
@@ -52,7 +51,7 @@ def job(  # noqa: PLR0913
         TextError: the text is no OpenCL C, or WGSL cannot say it.
     """
     spec = catalog[kernel]
-    full = spec.validate(params, limits)
+    full = spec.validate(params)
     if whole(kernel, m, n, k, full) != (m, n, k):
         units = " x ".join(map(str, spec.units(full)))
         raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import FULL, lacking
-from web.products import LADDER, SMALL, same, settings, sizes, support
+from web.products import LADDER, same, settings, sizes, support
 from web.small_kernels import ITEMS, text
 from web_rates import Host, integers
 
@@ -46,7 +46,7 @@ CASES = [
 @pytest.mark.parametrize("kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(lavapipe, kernel, params, label):
     m, n, k = sizes(kernel, params)
-    job = web.job(kernel, m, n, k, params, style=STYLES[label], limits=SMALL)
+    job = web.job(kernel, m, n, k, params, style=STYLES[label])
     a, b = integers(m, k, 1), integers(k, n, 2)
     c, untouched = lavapipe.product(job, a, b)
     assert np.array_equal(c, a @ b)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import FULL
 from web.chromium import WEBGPU, chromium
-from web.products import LADDER, SMALL, same, settings, sizes, support
+from web.products import LADDER, same, settings, sizes, support
 
 from gemmlab import web
 from gemmlab.catalog import sources
@@ -55,7 +55,7 @@ CASES = [
 
 @pytest.mark.parametrize("kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(page, kernel, params, label):
-    job = web.job(kernel, *sizes(kernel, params), params, style=web.STYLES[label], limits=SMALL)
+    job = web.job(kernel, *sizes(kernel, params), params, style=web.STYLES[label])
     result = page.evaluate("job => runner.product(gpu, job, { timed: false })", asdict(job))
     assert result.get("exact"), result
 

@@ -162,4 +162,4 @@ def test_texts_jobs_and_mistakes_that_cannot_be_translated():
     with pytest.raises(ValueError, match="not a multiple"):
         web.job(3, 64, 64, 64, {"WPT": 5})
     with pytest.raises(ValueError, match="vectors of 4 floats"):
-        web.job(7, 128, 128, 16, {"WIDTH": 8}, limits=LEAST)
+        catalog[7].validate({"WIDTH": 8}, LEAST)
