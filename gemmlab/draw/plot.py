@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from .. import model
 from ..catalog import Key, in_order
-from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, legend_above, short
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, brief, legend_above, short
 
 _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA), ("v-", INK))
 #: Devices and edge strategies look the same in all chapters: the style of names that begin so.
@@ -44,7 +44,7 @@ def roofline(
     ax = picture.axes_plain()
     low, high = _INTENSITIES
     ax.loglog([low, ridge, high], [100 * low / ridge, 100, 100], color=INK, linewidth=2)
-    words = f"{short(peaks.gflops)} GFLOPS, {short(peaks.bandwidth)} GB/s: ridge at {ridge:.2g}"
+    words = f"{short(peaks.gflops)} GFLOPS, {short(peaks.bandwidth)} GB/s: ridge at {brief(ridge)}"
     ax.annotate(words, (ridge, 100), (-4, 5), textcoords="offset points", ha="center", color=INK,
                 fontsize=9)  # fmt: skip
     for name, (x, y) in points.items():

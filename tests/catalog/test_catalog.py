@@ -240,19 +240,16 @@ def test_fit_adapts_the_defaults_to_a_device(number):
     spec = find(number)
     assert spec.fit(Limits("large", 8192, (8192,) * 3, 2**20)) == spec.defaults
     for limits in (
-        Limits("a small device", 64, (64,) * 3, 2**15),
         Limits("a narrow device", 1024, (8, 1024, 64), 2**15),
-        Limits("a flat device", 1024, (1024, 4, 64), 2**15),
-        Limits("a device with little memory", 1024, (1024,) * 3, 1000),
+        Limits("a flat device", 256, (1024, 4, 64), 2**15),
+        Limits("nothing", 0, (0, 0, 0), 0),
     ):
         if spec.sample(limits, 1):
             assert spec.problems(spec.fit(limits), limits) == []
         else:
             assert spec.fit(limits) == spec.defaults
-    nothing = Limits("nothing", 0, (0, 0, 0), 0)
-    assert spec.fit(nothing) == spec.defaults
-    with pytest.raises(ParameterError, match="of nothing"):
-        spec.validate(spec.fit(nothing), nothing)
+            with pytest.raises(ParameterError, match=f"of {limits.name}"):
+                spec.validate(spec.defaults, limits)
 
 
 def test_a_device_without_asynchronous_copies_refuses_them(any_device):
@@ -261,22 +258,14 @@ def test_a_device_without_asynchronous_copies_refuses_them(any_device):
     old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False)
     with pytest.raises(ParameterError, match="ASYNC=1: an old GPU cannot copy to local memory"):
         spec.validate({"ASYNC": 1}, old)
-    assert spec.fit(old) == spec.defaults | {"ASYNC": 0}
-    assert {setting["ASYNC"] for setting in spec.sample(old, 100)} == {0}
     new, sentences = spec.nearest_legal(spec.defaults, "TSM", old)
-    assert new["ASYNC"] == 0 and contains(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
-    assert spec.fit(Limits("a new GPU", 1024, (1024, 1024, 64), 49152)) == spec.defaults
+    assert new == spec.fit(old) == spec.defaults | {"ASYNC": 0}
+    assert contains(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
     assert all(kernel.problems(kernel.fit(old), old) == [] for kernel in catalog.values())
     assert any_device.limits.asynchronous
 
 
 # What follows from the parameters
-
-
-def test_which_kernels_expect_b_transposed():
-    plain = {n for n, spec in catalog.items() if not spec.wants_transposed(spec.defaults)}
-    assert plain == {1, 2, 3, 4, 12, 19, "warpgroups"}
-    assert not catalog[11].wants_transposed(catalog[11].complete({"TRANSPOSED": 0}))
 
 
 def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_requested():
@@ -286,8 +275,6 @@ def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_requested():
         items, _ = spec.local_size(params)
         assert spec.global_size(150, 128, params) == (expected * items, 1)
         assert spec.workspace(params) == groups * (2 * 64 * 32 + 1)
-    wide = [number for number, spec in catalog.items() if spec.wide]
-    assert wide == ["warp_tiling", "tensor_cores", "warpgroups"]
 
 
 def test_columns_begin_where_a_kernel_can_load_vectors():
@@ -302,8 +289,6 @@ def test_columns_begin_where_a_kernel_can_load_vectors():
         assert spec.leading_dimensions(17, 6, 9, full) == strides
         assert spec.runs_unpadded(20, 8, 9, full)
         assert spec.runs_unpadded(17, 6, 9, full) == (params["WIDTH"] == 1)
-    for name, strides in (("tensor_cores", (20, 8)), ("warpgroups", (20, 12))):
-        assert catalog[name].leading_dimensions(17, 6, 9, catalog[name].defaults) == strides
     assert not catalog[9].runs_unpadded(17, 128, 16, catalog[9].defaults)
     assert catalog[9].leading_dimensions(128, 256, 16, catalog[9].defaults) == (128, 256)
 
@@ -348,11 +333,9 @@ def test_what_is_no_parameter_is_refused():
 
 
 SMALL_NUMBERS = st.integers(1, 70)
-NUMBERS = st.integers(), SMALL_NUMBERS.map(np.int64), st.integers(60_000, 70_000), st.just(10**300)
-OTHERS = st.booleans(), st.booleans().map(np.bool_), st.floats(), st.fractions(), st.none()
-OTHERS += st.floats(width=32).map(np.float32), st.text(max_size=5), st.lists(st.integers())
-LIKELY = SMALL_NUMBERS, SMALL_NUMBERS, st.sampled_from((1, 2, 4, 8, 16, 32, 64))
-VALUES = st.one_of(*LIKELY, *NUMBERS, *OTHERS)
+OTHERS = st.none(), st.booleans(), st.floats(), st.text(max_size=5), st.just(np.float32(4))
+NUMBERS = st.integers(), st.integers(60_000, 70_000), SMALL_NUMBERS.map(np.int64)
+VALUES = st.one_of(SMALL_NUMBERS, st.sampled_from((1, 2, 4, 8, 16, 32, 64)), *NUMBERS, *OTHERS)
 NAMES = st.sampled_from(("TS",) * 3 + ("WPT",) * 2 + ("ts", "TSM", "WIDTH", "", "acc", 7, None))
 TOY = Limits("Toy", 256, (128, 64, 64), 16384)
 
