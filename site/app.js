@@ -75,9 +75,9 @@ from gemmlab.web.shader import STYLES, translate
 from gemmlab.web.statements import Style
 
 def run(request):
-    asked = json.loads(request)
+    given = json.loads(request)
     try:
-        return json.dumps({label: asdict(translate(asked["text"], asked["kernel"], asked["defines"], style))
+        return json.dumps({label: asdict(translate(given["text"], given["kernel"], given["defines"], style))
                            for label, style in {**STYLES, "watched": Style(watched=True)}.items()})
     except TextError as error:
         return json.dumps({"error": error.message, "line": error.line})

@@ -1,17 +1,8 @@
-"""Read the header of a kernel's file: its parameters and its rules.
+"""Read the header of a kernel's file: its idea, its parameters and its rules.
 
-A parameter states its default, its meaning, and the values that an explorer offers::
-
-    #ifndef WPT
-    #define WPT 8 // elements of C a work-item computes [1, 2, 4, 8, 16]
-    #endif
-
-A rule is a condition that reads the same in C and in Python; `#error` says what is wrong where it
-fails::
-
-    #if !(TS % WPT == 0)
-    #error TS is not a multiple of WPT
-    #endif
+A parameter states its default, its meaning, and the values that an explorer offers; a rule is a
+condition that reads the same in C and in Python, and `#error` says what is wrong where it fails
+(CONTRIBUTING.md has an example of each).
 """
 
 from __future__ import annotations

@@ -17,19 +17,11 @@ Conflict = Callable[[Params], "frozenset[str] | None"]
 def nearest(
     params: Sequence[Param], start: dict[str, int], kept: set[str], conflict: Conflict
 ) -> dict[str, int] | None:
-    """The legal setting with the fewest parameters changed, and then by the fewest steps.
+    """The legal setting with the fewest parameters changed from `start`, and then by the fewest
+    steps; None if there is none, or if the search gave up. Those in `kept` must not change.
 
     The search goes from each illegal setting to those that change one parameter of the constraint
     that it breaks: the constraint stays broken until one of its parameters changes.
-
-    Args:
-        params: the parameters, with the values that each may take.
-        start: complete parameters.
-        kept: the names of parameters that must not change.
-        conflict: of a setting.
-
-    Returns:
-        The setting, or None if there is none or the search gave up.
     """
 
     def distance(setting: Params) -> tuple[float, list[float]]:

@@ -127,7 +127,7 @@ class Expressions(Writer):
     def _index(self, node):
         if isinstance(node.array.type, Vector):
             raise refuse("an element of a vector by its number is not translated; use .s0", node)
-        return self.load(self.place(node), node)
+        return self.load(self.reference(node), node)
 
     def _member(self, node):
         letters = "".join("xyzw"[i] for i in node.at)
@@ -136,9 +136,9 @@ class Expressions(Writer):
     # ---- operators
     def _unary(self, node):
         if node.op == "*":
-            return self.load(self.place(node), node)
+            return self.load(self.reference(node), node)
         if node.op == "&":
-            return Value("", node.type, ref=self.place(node.operand))
+            return Value("", node.type, ref=self.reference(node.operand))
         if node.op == "!":
             return self.truth(self.condition(node), node)
         value = self.expression(node.operand)
@@ -276,7 +276,7 @@ class Expressions(Writer):
         return Value(f"{self.value_type(node.type, node)}({', '.join(codes)})", node.type)
 
     # ---- memory and pointers
-    def place(self, node: tree.Node) -> Ref:
+    def reference(self, node: tree.Node) -> Ref:
         """Which element of an array this is."""
         if isinstance(node, tree.Name):
             entry = self.entries.get(node.variable)
@@ -285,7 +285,7 @@ class Expressions(Writer):
             raise refuse(f"a pointer to {node.name!r} is not translated; use an array", node)
         if isinstance(node, tree.Index):
             if isinstance(node.array.type, Array):
-                return self.element(self.place(node.array), self.whole(node.index))
+                return self.element(self.reference(node.array), self.whole(node.index))
             return self.further(self.pointee(node.array), self.whole(node.index))
         if isinstance(node, tree.Unary) and node.op == "*":
             return self.pointee(node.operand)
@@ -356,7 +356,7 @@ class Expressions(Writer):
         """The element of an array that a target is; None for a variable of WGSL."""
         if isinstance(target, tree.Name) and isinstance(self.entries[target.variable], Value):
             return None
-        return self.place(target)
+        return self.reference(target)
 
     def read(self, ref: Ref | None, target) -> Value:
         return self.expression(target) if ref is None else self.load(ref, target)

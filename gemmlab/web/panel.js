@@ -66,8 +66,8 @@ export default {
         const result = await work(request);
         const rate = result.ok ? `, ${result.gflops.toFixed(1)} GFLOPS on ${gpu.name}` : "";
         const words = `${result.error ?? result.verdict}${rate}`;
-        const said = [`${request.label}: ${words}`, result.note].filter(Boolean).join(". ");
-        line.textContent = brief ? [who, result.note].filter(Boolean).join(". ") : said;
+        const all = [`${request.label}: ${words}`, result.note].filter(Boolean).join(". ");
+        line.textContent = brief ? [who, result.note].filter(Boolean).join(". ") : all;
         send("result", { ...result, id: request.id, label: request.label, gpu: gpu.name ?? "" });
       });
     };

@@ -241,8 +241,8 @@ def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
         for key in keys if number == 1 else [*drawn.sample(keys, 4), *more]:
             record = found.rate(number, dict(zip(spec.defaults, key, strict=True)))
             measured = (record.params, model.H200, record.gflops, found.size)
-            told = model.explain(number, *measured, registers=record.registers)
-            assert told.share <= told.roof.share, str(told)
+            one = model.explain(number, *measured, registers=record.registers)
+            assert one.share <= one.roof.share, str(one)
 
 
 def test_local_memory_is_the_roof_of_kernels_2_3_5_and_12_on_the_h200():
