@@ -155,7 +155,8 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
         copy, multiply: the time to copy a tile and to multiply it, in any unit.
         STAGES: tiles in local memory at the same time.
     """
-    starts, end, boxes = [0.0] * (STAGES - 1), 0.0, []
+    starts, end = [0.0] * (STAGES - 1), 0.0
+    boxes: list[Box] = []
     for t in range(tiles):
         begin = max(starts[t] + copy, end)
         end = begin + multiply

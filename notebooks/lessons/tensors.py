@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemmlab.draw.diagram import Area, grid
+from gemmlab.draw.diagram import Area, Mark, grid
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint
 
 
@@ -84,8 +84,8 @@ def laid(k: int = 0, n: int = 0, row: int = 130) -> Picture:
     for group, colour in enumerate((BLUE, ORANGE)):
         shades = [faint(colour, 0.3 + 0.15 * inside) for inside in range(4)]
         cells = [(inside, column) for inside in range(4) for column in range(8)]
-        matrix = [(i, c, shades[i], "") for i, c in cells]
-        memory = [(0, 4 * c + i, shades[i], "") for i, c in cells]
+        matrix: list[Mark] = [(i, c, shades[i], "") for i, c in cells]
+        memory: list[Mark] = [(0, 4 * c + i, shades[i], "") for i, c in cells]
         if group == k // 4:
             matrix.append((k % 4, n, MAGENTA, ""))
             memory.append((0, 4 * n + k % 4, MAGENTA, ""))
