@@ -46,7 +46,7 @@ SAME = {
     "floor": "floor", "ceil": "ceil", "rint": "round", "trunc": "trunc", "pow": "pow",
     "powr": "pow", "fmin": "min", "fmax": "max", "rsqrt": "inverseSqrt", "mix": "mix",
     "sign": "sign", "min": "min", "max": "max", "clamp": "clamp", "popcount": "countOneBits",
-    "clz": "countLeadingZeros", "length": "length",
+    "clz": "countLeadingZeros", "length": "length", "dot": "dot",
 }  # fmt: skip
 #: Functions that say where a work-item is: the name of the argument, and the builtin that it is.
 IDS = {
@@ -456,7 +456,10 @@ class Expressions(Writer):
         values = [self.expression(arg) for arg in node.args]
         if isinstance(node.type, Vector):  # clamp(v, 0.0f, 1.0f)
             values = [self.converted(value, node.type, node) for value in values]
-        return Value(f"{function}({', '.join(value.code for value in values)})", node.type)
+        code = f"{function}({', '.join(value.code for value in values)})"
+        if all(value.constant is not None for value in values):
+            code = f"{self.value_type(node.type, node)}({code})"  # numbers of WGSL have no type yet
+        return Value(code, node.type)
 
     def call_barrier(self, node) -> Value:
         flags = int(known(node.args[0]) or 0)
@@ -479,12 +482,6 @@ class Expressions(Writer):
     def call_abs(self, node) -> Value:
         value = self.applied("abs", node)
         return self.converted(replace(value, type=node.args[0].type), node.type, node)
-
-    def call_dot(self, node) -> Value:
-        if length(node.args[0].type) == 1:
-            a, b = map(self.expression, node.args)
-            return self.operation("*", a, b, node)
-        return self.applied("dot", node)
 
     def identifier(self, node) -> Value:
         which = known(node.args[0])

@@ -6,7 +6,7 @@ import random
 
 ITEMS = 16
 HEAD = """\
-int twice(int a) { return a + a; }
+int twice(int a) { a += a; return a; }
 float pick(const __global float* p, int i) { return p[i & 31]; }
 
 __kernel __attribute__((reqd_work_group_size(16, 1, 1)))
@@ -105,6 +105,14 @@ class Random:
             f"{{ uint w = (uint)n & 7u; w += {rng.randint(1, 9)}; "
             "n = as_int(w) ^ (int)max(w, u); }",
             f"{{ int t = n; t += {self.number(1)}; n = t & 255; f += (float)(t > 3); }}",
+            "if (!(n > 2)) f += 1.0f; n += 2.5f; n &= 255; n = !n + l;",
+            "{ int j = n & 3; f += part[++j & 3]; n = (j = l, j + 1); }",
+            "{ float4 pair[2] = {v, v}; pair[l & 1].y = f; v = pair[0] + pair[1]; v *= 0.5f; }",
+            "{ const __global float* q = x + (l & 7)*2; f += q[1] + q[l & 3]; }",
+            "u = (u << (n & 3)) & 1023u; "
+            f"n = (n + (int)get_local_size(0)*{rng.randint(1, 3)}) & 63;",
+            "for (int j = 8; j >= 2; j -= 2) n = (n + j) & 63; "
+            f"for (int j = 1; j < {rng.randint(5, 9)}; j += 2) part[j & 3] += 1.0f;",
         ]
         return "    " + rng.choice(choices)
 

@@ -106,6 +106,11 @@ def test_a_name_is_never_declared_twice_in_what_is_visible():
     assert text.count("for (var i: i32 = 0;") == 2  # but one after the other they keep their name
 
 
+def test_a_function_of_numbers_alone_has_a_type():
+    """Otherwise WGSL refuses to convert the negative result to u32."""
+    assert "u32(i32(clamp((-4), (-8), 8)))" in code("uint u = (uint)clamp(-4, -8, 8); x[u] = 1.0f;")
+
+
 def test_loops_have_ranges_that_tint_can_prove():
     text = code("for (int j = 0; j < 32; j += 4) x[j] = 1.0f;")
     assert "for (var j_turn: i32 = 0; j_turn < 8; j_turn++)" in text
