@@ -23,6 +23,7 @@ void fuzz(const __global float* x, const __global int* y, __global float* out, _
     for (int a = 0; a < 2; a++) for (int b = 0; b < 3; b++) grid[a][b] = a*3 + b - l;
 """
 TAIL = """\
+    if (n > 3 && y[n++ & 15] > 0) n &= 31;
     out[i] = f + v.x + v.y + v.z + v.w + part[0] + part[1] + part[2] + part[3];
     whole[i] = n + (int)(u & 1023u) + grid[0][1] + grid[1][2];
 }
