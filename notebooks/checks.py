@@ -1164,7 +1164,7 @@ check_13_2 = _hole(
 @_safely
 def check_13_3(choose):
     ways = ("pad", "guard", "shift", "split")
-    near = [x for x in edges.neighbourhoods("NVIDIA H200") if min(x["pad"]) in (1000, 4000)]
+    near = [edges.rates(1000, 1100), edges.rates(4000, 4200)]
     rates = {
         size: {way: found[way][size] for way in ways} for found in near for size in found["pad"]
     }

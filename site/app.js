@@ -68,15 +68,16 @@ async function start({ base, files }) {
   }
   translate = python.runPython(\`
 import json, sys
+from dataclasses import asdict
 sys.path.insert(0, "/site")
 from gemmlab.simt.text import TextError
 from gemmlab.web.shader import STYLES, translate
 from gemmlab.web.statements import Style
 
 def run(request):
-    asked = json.loads(request)
+    given = json.loads(request)
     try:
-        return json.dumps({label: translate(asked["text"], asked["kernel"], asked["defines"], style).as_dict()
+        return json.dumps({label: asdict(translate(given["text"], given["kernel"], given["defines"], style))
                            for label, style in {**STYLES, "watched": Style(watched=True)}.items()})
     except TextError as error:
         return json.dumps({"error": error.message, "line": error.line})
@@ -386,7 +387,8 @@ async function judged(puzzle, text, say) {
   } catch (error) {
     return gpu.lost || error.message;
   }
-  return puzzle.needs.find(([pattern]) => !new RegExp(pattern).test(shaders.even.code))?.[1] ?? "";
+  const [pattern, words] = puzzle.needs ?? ["", ""];
+  return new RegExp(pattern).test(shaders.even.code) ? "" : words;
 }
 
 function showPuzzle(puzzle, number, next, solved, mark) {

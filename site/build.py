@@ -46,7 +46,7 @@ MODULES = [
         f"simt/{n}.py"
         for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")
     ),
-    *(f"web/{n}.py" for n in ("places", "expressions", "statements", "shader")),
+    *(f"web/{n}.py" for n in ("memory", "expressions", "statements", "shader")),
 ]
 #: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
 SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
@@ -78,7 +78,7 @@ def translated(text: str, kernel: str | None, defines: dict[str, int]) -> dict:
     """A text in the styles that a page tries, and as it is watched."""
     styles = {**web.STYLES, "watched": web.Style(watched=True)}
     return {
-        label: web.translate(text, kernel, defines, style).as_dict()
+        label: asdict(web.translate(text, kernel, defines, style))
         for label, style in styles.items()
     }
 
@@ -140,7 +140,7 @@ def puzzle(one) -> dict:
     known = [
         {"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)
     ]
-    return {**asdict(one), "solution": one.solution, "known": known}
+    return {**asdict(one), "text": one.text, "solution": one.solution, "known": known}
 
 
 def packed(value) -> str:

@@ -60,7 +60,7 @@ def ladder() -> str:
     (rates,), yards = records.ladders(only=("H200",)).values(), records.yardsticks("H200")
     rows = ["| | kernel | idea | TFLOPS |", "|---|---|---|---:|"]
     for number, spec in catalog.items():
-        idea = (spec.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        idea = spec.idea.rstrip(".")
         tflops = f"{rates[number] / 1000:.1f}" if number in rates else ""
         shown = number if isinstance(number, int) else ""
         rows.append(f"| {shown} | [{spec.name}](../kernels/{spec.file}) | {idea} | {tflops} |")

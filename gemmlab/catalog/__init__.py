@@ -6,14 +6,14 @@ Parameters and rules are read from the header of the kernel's file (`header`); t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from numbers import Integral
 
 from .beyond import BEYOND
 from .header import Param, Rule
 from .ladder import LADDER
 from .production import NARROW, PRODUCTION
-from .spec import KernelSpec, Key, Limits, ParameterError, Switch
+from .spec import KernelSpec, Key, Limits, ParameterError, Switch, key
 
 __all__ = [
     "NARROW",
@@ -39,26 +39,14 @@ def find(kernel: Key | KernelSpec) -> KernelSpec:
     """A kernel by its number or name. Raises ValueError with those that exist."""
     if isinstance(kernel, KernelSpec):
         return kernel
-    key = int(kernel) if isinstance(kernel, Integral) and not isinstance(kernel, bool) else kernel
-    if isinstance(key, str) and key == NARROW.number:
-        return NARROW
-    if isinstance(key, bool) or not isinstance(key, int | str) or key not in catalog:
+    listed = {**catalog, NARROW.number: NARROW}
+    one = int(kernel) if isinstance(kernel, Integral) and not isinstance(kernel, bool) else kernel
+    if isinstance(one, bool) or not isinstance(one, int | str) or one not in listed:
         raise ValueError(f"kernel must be one of {', '.join(map(repr, catalog))}, not {kernel!r}")
-    return catalog[key]
+    return listed[one]
 
 
-def key(text: str) -> Key:
-    """The key of a kernel as a text spells it, such as "3" or "warp_tiling"; it need not exist."""
-    return int(text) if text.isdigit() else text
-
-
-def in_order(kernels: Iterable[Key]) -> list[Key]:
+def in_order(kernels: Collection[Key]) -> list[Key]:
     """Numbers in ascending order, also those of no kernel; then names in the catalog's order."""
-    names = list(catalog)
-
-    def position(kernel: Key) -> tuple[bool, int]:
-        if isinstance(kernel, str):
-            return True, names.index(kernel)
-        return False, kernel
-
-    return sorted(kernels, key=position)
+    numbers = sorted(kernel for kernel in kernels if not isinstance(kernel, str))
+    return [*numbers, *(name for name in catalog if isinstance(name, str) and name in kernels)]

@@ -1,17 +1,8 @@
-"""Read the header of a kernel's file: its parameters and its rules.
+"""Read the header of a kernel's file: its idea, its parameters and its rules.
 
-A parameter states its default, its meaning, and the values that an explorer offers::
-
-    #ifndef WPT
-    #define WPT 8 // elements of C a work-item computes [1, 2, 4, 8, 16]
-    #endif
-
-A rule is a condition that reads the same in C and in Python; `#error` says what is wrong where it
-fails::
-
-    #if !(TS % WPT == 0)
-    #error TS is not a multiple of WPT
-    #endif
+A parameter states its default, its meaning, and the values that an explorer offers; a rule is a
+condition that reads the same in C and in Python, and `#error` says what is wrong where it fails
+(CONTRIBUTING.md has an example of each).
 """
 
 from __future__ import annotations
@@ -19,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -49,32 +40,26 @@ class Param:
     meaning: str
     choices: tuple[int, ...]
 
-    @cached_property
+    @property
     def least(self) -> int:
         """The smallest legal value: 0 if 0 is offered, else 1."""
         return min(1, *self.choices)
 
 
-@dataclass(frozen=True)
-class Formula:
-    """An expression of a kernel's parameters, such as "TSM // WPTM, TSN // WPTN"."""
+@cache
+def _compiled(expression: str) -> CodeType:
+    return compile(expression, f"<{expression}>", "eval")
 
-    text: str
 
-    @cached_property
-    def _code(self) -> CodeType:
-        return compile(self.text, f"<{self.text}>", "eval")
+def evaluated(expression: str, params: Params) -> Any:
+    """The value of an expression of a kernel's parameters, such as "TSM // WPTM, TSN // WPTN"."""
+    return eval(_compiled(expression), _FUNCTIONS, params)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Formula, (self.text,)  # compiled code cannot be pickled
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The parameters that the expression depends on."""
-        return frozenset(re.findall(r"[A-Z]+", self.text))
-
-    def __call__(self, params: Params) -> Any:
-        return eval(self._code, _FUNCTIONS, params)
+@cache
+def names_in(expression: str) -> frozenset[str]:
+    """The parameters that an expression depends on."""
+    return frozenset(re.findall(r"[A-Z]+", expression))
 
 
 class Rule(NamedTuple):
@@ -82,24 +67,20 @@ class Rule(NamedTuple):
 
     Attributes:
         test: the condition, which reads the same in C and in Python.
-        broken: what is wrong where it fails, with a place for the value of each parameter:
+        broken: what is wrong where it fails, with a slot for the value of each parameter:
             "TS={TS} is not a multiple of WPT={WPT}".
     """
 
-    test: Formula
+    test: str
     broken: str
 
     @property
     def names(self) -> frozenset[str]:
         """The parameters that take part in the rule."""
-        return self.test.names
+        return names_in(self.test)
 
     def holds(self, params: Params) -> bool:
-        return bool(self.test(params))
-
-    def sentence(self, params: Params) -> str:
-        """What is wrong with `params`."""
-        return self.broken.format(**params)
+        return bool(evaluated(self.test, params))
 
 
 def parameters(text: str) -> tuple[Param, ...]:
@@ -131,8 +112,7 @@ def rules(text: str) -> tuple[Rule, ...]:
         raise ValueError("each #error must follow a line '#if !(condition)' and precede '#endif'")
     names = "|".join(p.name for p in parameters(text))
     return tuple(
-        Rule(Formula(test), re.sub(rf"\b({names})\b", r"\1={\1}", sentence))
-        for test, sentence in found
+        Rule(test, re.sub(rf"\b({names})\b", r"\1={\1}", sentence)) for test, sentence in found
     )
 
 
@@ -140,3 +120,10 @@ def predecessor(text: str) -> str | None:
     """The file, without its suffix, of the kernel that this one changes; None for the first."""
     found = _BEFORE.search(text)
     return found[1] if found else None
+
+
+def idea(text: str) -> str:
+    """The sentence that a kernel's text begins with, without its name."""
+    sentence = " ".join(line.removeprefix("// ") for line in text.split("\n//\n")[0].splitlines())
+    words = sentence.partition(": ")[2]
+    return words[:1].upper() + words[1:]

@@ -10,26 +10,7 @@ from .spec import KernelSpec, Params, tiles_over
 
 
 class WarpTiling(KernelSpec):
-    """A block for each warp, asynchronous copies, equal work for all work-groups."""
-
-    file = "production/warp_tiling.cl"
-    tile = "TSM, TSN, TSK"
-    work_group = "TSM // WPTM * (TSN // WPTN), 1"
-    local_floats = "STAGES * TSK * (TSM + TSN + 4 * (1 - TRANSPOSED))"
-    loads = "1 / TSM + 1 / TSN, 1 / WPTM + 1 / WPTN"
-    alignments = "WIDTH, WIDTH if TRANSPOSED else 1"
-    workspace_floats = (
-        "GROUPS * (2 * TSM * TSN + 1)"  # two partial tiles and a counter for each work-group
-    )
-    turns = True
-    edges = "guard"
-    wide = True
-    one_dimensional = True
-    switches = (ASYNCHRONOUS,)
-
-    def needs_fixup(self, p: Params, features: frozenset[str]) -> bool:
-        """Where tiles are shared and the last work-group does not add them up (LAST)."""
-        return bool(p["GROUPS"]) and not (p["LAST"] and "nvidia" in features)
+    """Tiles, and strips at the edges that need no tiles (SPLIT)."""
 
     def tile_grid(self, m: int, n: int, p: Params) -> tuple[int, int]:
         """Rounded up, except for the rows and columns that SPLIT leaves to the edge strips."""
@@ -62,62 +43,67 @@ class WarpTiling(KernelSpec):
         return dict(p) if count in (0, p["SPLIT"]) else {**p, "COUNT": count}
 
 
-class TensorCores(KernelSpec):
-    """One instruction multiplies small matrices; two TF32 numbers stand for a float."""
-
-    file = "production/tensor_cores.cl"
-    tile = "TSM, TSN, TSK"
-    work_group = "TSM // WM * (TSN // WN) * 32, 1"
-    local_floats = "STAGES * TSK * (TSM + TSN + 2 * PAD)"
-    loads = "1 / TSM + 1 / TSN, 1 / WM + 1 / WN"
-    alignments = "4, 4"
-    b_transposed = True
-    edges = "guard"
-    wide = True
-    tensor = True
-    one_dimensional = True
-    switches = (MMA,)
-
-
-class Warpgroups(KernelSpec):
-    """One instruction of four warps reads B from local memory and runs while they go on."""
-
-    file = "production/warpgroups.cl"
-    tile = "256, 128, TSK"
-    work_group = "256, 1"
-    local_floats = "(STAGES + 2) * TSK * 130"
-    loads = "1 / 256 + 1 / 128, 0"
-    alignments = "4, 4"
-    edges = "guard"
-    wide = True
-    tensor = True
-    one_dimensional = True
-    switches = (WGMMA,)
-
-
-class Narrow(KernelSpec):
-    """Few rows or columns: the long operand is read once, at the speed of memory."""
-
-    file = "production/narrow.cl"
-    tile = "(LINES, 8 * WPT, TSK) if ROWS else (32 * WIDTH * WPT, LINES, TSK)"
-    work_group = "256, 1"
-    local_floats = "LINES * TSK + 256 * min(LINES * WPT * (1 if ROWS else WIDTH), 8) + 1"
-    alignments = "(1, WIDTH) if ROWS else (WIDTH, 1)"
-    edges = "guard"
-    wide = True
-    one_dimensional = True
-
-    loads = (
+#: For results with few rows or columns. It is no step of the ladder and not listed in the catalog.
+NARROW = KernelSpec(
+    "production/narrow.cl",
+    tile="(LINES, 8 * WPT, TSK) if ROWS else (32 * WIDTH * WPT, LINES, TSK)",
+    work_group="256, 1",
+    local_floats="LINES * TSK + 256 * min(LINES * WPT * (1 if ROWS else WIDTH), 8) + 1",
+    alignments="(1, WIDTH) if ROWS else (WIDTH, 1)",
+    loads=(
         "1 / (LINES if ROWS else 32 * WIDTH * WPT) + 1 / (8 * WPT if ROWS else LINES), "
         "1 / (WPT if ROWS else WPT * WIDTH)"
-    )
-    workspace_floats = (  # two partial tiles and a counter for each work-group
-        "GROUPS * (2 * LINES * WPT * (8 if ROWS else 32 * WIDTH) + 1)"
-    )
-
-
-#: For results with few rows or columns. It is no step of the ladder and not listed in the catalog.
-NARROW = Narrow()
+    ),
+    # two partial tiles and a counter for each work-group
+    workspace_floats="GROUPS * (2 * LINES * WPT * (8 if ROWS else 32 * WIDTH) + 1)",
+    edges="guard",
+    wide=True,
+    one_dimensional=True,
+)
 
 #: The kernels of this module, in order.
-PRODUCTION: tuple[KernelSpec, ...] = (WarpTiling(), TensorCores(), Warpgroups())
+PRODUCTION = (
+    WarpTiling(
+        "production/warp_tiling.cl",
+        tile="TSM, TSN, TSK",
+        work_group="TSM // WPTM * (TSN // WPTN), 1",
+        local_floats="STAGES * TSK * (TSM + TSN + 4 * (1 - TRANSPOSED))",
+        loads="1 / TSM + 1 / TSN, 1 / WPTM + 1 / WPTN",
+        alignments="WIDTH, WIDTH if TRANSPOSED else 1",
+        # two partial tiles and a counter for each work-group
+        workspace_floats="GROUPS * (2 * TSM * TSN + 1)",
+        turns=True,
+        edges="guard",
+        wide=True,
+        one_dimensional=True,
+        fixup=True,
+        switches=(ASYNCHRONOUS,),
+    ),
+    KernelSpec(
+        "production/tensor_cores.cl",
+        tile="TSM, TSN, TSK",
+        work_group="TSM // WM * (TSN // WN) * 32, 1",
+        local_floats="STAGES * TSK * (TSM + TSN + 2 * PAD)",
+        loads="1 / TSM + 1 / TSN, 1 / WM + 1 / WN",
+        alignments="4, 4",
+        b_transposed=True,
+        edges="guard",
+        wide=True,
+        tensor=True,
+        one_dimensional=True,
+        switches=(MMA,),
+    ),
+    KernelSpec(
+        "production/warpgroups.cl",
+        tile="256, 128, TSK",
+        work_group="256, 1",
+        local_floats="(STAGES + 2) * TSK * 130",
+        loads="1 / 256 + 1 / 128, 0",
+        alignments="4, 4",
+        edges="guard",
+        wide=True,
+        tensor=True,
+        one_dimensional=True,
+        switches=(WGMMA,),
+    ),
+)

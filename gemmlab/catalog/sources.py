@@ -8,7 +8,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from ..caches import cached
-from .header import Formula, Params
+from .header import Params, evaluated
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -38,7 +38,7 @@ def own_folder() -> Path:
 def read(file: str) -> str:
     """The text of a kernel file, such as "03_work_per_thread.cl" or "support/pad.cl".
 
-    It is complete: the parts that it includes are in the places of their `#include` lines.
+    It is complete: the parts that it includes replace their `#include` lines.
     """
     return _assembled(file, None)
 
@@ -62,7 +62,7 @@ def _assembled(file: str, values: Params | None) -> str:
             return text
         if values is None:
             return f"#if {condition}\n{text}#endif\n"
-        return text if Formula(condition)(values) else ""
+        return text if evaluated(condition, values) else ""
 
     return _INCLUDE.sub(part, (folder() / file).read_text(encoding="utf-8"))
 
@@ -86,29 +86,23 @@ def part(text: str, name: str) -> str:
         ValueError: if no comment, or more than one, begins so.
     """
     lines = text.splitlines()
+
+    def begin(word: str) -> int:
+        found = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(word)}\b", line)]
+        if len(found) != 1:
+            raise ValueError(
+                f"part={word} must be the first word of one comment of the kernel; "
+                f"{len(found)} begin so"
+            )
+        return found[0]
+
+    def margin(i: int) -> int:
+        return len(lines[i]) - len(lines[i].lstrip())
+
     first, _, last = name.partition("-")
-    return "\n".join(lines[_begin(lines, first) : _end(lines, _begin(lines, last or first))])
-
-
-def _begin(lines: list[str], word: str) -> int:
-    """The index of the line with the comment that begins with this word."""
-    found = [i for i, line in enumerate(lines) if re.match(rf"\s+// {re.escape(word)}\b", line)]
-    if len(found) != 1:
-        raise ValueError(
-            f"part={word} must be the first word of one comment of the kernel; "
-            f"{len(found)} begin so"
-        )
-    return found[0]
-
-
-def _end(lines: list[str], begin: int) -> int:
-    """The index of the first line after `begin` that is empty, or less indented."""
-
-    def margin(line: str) -> int:
-        return len(line) - len(line.lstrip())
-
-    following = range(begin, len(lines))
-    return next(i for i in following if margin(lines[i]) < margin(lines[begin]))
+    start, end = begin(first), begin(last or first)
+    after = next(i for i in range(end, len(lines)) if margin(i) < margin(end))
+    return "\n".join(lines[start:after])
 
 
 def without_rules(text: str) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations
 
 from .header import Param, Params, Rule
 
-#: How many settings a search looks at before it gives up; smaller spaces are searched whole.
+#: How many settings a search looks at before it gives up.
 LISTED = 20_000
 
 #: Returns the parameters of the first constraint that a setting breaks, None if it is legal.
@@ -18,19 +17,11 @@ Conflict = Callable[[Params], "frozenset[str] | None"]
 def nearest(
     params: Sequence[Param], start: dict[str, int], kept: set[str], conflict: Conflict
 ) -> dict[str, int] | None:
-    """The legal setting with the fewest parameters changed, and then by the fewest steps.
+    """The legal setting with the fewest parameters changed from `start`, and then by the fewest
+    steps; None if there is none, or if the search gave up. Those in `kept` must not change.
 
     The search goes from each illegal setting to those that change one parameter of the constraint
     that it breaks: the constraint stays broken until one of its parameters changes.
-
-    Args:
-        params: the parameters, with the values that each may take.
-        start: complete parameters.
-        kept: the names of parameters that must not change.
-        conflict: of a setting.
-
-    Returns:
-        The setting, or None if there is none or the search gave up.
     """
 
     def distance(setting: Params) -> tuple[float, list[float]]:
@@ -101,27 +92,8 @@ def drawn(params: Sequence[Param], conflict: Conflict, seed: int) -> Iterator[di
     while barren < LISTED:
         setting = {p.name: rng.choice(p.choices) for p in params}
         key = tuple(setting.values())
-        if key in seen or conflict(setting) is not None:
-            barren += 1
-            continue
+        barren += 1
+        if key not in seen and conflict(setting) is None:
+            barren = 0
+            yield setting
         seen.add(key)
-        barren = 0
-        yield setting
-
-
-def covering(settings: Iterable[dict[str, int]]) -> Iterator[dict[str, int]]:
-    """Those that bring a new pair of values, until 1,000 settings in a row bring none."""
-    seen: set[frozenset] = set()
-    idle = 0
-    for setting in settings:
-        pairs = {frozenset(pair) for pair in combinations(setting.items(), 2)}
-        if len(setting) == 1:
-            pairs = {frozenset(setting.items())}
-        if pairs <= seen:
-            idle += 1
-            if idle > 1000:
-                return
-            continue
-        idle = 0
-        seen |= pairs
-        yield setting

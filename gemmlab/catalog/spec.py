@@ -1,16 +1,15 @@
 """What the catalog knows about a kernel, and what follows from it. No device is needed.
 
-Parameters and rules are read from the header of the kernel's file (see `header`). A subclass of
-`KernelSpec` states the rest: tiles, work-groups, local memory and loads, as expressions of the
-parameters. Methods take the complete parameters as a mapping, such as ``{"TS": 32, "WPT": 8}``.
+Parameters and rules are read from the header of the kernel's file (see `header`). A `KernelSpec`
+states the rest: tiles, work-groups, local memory and loads, as expressions of the parameters.
+Methods take the complete parameters as a mapping, such as ``{"TS": 32, "WPT": 8}``.
 """
 
 from __future__ import annotations
 
 import difflib
-import random
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -20,7 +19,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from . import header, sources, space
-from .header import LARGEST, Formula, Param, Params, Rule
+from .header import LARGEST, Param, Params, Rule
 
 #: What a kernel is called: a number on the ladder, a name in production.
 Key = int | str
@@ -79,13 +78,14 @@ class Broken(NamedTuple):
     sentence: str
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelSpec:
-    """One kernel. Each is a subclass that states what its file cannot.
+    """One kernel: what its file cannot state.
 
     Attributes:
         file: its file in ``kernels/``.
         tile: an expression of the parameters: rows and columns of C that a work-group computes, and
-            steps of k per iteration. The next four are expressions, too.
+            steps of k per iteration. The next five are expressions, too.
         work_group: work-items of a work-group in dimensions 0 and 1.
         local_floats: floats of local memory per work-group.
         loads: floats loaded per multiply-add from global and from local memory.
@@ -102,14 +102,16 @@ class KernelSpec:
         wide: whether it indexes with 64 bits.
         tensor: whether it multiplies in TF32.
         turns: whether it can store the transpose of C (see `text`).
+        fixup: whether a second launch (`fixup.cl`) adds up partial tiles where tiles are shared,
+            unless the last work-group of a tile does so (LAST; NVIDIA's GPUs).
         switches: parameters that turn on a feature which only some devices have.
     """
 
     file: str
     tile: str
     work_group: str
-    local_floats: str = "0"
     loads: str
+    local_floats: str = "0"
     alignments: str = "1, 1"
     workspace_floats: str = ""
     b_transposed: bool = False
@@ -118,15 +120,8 @@ class KernelSpec:
     wide: bool = False
     tensor: bool = False
     turns: bool = False
+    fixup: bool = False
     switches: tuple[Switch, ...] = ()
-
-    def __init__(self) -> None:
-        self._tile = Formula(self.tile)
-        self._work_group = Formula(self.work_group)
-        self._local_floats = Formula(self.local_floats)
-        self._loads = Formula(self.loads)
-        self._alignments = Formula(self.alignments)
-        self._workspace = Formula(self.workspace_floats or "0")
 
     def __repr__(self) -> str:
         return f"<kernel {self.number}, {self.name}>"
@@ -136,12 +131,17 @@ class KernelSpec:
     @cached_property
     def number(self) -> Key:
         """The number that chapter, file and tests share, or the name of a production kernel."""
-        return _key(PurePath(self.file).stem)
+        return key(PurePath(self.file).stem)
 
     @cached_property
     def before(self) -> Key:
         """The number or name of the kernel that this one changes, 0 for none."""
-        return _key(header.predecessor(sources.read(self.file)) or "0")
+        return key(header.predecessor(sources.read(self.file)) or "0")
+
+    @property
+    def idea(self) -> str:
+        """The idea in a sentence."""
+        return header.idea(sources.read(self.file))
 
     @property
     def name(self) -> str:
@@ -166,23 +166,23 @@ class KernelSpec:
 
     def tiles(self, p: Params) -> tuple[int, int, int]:
         """Rows and columns of C that a work-group computes, and steps of k per iteration."""
-        return self._tile(p)
+        return header.evaluated(self.tile, p)
 
     def local_size(self, p: Params) -> tuple[int, int]:
         """Work-items of a work-group in dimensions 0 and 1."""
-        return self._work_group(p)
+        return header.evaluated(self.work_group, p)
 
     def local_memory(self, p: Params) -> int:
         """Bytes of local memory per work-group."""
-        return 4 * self._local_floats(p)
+        return 4 * header.evaluated(self.local_floats, p)
 
     def global_loads(self, p: Params) -> float:
         """Floats that the text loads from global memory per multiply-add."""
-        return float(self._loads(p)[0])
+        return float(header.evaluated(self.loads, p)[0])
 
     def local_loads(self, p: Params) -> float:
         """Floats that the text loads from local memory per multiply-add."""
-        return float(self._loads(p)[1])
+        return float(header.evaluated(self.loads, p)[1])
 
     def wants_transposed(self, p: Params) -> bool:
         """Whether the kernel expects B as N x K instead of K x N."""
@@ -190,7 +190,7 @@ class KernelSpec:
 
     def alignment(self, p: Params) -> tuple[int, int]:
         """The leading dimensions of A and of B are rounded up to these multiples, in floats."""
-        return self._alignments(p)
+        return header.evaluated(self.alignments, p)
 
     def product_error(self, p: Params) -> float:
         """The relative error of a product of two floats, before it is rounded to float32."""
@@ -205,11 +205,12 @@ class KernelSpec:
 
     def workspace(self, p: Params) -> int:
         """Floats of memory for partial tiles and their counters, which start at zero."""
-        return self._workspace(p)
+        return header.evaluated(self.workspace_floats or "0", p)
 
     def needs_fixup(self, p: Params, features: frozenset[str]) -> bool:
         """Whether a second launch (`fixup.cl`) adds up partial tiles on this device."""
-        return False
+        last = p.get("LAST", 0) and "nvidia" in features
+        return self.fixup and bool(p["GROUPS"]) and not last
 
     def tile_grid(self, m: int, n: int, p: Params) -> tuple[int, int]:
         """Rows and columns of tiles that cover an m x n result."""
@@ -307,7 +308,7 @@ class KernelSpec:
         for rule in self.rules:
             if not rule.holds(params):
                 legal = False
-                yield Broken(rule.names, rule.sentence(params))
+                yield Broken(rule.names, rule.broken.format(**params))
         if legal and limits is not None:
             yield from self._over_limits(params, limits)
 
@@ -329,17 +330,17 @@ class KernelSpec:
         if prod(items) > limits.work_group:
             words = f"over the limit of {limits.work_group} of {limits.name}"
             sentence = f"a work-group of {shape} = {prod(items)} work-items is {words}"
-            yield Broken(self._work_group.names, sentence)
+            yield Broken(header.names_in(self.work_group), sentence)
         for dimension, (size, most) in enumerate(zip(items, limits.per_dimension, strict=False)):
             if size > most:
                 words = f"over the limit of {most} of {limits.name}"
                 sentence = f"a work-group of {shape} work-items has {size} in dimension {dimension}"
-                yield Broken(self._work_group.names, f"{sentence}, {words}")
+                yield Broken(header.names_in(self.work_group), f"{sentence}, {words}")
         memory = self.local_memory(params)
         if memory > limits.local_memory:
             words = f"over the limit of {limits.local_memory:,} of {limits.name}"
             sentence = f"{memory:,} bytes of local memory per work-group are {words}"
-            yield Broken(self._local_floats.names, sentence)
+            yield Broken(header.names_in(self.local_floats), sentence)
 
     # Settings: combinations of the offered values.
 
@@ -390,33 +391,19 @@ class KernelSpec:
                 yield setting
 
     def sample(
-        self, limits: Limits | None = None, count: int | None = None, seed: int = 0
+        self, limits: Limits | None = None, count: int = 200, seed: int = 0
     ) -> list[dict[str, int]]:
-        """Some legal combinations of offered values, none twice.
-
-        Args:
-            count: how many; by default all if they are at most 200, otherwise so many that every
-                pair of values that can occur together does.
-            seed: of the choice.
-        """
-        settings: Iterable[dict[str, int]]
-        if prod(len(p.choices) for p in self.params) <= space.LISTED:
-            every = list(self.search_space(limits))
-            random.Random(seed).shuffle(every)
-            if len(every) <= 200:
-                return every[:count]
-            settings = every
-        else:
-            settings = space.drawn(
-                self.params, lambda setting: self._conflict(setting, limits), seed
-            )
-        return list(space.covering(settings) if count is None else islice(settings, count))
+        """At most so many legal combinations of offered values, none twice, chosen by a seed."""
+        settings = space.drawn(self.params, lambda one: self._conflict(one, limits), seed)
+        return list(islice(settings, count))
 
 
-def _key(stem: str) -> Key:
-    """The number or name of the kernel in the file ``stem + ".cl"``."""
-    number = re.match(r"\d+", stem)
-    return int(number[0]) if number else stem
+def key(text: str) -> Key:
+    """The key of a kernel that a text begins with, such as 3 of "3" and of "03_work_per_thread"; a
+    name is its own key. There may be no such kernel.
+    """
+    number = re.match(r"\d+", text)
+    return int(number[0]) if number else text
 
 
 def complete(whose: str, defaults: Params, params: Params | None) -> dict[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
@@ -15,7 +14,7 @@ from matplotlib.path import Path
 from ..catalog.sources import read
 from ..simt import Empty, ProductRun, Run, views
 from ..simt import run as run_kernel
-from .picture import BLUE, GREEN, INK, ORANGE, Picture, count, faint, lines, text_colour
+from .picture import BLUE, GREEN, INK, ORANGE, Picture, count, lines, text_colour, viridis
 
 COLOURS = {
     **{"A": BLUE, "B": ORANGE, "C": GREEN, "Atile": BLUE, "Btile": ORANGE},
@@ -23,8 +22,6 @@ COLOURS = {
 }
 #: Floats in a row of the memory in `access`, and how many rows are drawn.
 MEMORY_ROW, MEMORY_ROWS = 32, 4
-#: Matrices with more elements than this have no numbers in their squares.
-MAX_NUMBERED = 64
 
 #: A marked element of a matrix: row, column, colour, text.
 Mark = tuple[int, int, Any, str]
@@ -101,7 +98,7 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
     )
     picture = Picture(7, 0.45 * rows + 0.6, alt)
     ax = picture.axes_plain()
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.25, 0.8, rows * cols))
+    shades = [viridis(share) for share in np.linspace(0.25, 0.8, rows * cols)]
     by_row = np.arange(rows * cols).reshape(rows, cols)
     by_column = np.arange(rows * cols).reshape(cols, rows).T
     for left, name, order in (
@@ -206,61 +203,6 @@ def _memory(ax: Axes, y: float, touched: list[int], floats: int, colour: str, ti
     if beyond:
         ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK,
                 fontsize=8.5, va="top")  # fmt: skip
-
-
-def fetches(run: ProductRun) -> Picture:
-    """How often each element of A and of B is loaded from global memory by all work-groups.
-
-    The bar below each matrix: of the N uses of an element of A (M of one of B), how many are loads.
-    """
-    counts = {name: fetch_counts(run, name) for name in "AB"}
-    times, phrases = {}, []
-    for name, c in counts.items():
-        if c.min() == c.max():
-            times[name] = str(c.max())
-            phrases.append(f"each element of {name} {count(int(c.max()), 'time')}")
-        else:
-            times[name] = f"{c.min()} to {c.max()}"
-            phrases.append(f"elements of {name} {times[name]} times")
-    sizes = f"{run.m} x {run.n} x {run.k}"
-    alt = f"Kernel {run.kernel}, {sizes}: loaded from global memory, {'; '.join(phrases)}"
-    wide = sum(c.shape[1] for c in counts.values()) + 3
-    high = max(c.shape[0] for c in counts.values()) + 3.6
-    picture = Picture(5.6, 5.6 * (high + 1.7) / (wide + 1), alt)
-    ax, x = picture.sheet(), 0
-    for (name, c), uses in zip(counts.items(), (run.n, run.m), strict=True):
-        rows, cols = c.shape
-        numbered = c.size <= MAX_NUMBERED
-        marks = [(i, j, faint(COLOURS[name], loads / uses), str(loads) if numbered else "")
-                 for (i, j), loads in np.ndenumerate(c)]  # fmt: skip
-        title = f"{_stored(run, name)}: each {times[name]} x"
-        grid(ax, Area(x, 0, rows, cols), COLOURS[name], title, marks)
-        for length, colour in ((cols, faint(INK, 0.2)), (cols * c.mean() / uses, COLOURS[name])):
-            boxes(ax, [(x, -rows - 1.6, length, 0.6)], colour)
-        ax.text(x, -rows - 2, f"{c.mean():g} of {uses} uses are loads", color=INK, fontsize=9,
-                va="top")  # fmt: skip
-        x += cols + 3
-    ax.set(xlim=(-0.5, wide + 0.5), ylim=(-high, 1.7))
-    return picture
-
-
-def fetch_counts(run: ProductRun, name: str) -> np.ndarray:
-    """How many times each element of a matrix is loaded from global memory.
-
-    Args:
-        run: a simulated product.
-        name: "A" or "B".
-
-    Returns:
-        An int array in the shape stored in memory: M x K for A; K x N or N x K for B.
-    """
-    shape = (run.m, run.k) if name == "A" else run.b_shape
-    counts = np.zeros(shape[0] * shape[1], int)
-    events = views.select(run, name)
-    for width in np.unique(events["width"]):
-        firsts = events["index"][events["width"] == width]
-        np.add.at(counts, firsts[:, None] + np.arange(width), 1)
-    return counts.reshape(shape[::-1]).T
 
 
 def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Run:

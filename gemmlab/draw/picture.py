@@ -154,6 +154,11 @@ def text_colour(face: Any) -> str:
     return "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"
 
 
+def viridis(share: float) -> tuple[float, float, float, float]:
+    """A shade from dark (0) to bright (1), perceptually uniform (Smith and van der Walt, 2015)."""
+    return matplotlib.colormaps["viridis"](share)
+
+
 def count(number: int, thing: str) -> str:
     """A number and its noun: "1 segment", "4 segments"."""
     return f"{number} {thing}" + ("" if number == 1 else "s")

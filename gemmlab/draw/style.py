@@ -45,15 +45,3 @@ def css() -> str:
     sizes = zip(("figure", "text", "label", "note"), (FIGURE, TEXT, LABEL, NOTE), strict=True)
     types = "".join(f"--gemmlab-{name}:{size}px;" for name, size in sizes)
     return f":root{{{light}{types}}}\n[data-jp-theme-light=false]{{{dark}}}\n"
-
-
-def viridis(share: float) -> tuple[int, int, int]:
-    """A shade from dark (0) to bright (1), perceptually uniform (Smith and van der Walt, 2015)."""
-    stops = ((68, 1, 84), (65, 68, 135), (42, 120, 142), (34, 168, 132), (122, 209, 81),
-             (253, 231, 37))  # fmt: skip
-    place = min(max(share, 0.0), 1.0) * (len(stops) - 1)
-    below = min(int(place), len(stops) - 2)
-    part = place - below
-    low, high = stops[below], stops[below + 1]
-    red, green, blue = (round(a + part * (b - a)) for a, b in zip(low, high, strict=True))
-    return red, green, blue

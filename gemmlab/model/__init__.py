@@ -1,6 +1,6 @@
 """Performance on paper: operations and bytes, roofline, ceilings, banks, occupancy.
 
-No device is needed: a chip is a few numbers (`K40M`, `H100`, `H200`), which can also be measured
+No device is needed: a chip is a few numbers (`K40M`, `H200`), which can also be measured
 (`gemmlab.peaks`, `measured`). What a kernel needs is counted by running its text (`costs`);
 `ceilings` and `explain` compare both.
 """
@@ -8,7 +8,6 @@ No device is needed: a chip is a few numbers (`K40M`, `H100`, `H200`), which can
 from .banks import stride_turns, turns
 from .ceilings import Ceiling, ceilings, percent
 from .chip import (
-    H100,
     H200,
     K40M,
     Chip,
@@ -38,7 +37,6 @@ __all__ = [
     "Chip",
     "Costs",
     "Explanation",
-    "H100",
     "H200",
     "K40M",
     "Multiprocessor",

@@ -88,7 +88,7 @@ def ceilings(
     Args:
         kernel: its number.
         params: its parameters, the defaults where they are missing.
-        chip: `H200`, `H100`, `K40M`, a `Chip` of your own, or what `measured` returns.
+        chip: `H200`, `K40M`, a `Chip` of your own, or what `measured` returns.
         size: M = N = K, or (M, N, K), of the column-major product.
         registers: that the compiler gave each work-item; by default the fewest possible, one per
             element of C that it computes.
@@ -138,8 +138,7 @@ def named(resource: str) -> str:
 
 def _subject(resource: str) -> str:
     """A resource at the beginning of a sentence."""
-    words = named(resource)
-    return words[0].upper() + words[1:]
+    return named(resource)[0].upper() + named(resource)[1:]
 
 
 def _arithmetic(x: _Launch) -> Ceiling:

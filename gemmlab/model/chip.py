@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..catalog.spec import positive
 from .traffic import Peaks
 
 
@@ -69,19 +70,6 @@ class Chip(Multiprocessor):
     width: int = 0
     source: str = ""
 
-    def __post_init__(self):
-        for name in ("units", "warp", "ghz", "lanes", "turns", "bandwidth"):
-            value = getattr(self, name)
-            if not value > 0:
-                raise ValueError(f"{name} of {self.name} must be above 0, not {value!r}")
-        for name in ("issued", "l2_bytes", "latency", "width"):
-            value = getattr(self, name)
-            if not value >= 0:
-                wanted = "0 (unknown) or above"
-                raise ValueError(f"{name} of {self.name} must be {wanted}, not {value!r}")
-        if self.bank_bytes not in (4, 8):
-            raise ValueError(f"bank_bytes of {self.name} must be 4 or 8, not {self.bank_bytes!r}")
-
     @property
     def gflops(self) -> float:
         """The arithmetic peak, in GFLOPS: a multiplication and an addition per multiply-add."""
@@ -130,12 +118,6 @@ H200 = Chip(
     "measured them (10.0 TB/s); latency: Luo and others, Benchmarking and Dissecting the Nvidia "
     "Hopper GPU Architecture, 2024",
 )
-H100 = replace(
-    H200,
-    name="NVIDIA H100",
-    bandwidth=3350,
-    source="H100 SXM data sheet (67 TFLOPS, 3.35 TB/s); the rest as of the H200",
-)
 
 
 def occupancy_shares(
@@ -145,13 +127,8 @@ def occupancy_shares(
 
     Arguments, errors and resources are those of `occupancy`. Above 1 not even one work-group fits.
     """
-    for name, value, least in (
-        ("work_items", work_items, 1),
-        ("registers", registers, 1),
-        ("local_memory", local_memory, 0),
-    ):
-        if value < least:
-            raise ValueError(f"{name} must be at least {least}, not {value}")
+    positive("work_items", work_items)
+    positive("registers", registers)
     warps = -(-work_items // chip.warp)
     allocated = warps * -(-registers * chip.warp // 256) * 256 / chip.registers
     return {
@@ -179,7 +156,7 @@ def occupancy(
         the four fit.
 
     Raises:
-        ValueError: if work_items or registers is less than 1, or local_memory is negative.
+        ValueError: if work_items or registers is less than 1.
     """
     taken = occupancy_shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}

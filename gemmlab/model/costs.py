@@ -80,14 +80,6 @@ class Costs:
         long = sum(getattr(phase, name) for phase in self.long)
         return short + (long - short) * (k - self.steps) / self.steps
 
-    def per_multiply_add(self, name: str) -> float:
-        """A count of `Phase` per multiply-add of a warp, far from the beginning and the end."""
-        cost, multiply_adds = (
-            self.total(what, 2 * self.steps) - self.total(what, self.steps)
-            for what in (name, "multiply_adds")
-        )
-        return cost / (multiply_adds / WARP)
-
 
 def costs(
     kernel: Key,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from .places import RefusedError
+from .memory import RefusedError
 from .plan import Job, job, limits
 from .shader import NAGA, STYLES, TINT, Shader, translate
 from .statements import Style

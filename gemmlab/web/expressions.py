@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from ..simt import tree
 from ..simt.meaning import COMPARISONS, known
@@ -22,19 +23,18 @@ from ..simt.types import (
     length,
     scalar_of,
 )
-from .places import (
+from .memory import (
     ATOM,
     COMPARISON,
     LOOSE,
     PRODUCT,
     SUM,
     UNARY,
-    Memory,
-    Places,
+    Lines,
     Range,
     Ref,
     Value,
-    parts_of,
+    Writer,
     refuse,
 )
 
@@ -46,30 +46,23 @@ SAME = {
     "floor": "floor", "ceil": "ceil", "rint": "round", "trunc": "trunc", "pow": "pow",
     "powr": "pow", "fmin": "min", "fmax": "max", "rsqrt": "inverseSqrt", "mix": "mix",
     "sign": "sign", "min": "min", "max": "max", "clamp": "clamp", "popcount": "countOneBits",
-    "clz": "countLeadingZeros", "length": "length",
+    "clz": "countLeadingZeros", "length": "length", "dot": "dot",
 }  # fmt: skip
+#: Functions that say where a work-item is: the name of the argument, and the builtin that it is.
 IDS = {
-    "get_global_id": "gid",
-    "get_local_id": "lid",
-    "get_group_id": "wid",
-    "get_num_groups": "nwg",
+    "get_global_id": ("gid", "global_invocation_id"),
+    "get_local_id": ("lid", "local_invocation_id"),
+    "get_group_id": ("wid", "workgroup_id"),
+    "get_num_groups": ("nwg", "num_workgroups"),
 }
-
-
-@dataclass
-class Entry:
-    """What a variable of the kernel is in WGSL: a value, memory (an array), or a pointer."""
-
-    name: str
-    type: Type
-    value: Value | None = None
-    memory: Memory | None = None
-    ref: Ref | None = None
-    at: str = ""  # the variable that holds the offset of a pointer that moves
+NOTHING = Value("", VOID, named=True)
 
 
 def combined(op: str, a: Range | None, b: Range | None) -> Range | None:
-    """The range of a + b, a * b ..., if both ranges are proved."""
+    """The range of a + b, a * b ..., as far as it is proved."""
+    if op == "&":
+        masks = [r[0] for r in (a, b) if r is not None and r[0] == r[1] >= 0]
+        return (0, masks[0]) if masks else None
     if a is None or b is None:
         return None
     if op == "+":
@@ -84,26 +77,12 @@ def combined(op: str, a: Range | None, b: Range | None) -> Range | None:
     return None
 
 
-def masked(op: str, a: Value, b: Value) -> Range | None:
-    """The range of x & 7, whatever x is."""
-    masks = [int(v.constant) for v in (a, b) if v.constant is not None and v.constant >= 0]
-    return (0, masks[0]) if op == "&" and masks else None
-
-
-def loads(node: tree.Node) -> bool:
-    """Whether an expression reads memory, or calls what may."""
-    return any(
-        isinstance(n, (tree.Index, tree.Call)) or (isinstance(n, tree.Unary) and n.op == "*")
-        for n in node.walk()
-    )
-
-
-class Expressions(Places):
+class Expressions(Writer):
     size: tuple[int, int, int]
 
     def __init__(self, watched: bool):
         super().__init__(watched)
-        self.entries: dict[tree.Variable, Entry] = {}
+        self.entries: dict[tree.Variable, Value | Ref] = {}  # a Ref for what is in memory
         self.ids: set[str] = set()
 
     # ---- any expression
@@ -129,8 +108,7 @@ class Expressions(Places):
             if inner.op in COMPARISONS:
                 return self.comparison(inner)
         if isinstance(inner, tree.Unary) and inner.op == "!":
-            value = self.condition(inner.operand)
-            return Value([f"!{value.at_least(UNARY)[0]}"], BOOL, UNARY)
+            return Value(f"!{self.condition(inner.operand).at_least(UNARY)}", BOOL, UNARY)
         value = self.expression(inner)
         if value.ref is not None:
             return self.literal(True, BOOL, node)
@@ -140,66 +118,39 @@ class Expressions(Places):
         """An index, as an i32."""
         return self.converted(self.expression(node), INT, node)
 
-    def _number(self, node):
-        return self.literal(node.value, node.type, node)
-
     def _name(self, node):
         entry = self.entries.get(node.variable)
         if entry is None:
             raise refuse(f"{node.name!r} is not translated", node)
-        if entry.memory is not None:
-            return self.load(Ref(entry.memory, entry.type), node)
-        if entry.ref is not None:
-            return Value([], entry.type, ref=entry.ref)
-        assert entry.value is not None
-        return entry.value
+        return entry if isinstance(entry, Value) else self.load(entry, node)
 
     def _index(self, node):
         if isinstance(node.array.type, Vector):
             raise refuse("an element of a vector by its number is not translated; use .s0", node)
-        return self.load(self.place(node), node)
+        return self.load(self.reference(node), node)
 
     def _member(self, node):
-        vector = self.expression(node.vector)
-        if vector.level < ATOM:
-            vector = self.keep(vector)
-        return self.picked(vector, node.at, node.type, node)
-
-    def picked(self, vector: Value, at, to: Type, node) -> Value:
-        if len(vector.parts) == 1:
-            letters = "".join("xyzw"[i] for i in at)
-            return Value([f"{vector.at_least(ATOM)[0]}.{letters}"], to)
-        return self.assembled([f"{vector.parts[i // 4]}.{'xyzw'[i % 4]}" for i in at], to, node)
-
-    def assembled(self, numbers: list[str], to: Type, node) -> Value:
-        if length(to) == 1:
-            return Value(numbers, to)
-        parts, kind = [], self.part_type(to, node)
-        for count in parts_of(to):
-            parts.append(f"{kind}({', '.join(numbers[:count])})")
-            numbers = numbers[count:]
-        return Value(parts, to)
+        letters = "".join("xyzw"[i] for i in node.at)
+        return Value(f"{self.expression(node.vector).at_least(ATOM)}.{letters}", node.type)
 
     # ---- operators
     def _unary(self, node):
         if node.op == "*":
-            return self.load(self.place(node), node)
+            return self.load(self.reference(node), node)
         if node.op == "&":
-            return Value([], node.type, ref=self.place(node.operand))
+            return Value("", node.type, ref=self.reference(node.operand))
         if node.op == "!":
             return self.truth(self.condition(node), node)
         value = self.expression(node.operand)
         if node.op == "+":
             return value
-        # -(-x) is not --x
-        parts = [f"{node.op}{part}" for part in value.at_least(ATOM)]
         span = combined("-", (0, 0), value.range) if node.op == "-" else None
-        return Value(parts, node.type, UNARY, range=span)
+        # -(-x) is not --x
+        return Value(f"{node.op}{value.at_least(ATOM)}", node.type, UNARY, range=span)
 
     def truth(self, value: Value, node) -> Value:
         """A bool as the 0 or 1 that C makes of it."""
-        kind = self.value_type(node.type, node)
-        return Value([f"{kind}({value.code})"], node.type, range=(0, 1))
+        return Value(f"{self.value_type(node.type, node)}({value.code})", node.type, range=(0, 1))
 
     def _binary(self, node):
         if node.op == ",":
@@ -207,12 +158,11 @@ class Expressions(Places):
             return self.expression(node.right)
         if isinstance(node.type, Pointer) or isinstance(node.left.type, Pointer):
             return self.moved(node)
-        if isinstance(node.type, Vector) and (node.op in COMPARISONS or node.op in ("&&", "||")):
-            raise refuse(f"{node.op} of vectors is not translated", node)
-        if node.op in ("&&", "||"):
-            return self.truth(self.logical(node), node)
-        if node.op in COMPARISONS:
-            return self.truth(self.comparison(node), node)
+        logical = node.op in ("&&", "||")
+        if logical or node.op in COMPARISONS:
+            if isinstance(node.type, Vector):
+                raise refuse(f"{node.op} of vectors is not translated", node)
+            return self.truth(self.logical(node) if logical else self.comparison(node), node)
         left, right = self.both(node.left, node.right)
         return self.operation(node.op, left, right, node)
 
@@ -232,86 +182,48 @@ class Expressions(Places):
                 b = self.literal(int(b.constant) & 31, UINT, node)
             else:
                 b = self.converted(b, Vector(UINT, length(to)) if length(to) > 1 else UINT, node)
-            parts = zip(a.at_least(UNARY), b.at_least(UNARY), strict=True)
-            return Value([f"{x} {op} {y}" for x, y in parts], to, LOOSE)
-        if isinstance(to, Scalar) and to.whole:
-            simple = self.simplified(op, a, b)
-            if simple is not None:
-                return simple
         level = LEVELS.get(op, LOOSE)
-        lefts, rights = a.at_least(level or UNARY), b.at_least(level + 1 if level else UNARY)
-        codes = [f"{x} {op} {y}" for x, y in zip(lefts, rights, strict=True)]
-        span = combined(op, a.range, b.range) or masked(op, a, b)
-        return Value(codes, to, level, range=span)
-
-    @staticmethod
-    def simplified(op: str, a: Value, b: Value) -> Value | None:
-        """What laid-out loops leave behind: x + 0, x*1, 0*x."""
-        if op in "+-|^" and b.constant == 0 or op in "*/" and b.constant == 1:
-            return a
-        if op in "+|^" and a.constant == 0 or op == "*" and a.constant == 1:
-            return b
-        if op == "*":
-            return next((x for x in (a, b) if x.constant == 0), None)
-        return None
+        code = f"{a.at_least(level or UNARY)} {op} {b.at_least(level + 1 if level else UNARY)}"
+        return Value(code, to, level, range=combined(op, a.range, b.range))
 
     def comparison(self, node) -> Value:
         if isinstance(node.left.type, Pointer):
             raise refuse("pointers are not compared in WGSL; compare indices", node)
         a, b = self.both(node.left, node.right)
-        code = f"{a.at_least(SUM)[0]} {node.op} {b.at_least(SUM)[0]}"
-        return Value([code], BOOL, COMPARISON)
+        return Value(f"{a.at_least(SUM)} {node.op} {b.at_least(SUM)}", BOOL, COMPARISON)
 
     def logical(self, node) -> Value:
         left = self.condition(node.left)
-        if left.constant is not None:
-            decided = bool(left.constant) == (node.op == "||")
-            return left if decided else self.condition(node.right)
         lines, right = self.captured(lambda: self.condition(node.right))
         if not lines:
-            if right.constant is not None and bool(right.constant) == (node.op == "&&"):
-                return left
-            code = f"{left.at_least(COMPARISON)[0]} {node.op} {right.at_least(COMPARISON)[0]}"
-            return Value([code], BOOL, LOOSE)
-        decided = ([], self.literal(node.op == "||", BOOL, node))
-        sides = (decided, (lines, right)) if node.op == "||" else ((lines, right), decided)
-        return self.branched(BOOL, left, *sides, node)
-
-    def indented(self, lines) -> None:
-        self.lines += [("    " + code, line) for code, line in lines]
+            code = f"{left.at_least(COMPARISON)} {node.op} {right.at_least(COMPARISON)}"
+            return Value(code, BOOL, LOOSE)
+        name = self.claim("t")
+        self.emit(f"var {name} = {left.code};")
+        self.branch(f"if ({'' if node.op == '&&' else '!'}{name}) {{", name, lines, right)
+        self.emit("}")
+        return Value(name, BOOL, named=True)
 
     def _choice(self, node):
+        """A choice as an if: only the side that is chosen is computed."""
         if isinstance(node.type, Pointer):
             raise refuse("a pointer that is chosen at run time is not translated", node)
         if isinstance(node.condition.type, Vector):
             raise refuse("a choice by a vector is not translated", node)
         condition = self.condition(node.condition)
-        if condition.constant is not None:
-            return self.expression(node.yes if condition.constant else node.no)
-        yes_lines, yes = self.captured(lambda: self.expression(node.yes))
-        no_lines, no = self.captured(lambda: self.expression(node.no))
-        if not (yes_lines or no_lines or loads(node.yes) or loads(node.no)):
-            parts = zip(no.parts, yes.parts, strict=True)
-            return Value([f"select({n}, {y}, {condition.code})" for n, y in parts], node.type)
-        return self.branched(node.type, condition, (yes_lines, yes), (no_lines, no), node)
-
-    def branched(self, of: Type, condition: Value, yes, no, node) -> Value:
-        """A choice as an if: only the side that is chosen is computed."""
-        names = [self.claim("t") for _ in yes[1].parts]
-        default = no[1].constant is not None and not no[0]
-        kind = self.part_type(of, node)
-        for name, part in zip(names, no[1].parts, strict=True):
-            # with a value always: `var t: f32;` in a loop keeps that of the iteration before
-            self.emit(f"var {name}: {kind} = {part if default else f'{kind}()'};")
-        for head, (lines, value) in ((f"if ({condition.code}) {{", yes), ("} else {", no)):
-            if value is no[1] and default:
-                break
-            self.emit(head)
-            self.indented(lines)
-            for name, part in zip(names, value.parts, strict=True):
-                self.emit(f"    {name} = {part};")
+        name, kind = self.claim("t"), self.value_type(node.type, node)
+        # with a value always: `var t: f32;` in a loop keeps that of the iteration before
+        self.emit(f"var {name} = {kind}();")
+        for head, side in ((f"if ({condition.code}) {{", node.yes), ("} else {", node.no)):
+            self.branch(head, name, *self.captured(partial(self.expression, side)))
         self.emit("}")
-        return Value(names, of, named=True)
+        return Value(name, node.type, named=True)
+
+    def branch(self, head: str, name: str, lines: Lines, value: Value) -> None:
+        """A branch of an if that gives a variable its value."""
+        self.emit(head)
+        self.lines += [("    " + code, line) for code, line in lines]
+        self.emit(f"    {name} = {value.code};")
 
     # ---- conversions
     def _convert(self, node):
@@ -326,65 +238,54 @@ class Expressions(Places):
     def _cast(self, node):
         if node.type is VOID:
             self.effect(node.operand)
-            return Value([], VOID, named=True)
+            return NOTHING
         return self._convert(node)
 
     def as_pointer(self, node) -> Value:
         value = self.expression(node.operand)
         if value.ref is None:
             raise refuse("a pointer that is not the address of anything is not translated", node)
-        to, held = node.type.to, value.ref.memory.scalar
-        if scalar_of(leaf_of(to)[0]) is not held:
-            raise refuse(f"memory of {held} read as {to} is not translated", node)
-        return Value([], node.type, ref=replace(value.ref, type=to))
+        self.same_scalar(value.ref, node.type.to, node)
+        return Value("", node.type, ref=replace(value.ref, type=node.type.to))
+
+    def same_scalar(self, ref: Ref, of: Type, node) -> None:
+        held = ref.memory.scalar
+        if scalar_of(leaf_of(of)[0]) is not held:
+            raise refuse(f"memory of {held} read as {of} is not translated", node)
 
     def converted(self, value: Value, to: Type, node) -> Value:
         of = value.type
         if of == to or to is VOID:
             return value
         a, b = scalar_of(of), scalar_of(to)
-        if isinstance(of, Scalar) and value.constant is not None and isinstance(to, Scalar):
+        if value.constant is not None and isinstance(to, Scalar):
             return self.literal(value.constant, to, node)
         if b is BOOL:
-            zero = self.literal(0, a, node).code
-            return Value([f"{value.at_least(SUM)[0]} != {zero}"], BOOL, COMPARISON)
+            return Value(f"{value.at_least(SUM)} != {self.literal(0, a, node).code}", BOOL,
+                         COMPARISON)  # fmt: skip
+        kind = self.value_type(to, node)
         if isinstance(to, Vector) and isinstance(of, Scalar):
-            value = self.converted(value, b, node)
-            value = self.keep(value) if length(to) > 4 else value
-            kind = self.part_type(to, node)
-            return Value([f"{kind}({value.code})"] * len(parts_of(to)), to)
+            return Value(f"{kind}({self.converted(value, b, node).code})", to)
         if self.scalar_type(a, node) == self.scalar_type(b, node):
             return replace(value, type=to)
-        kind = self.part_type(to, node)
         span = value.range if b.whole and value.range and value.range[0] >= 0 else None
-        return Value([f"{kind}({p})" for p in value.parts], to, range=span)
+        return Value(f"{kind}({value.code})", to, range=span)
 
     def _vectorliteral(self, node):
-        values = [self.expression(part) for part in node.parts]
-        same = [length(v.type) for v in values] == parts_of(node.type)
-        if same:
-            return Value([v.code for v in values], node.type, min(v.level for v in values))
-        numbers = []
-        for value in values:
-            if isinstance(value.type, Vector):
-                value = self.keep(value)
-                numbers += [
-                    self.picked(value, [i], value.type.of, node).code for i in range(value.type.n)
-                ]
-            else:
-                numbers.append(value.code)
-        return self.assembled(numbers, node.type, node)
+        codes = [self.expression(part).code for part in node.parts]
+        return Value(f"{self.value_type(node.type, node)}({', '.join(codes)})", node.type)
 
     # ---- memory and pointers
-    def place(self, node: tree.Node) -> Ref:
-        """Where something lies in an array."""
+    def reference(self, node: tree.Node) -> Ref:
+        """Which element of an array this is."""
         if isinstance(node, tree.Name):
-            entry = self.entries[node.variable]
-            assert entry.memory is not None
-            return Ref(entry.memory, entry.type)
+            entry = self.entries.get(node.variable)
+            if isinstance(entry, Ref):
+                return entry
+            raise refuse(f"a pointer to {node.name!r} is not translated; use an array", node)
         if isinstance(node, tree.Index):
             if isinstance(node.array.type, Array):
-                return self.element(self.place(node.array), self.whole(node.index))
+                return self.element(self.reference(node.array), self.whole(node.index))
             return self.further(self.pointee(node.array), self.whole(node.index))
         if isinstance(node, tree.Unary) and node.op == "*":
             return self.pointee(node.operand)
@@ -406,7 +307,7 @@ class Expressions(Places):
         assert pointer.ref is not None
         sign = 1 if node.op == "+" else -1
         ref = self.further(pointer.ref, self.converted(number, INT, node), sign)
-        return Value([], node.type, ref=ref)
+        return Value("", node.type, ref=ref)
 
     # ---- assignments
     def effect(self, node: tree.Node) -> None:
@@ -428,85 +329,78 @@ class Expressions(Places):
         return self.read(ref, node.target)
 
     def assign(self, node) -> Ref | None:
-        target = node.target
+        """Returns the element that is assigned; None for a variable of WGSL."""
+        target, op = node.target, node.op
         if isinstance(target.type, Pointer):
             self.move(node)
             return None
         if isinstance(target, tree.Member):
             self.assign_member(node)
             return None
-        ref = self.place_of(target)
+        ref = self.element_of(target)
         value = self.expression(node.value)
-        op = node.op
         if op in ("<<", ">>"):
             value = self.converted(value, UINT, node)
         elif op and node.common != target.type:
             old = self.converted(self.read(ref, target), node.common, node)
-            value = self.converted(self.operation(op, old, value, node), target.type, node)
-            op = ""
-        elif op and value.type != target.type:
+            value, op = self.operation(op, old, value, node), ""
+        if op not in ("<<", ">>"):
             value = self.converted(value, target.type, node)
-        self.write(ref, target, value, op, node)
+        if ref is not None:
+            self.store(ref, value, node, op)
+        else:
+            self.emit(f"{self.expression(target).code} {op}= {value.code};")
         return ref
 
-    def place_of(self, target) -> Ref | None:
-        """Where a target lies; None for a variable that is one in WGSL, too."""
-        if isinstance(target, tree.Name) and self.entries[target.variable].memory is None:
+    def element_of(self, target) -> Ref | None:
+        """The element of an array that a target is; None for a variable of WGSL."""
+        if isinstance(target, tree.Name) and isinstance(self.entries[target.variable], Value):
             return None
-        return self.place(target)
+        return self.reference(target)
 
     def read(self, ref: Ref | None, target) -> Value:
         return self.expression(target) if ref is None else self.load(ref, target)
 
-    def write(self, ref: Ref | None, target, value: Value, op: str, node) -> None:
-        if ref is not None:
-            self.store(ref, value, node, op)
-            return
-        for name, part in zip(self.expression(target).parts, value.parts, strict=True):
-            self.emit(f"{name} {op}= {part};")
-
     def assign_member(self, node) -> None:
-        vector = node.target.vector
-        ref = self.place_of(vector)
+        vector, at = node.target.vector, node.target.at
+        ref = self.element_of(vector)
         value = self.keep(self.expression(node.value))
         if ref is None:
-            places = self.expression(vector).parts
+            code = self.expression(vector).code
         else:
             ref.memory.written = True
-            found = self.elements(ref, node)
-            if [n for _, n in found] != parts_of(ref.type):
+            code, *more = self.elements(ref, node)
+            if more:
                 raise refuse("a number of a vector in an array of numbers is not translated", node)
-            places = [code for code, _ in found]
-        at = node.target.at
         for number, i in enumerate(at):
-            piece = value.code
-            if len(at) > 1:
-                piece = f"{value.parts[number // 4]}.{'xyzw'[number % 4]}"
-            self.emit(f"{places[i // 4]}.{'xyzw'[i % 4]} {node.op}= {piece};")
+            piece = value.code if len(at) == 1 else f"{value.code}.{'xyzw'[number]}"
+            self.emit(f"{code}.{'xyzw'[i]} {node.op}= {piece};")
 
     def move(self, node) -> None:
         """A pointer that is assigned: it must stay in its array."""
-        entry = self.entry_of_pointer(node.target)
-        assert entry.ref is not None
-        unit = entry.ref.terms[0][0]
+        pointer, unit = self.pointer(node.target)
+        assert pointer.ref is not None
         if node.op:
             number = self.converted(self.expression(node.value), INT, node)
-            code, _, _ = self.sum([(length(entry.ref.type), number)], unit)
-            self.emit(f"{entry.at} {node.op}= {code};")
+            code, got, _ = self.sum([(length(pointer.ref.type), number)], unit)
         else:
             ref = self.expression(node.value).ref
-            if ref is None or ref.memory is not entry.ref.memory:
-                name = entry.ref.memory.name
-                raise refuse(f"{written(node.target)} must keep pointing into {name}", node)
+            memory = pointer.ref.memory
+            if ref is None or ref.memory is not memory:
+                words = f"{written(node.target)} must keep pointing into {memory.name}"
+                raise refuse(words, node)
             code, got, _ = self.sum(ref.terms, unit)
-            if got != unit:
-                raise refuse("a pointer that is not aligned is not translated", node)
-            self.emit(f"{entry.at} = {code};")
+        if got != unit:
+            raise refuse("a pointer that is not aligned is not translated", node)
+        self.emit(f"{pointer.code} {node.op}= {code};")
 
-    def entry_of_pointer(self, target) -> Entry:
+    def pointer(self, target) -> tuple[Value, int]:
+        """A pointer that moves, and the numbers that its offset counts as one."""
         if not isinstance(target, tree.Name):
             raise refuse(f"{written(target)} is not translated as a pointer that moves", target)
-        return self.entries[target.variable]
+        value = self.entries[target.variable]
+        assert isinstance(value, Value) and value.ref is not None
+        return value, value.ref.terms[0][0]
 
     def _step(self, node):
         if node.before:
@@ -514,10 +408,9 @@ class Expressions(Places):
             return self.expression(node.target)
         old = self.expression(node.target)
         if old.ref is not None:
-            entry = self.entry_of_pointer(node.target)
-            unit = entry.ref.terms[0][0]
-            before = self.keep(Value([entry.at], INT, named=False))
-            old = replace(old, ref=replace(entry.ref, terms=((unit, before),)))
+            value, unit = self.pointer(node.target)
+            before = self.keep(Value(value.code, INT))
+            old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
         else:
             old = self.keep(replace(old, named=False))
         self.step(node)
@@ -526,9 +419,8 @@ class Expressions(Places):
     def step(self, node) -> None:
         """++ and --: one more or less."""
         target, of = node.target, node.target.type
-        named = isinstance(target, tree.Name) and self.entries[target.variable].value is not None
-        if named and isinstance(of, Scalar) and of.whole:
-            self.emit(f"{self.entries[target.variable].name}{node.op};")
+        if isinstance(of, Scalar) and of.whole and self.element_of(target) is None:
+            self.emit(f"{self.expression(target).code}{node.op};")
             return
         one = tree.Number(node.spot, 1, type=INT if isinstance(of, Pointer) else scalar_of(of))
         self.assign(tree.Assign(node.spot, node.op[0], target, one, of, type=of))
@@ -554,9 +446,8 @@ class Expressions(Places):
         plain_name = name.removeprefix("native_").removeprefix("half_")
         if plain_name in SAME:
             return self.applied(SAME[plain_name], node)
-        if name.startswith("atom"):
-            raise refuse("atomic functions are not translated", node)
-        raise refuse(f"the function {name!r} is not translated", node)
+        what = "atomic functions are" if name.startswith("atom") else f"the function {name!r} is"
+        raise refuse(f"{what} not translated", node)
 
     def own_call(self, node) -> Value:
         raise NotImplementedError
@@ -565,8 +456,10 @@ class Expressions(Places):
         values = [self.expression(arg) for arg in node.args]
         if isinstance(node.type, Vector):  # clamp(v, 0.0f, 1.0f)
             values = [self.converted(value, node.type, node) for value in values]
-        parts = zip(*(value.parts for value in values), strict=True)
-        return Value([f"{function}({', '.join(codes)})" for codes in parts], node.type)
+        code = f"{function}({', '.join(value.code for value in values)})"
+        if all(value.constant is not None for value in values):
+            code = f"{self.value_type(node.type, node)}({code})"  # numbers of WGSL have no type yet
+        return Value(code, node.type)
 
     def call_barrier(self, node) -> Value:
         flags = int(known(node.args[0]) or 0)
@@ -574,13 +467,12 @@ class Expressions(Places):
             self.emit("workgroupBarrier();")
         if flags & 2:
             self.emit("storageBarrier();")
-        return Value([], VOID, named=True)
+        return NOTHING
 
     call_work_group_barrier = call_barrier
 
     def call_mem_fence(self, node) -> Value:
-        self.note(f"{node.name} is left out")
-        return Value([], VOID, named=True)
+        return NOTHING
 
     call_read_mem_fence = call_write_mem_fence = call_prefetch = call_mem_fence
 
@@ -590,13 +482,6 @@ class Expressions(Places):
     def call_abs(self, node) -> Value:
         value = self.applied("abs", node)
         return self.converted(replace(value, type=node.args[0].type), node.type, node)
-
-    def call_dot(self, node) -> Value:
-        a, b = (self.expression(arg) for arg in node.args)
-        if length(a.type) == 1:
-            return self.operation("*", a, b, node)
-        parts = zip(a.parts, b.parts, strict=True)
-        return Value([" + ".join(f"dot({x}, {y})" for x, y in parts)], node.type, SUM)
 
     def identifier(self, node) -> Value:
         which = known(node.args[0])
@@ -608,11 +493,11 @@ class Expressions(Places):
             return self.literal(self.size[at], ULONG, node)
         if node.name == "get_global_size":
             self.ids.add("nwg")
-            return Value([f"nwg.{letter} * {self.size[at]}u"], ULONG, PRODUCT)
-        short = IDS[node.name]
+            return Value(f"nwg.{letter} * {self.size[at]}u", ULONG, PRODUCT)
+        short, _ = IDS[node.name]
         self.ids.add(short)
         span = (0, self.size[at] - 1) if short == "lid" else None
-        return Value([f"{short}.{letter}"], ULONG, range=span, named=True)
+        return Value(f"{short}.{letter}", ULONG, range=span, named=True)
 
     def call_convert(self, node) -> Value:
         if "_sat" in node.name or "_rt" in node.name:
@@ -621,11 +506,9 @@ class Expressions(Places):
 
     def call_as(self, node) -> Value:
         value = self.expression(node.args[0])
-        to = node.type
-        if length(to) != length(value.type):
+        if length(node.type) != length(value.type):
             raise refuse(f"{node.name} of {value.type} is not translated", node)
-        kind = self.part_type(to, node)
-        return Value([f"bitcast<{kind}>({part})" for part in value.parts], to)
+        return Value(f"bitcast<{self.value_type(node.type, node)}>({value.code})", node.type)
 
     def vector_access(self, node) -> Value:
         if "half" in node.name:
@@ -638,4 +521,4 @@ class Expressions(Places):
         if not value:
             return self.load(ref, node)
         self.store(ref, value[0], node)
-        return Value([], VOID, named=True)
+        return NOTHING

@@ -11,6 +11,7 @@ come to the functions given to `on_result`, and to the panel itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import anywidget
@@ -18,13 +19,11 @@ import traitlets
 
 from ..catalog import catalog
 from ..catalog.spec import Limits
-from .plan import Job, job, jobs, limits
-from .shader import TINT, translate
-from .statements import Style
+from .plan import Job, jobs, limits
 
 FOLDER = Path(__file__).parent
 #: What every GPU offers that a browser gives to pages.
-LEAST = Limits("a browser", 256, (256, 256), 16384, asynchronous=False, warpgroups=False)
+LEAST = Limits("a browser", 256, (256, 256), 16384, 4, asynchronous=False, warpgroups=False)
 
 
 class BrowserGPU(anywidget.AnyWidget):
@@ -35,9 +34,8 @@ class BrowserGPU(anywidget.AnyWidget):
             none.
         brief: whether it says only which GPU there is, as others show the results.
         result: of the last request: `id`, `label`, `ok`, `verdict`, `gflops`, `ms`, `style`, the
-            seconds of `all` runs and of those of the `other`, the reference; or
-            `error` in words, with the `line` of the kernel where one is to blame. `note` is there
-            where the GPU was lost before and had to be opened again.
+            seconds of `all` runs and of those of the `other`, the reference; or `error` in words.
+            `note` is there where the GPU was lost before and had to be opened again.
     """
 
     _esm = "\n".join(
@@ -49,7 +47,7 @@ class BrowserGPU(anywidget.AnyWidget):
     result = traitlets.Dict().tag(sync=True)
 
     def limits(self) -> Limits | None:
-        """What the GPU allows, for the catalog; None before it is known."""
+        """What the GPU allows, for the catalog; None before the page has opened it."""
         return limits(self.gpu["limits"], self.gpu["name"]) if "limits" in self.gpu else None
 
     def product(
@@ -64,9 +62,8 @@ class BrowserGPU(anywidget.AnyWidget):
     ) -> int:
         """Ask the page for a product of m x k and k x n; returns the id that `result` will have.
 
-        `params` default to what the GPU allows; before it is known, to what any GPU does. An edited
-        `text` first runs in the simulator and then in the page, both times small and with every
-        access checked.
+        `params` default to what the GPU allows; before the page has opened it, to what any GPU
+        does. An edited `text` first runs in the simulator, on a tile.
 
         Raises:
             ParameterError: parameters or sizes are illegal.
@@ -74,17 +71,20 @@ class BrowserGPU(anywidget.AnyWidget):
         """
         n, k = n or m, k or m
         spec, allowed = catalog[kernel], self.limits()
-        if params is None:
-            params = spec.fit(allowed or LEAST)
-        full = spec.validate(params, allowed)
-        watched = None if text is None else self._watched(kernel, full, text)
-        return self.ask(jobs(kernel, m, n, k, full, text=text), watched=watched)
+        full = spec.validate(spec.fit(allowed or LEAST) if params is None else params, allowed)
+        requested = jobs(kernel, m, n, k, full, text=text)
+        if text is not None:
+            from ..simt import simulate
+
+            small = simulate(kernel, *spec.units(full), full, text)
+            if not small.ok:
+                raise ValueError(small.verdict)
+        return self.ask(requested)
 
     def ask(
         self,
         jobs: Mapping[str, Job],
         *,
-        watched: Job | None = None,
         reference: Mapping[str, Job] | None = None,
         budget: float = 0.6,
         most_seconds: float = 10.0,
@@ -93,7 +93,6 @@ class BrowserGPU(anywidget.AnyWidget):
 
         Args:
             jobs: the product in each of `STYLES`.
-            watched: a small product with every access checked, which must go well before.
             reference: a product whose runs alternate with those of the first.
             budget: seconds for the runs of both.
             most_seconds: a launch that is predicted to take longer is refused.
@@ -104,7 +103,6 @@ class BrowserGPU(anywidget.AnyWidget):
             "id": identifier,
             "kernel": first.kernel,
             "label": f"kernel {first.kernel}, {first.m} x {first.n} x {first.k}",
-            "watched": watched and watched.as_dict(),
             "jobs": _plain(jobs),
             "reference": reference and _plain(reference),
             "budget": budget,
@@ -112,25 +110,13 @@ class BrowserGPU(anywidget.AnyWidget):
         }
         return identifier
 
-    @staticmethod
-    def _watched(kernel: int, params: dict[str, int], text: str) -> Job:
-        """A small product with every access checked; the simulator has run it to its end."""
-        from ..simt import simulate
-
-        m, n, k = catalog[kernel].units(params)
-        translate(text, "gemm", params, TINT)  # refused before anything runs
-        small = simulate(kernel, m, n, k, params, text)
-        if not small.ok:
-            raise ValueError(small.verdict)
-        return job(kernel, m, n, k, params, text=text, style=Style(watched=True))
-
     def on_result(self, function: Callable[[dict], None]) -> None:
         """Call a function with each result that arrives."""
         self.observe(lambda change: function(change["new"]), "result")
 
 
 def _plain(jobs: Mapping[str, Job]) -> dict[str, dict]:
-    return {label: one.as_dict() for label, one in jobs.items()}
+    return {label: asdict(one) for label, one in jobs.items()}
 
 
 def run(kernel: int, m: int, n: int | None = None, k: int | None = None, **options) -> BrowserGPU:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ..catalog import ParameterError, catalog
 from ..catalog.spec import Limits
@@ -33,11 +33,8 @@ class Job:
     step: int
     shader: Shader
 
-    def as_dict(self) -> dict:
-        return asdict(self)
 
-
-def job(  # noqa: PLR0913
+def job(
     kernel: int,
     m: int,
     n: int,
@@ -46,7 +43,6 @@ def job(  # noqa: PLR0913
     *,
     text: str | None = None,
     style: Style = TINT,
-    limits: Limits | None = None,
 ) -> Job:
     """Plan a product with a kernel of the catalog, or with an edited `text` of it.
 
@@ -55,10 +51,8 @@ def job(  # noqa: PLR0913
         TextError: the text is no OpenCL C, or WGSL cannot say it.
     """
     spec = catalog[kernel]
-    full = spec.validate(params, limits)
-    if not spec.runs_unpadded(m, n, k, full) or any(
-        size < least for size, least in zip((m, n, k), spec.minimum_sizes(full), strict=True)
-    ):
+    full = spec.validate(params)
+    if whole(kernel, m, n, k, full) != (m, n, k):
         units = " x ".join(map(str, spec.units(full)))
         raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")
     source = spec.text(full) if text is None else text
@@ -96,6 +90,7 @@ def limits(gpu: Mapping[str, int], name: str = "this GPU") -> Limits:
         work_group=gpu["maxComputeInvocationsPerWorkgroup"],
         per_dimension=(gpu["maxComputeWorkgroupSizeX"], gpu["maxComputeWorkgroupSizeY"]),
         local_memory=gpu["maxComputeWorkgroupStorageSize"],
+        vector=4,
         asynchronous=False,
         warpgroups=False,
     )

@@ -34,8 +34,8 @@ export async function openGPU() {
     return { reason, words: WORDS[reason] };
   }
   try {
-    const asked = navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
-    const adapter = await within(asked, 10);
+    const request = navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
+    const adapter = await within(request, 10);
     if (!adapter) return { reason: "adapter", words: WORDS.adapter };
     const requiredLimits = Object.fromEntries(WANTED.map((name) => [name, adapter.limits[name]]));
     const timed = adapter.features.has("timestamp-query");

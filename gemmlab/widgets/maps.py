@@ -14,8 +14,7 @@ import traitlets
 from ..catalog import KernelSpec
 from ..catalog.spec import Limits
 from ..draw.landscape import Cell, landscape
-from ..draw.picture import Picture, text_colour
-from ..draw.style import viridis
+from ..draw.picture import Picture, text_colour, viridis
 from ..measurement.landscape import Landscape, recorded
 from .settings import in_view
 from .tries import SHOWN, Try, best, digits
@@ -198,8 +197,8 @@ def _short(rate: float) -> str:
 
 def _shade(share: float) -> dict[str, str]:
     shade = viridis(share)
-    ink = text_colour([part / 255 for part in shade])
-    return {"shade": ",".join(map(str, shade)), "ink": ink}
+    return {"shade": ",".join(str(round(255 * part)) for part in shade[:3]),
+            "ink": text_colour(shade)}  # fmt: skip
 
 
 def _percent(share: float) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from gemmlab import model
 
-WIDTH, HEIGHT = 880, 408
-SLATE, BLUE, TIGHT, FRAME, WHITE = "#3d4a5c", "#2566a8", "#c2410c", "#808080", "#ffffff"
-SCHEDULERS = 4
+from .svg import BLUE, GREY, TIGHT, WHITE, WIDTH, Drawing, box, page, text
+
+HEIGHT, SCHEDULERS = 408, 4
 FLOAT_BYTES = 4
 
 
-class Multiprocessor:
-    """A multiprocessor as SVG: schedulers, registers, arithmetic, and the memories behind them.
-
-    All text is white on dark shapes, or in a grey for light and dark pages.
+class Multiprocessor(Drawing):
+    """A multiprocessor: schedulers, registers, arithmetic, and the memories behind them.
 
     Args:
         chip: such as `gemmlab.model.H200`.
@@ -35,77 +33,51 @@ class Multiprocessor:
         )
 
     def svg(self) -> str:
-        """An <svg> element that shrinks with the page."""
         chip, parts = self.chip, []
         title = f"one multiprocessor of an {chip.name.removeprefix('NVIDIA ')}, of {chip.units}"
         parts.append(
             f'<rect x="6" y="24" width="{WIDTH - 12}" height="280" rx="10" fill="none" '
-            f'stroke="{FRAME}" stroke-width="1.5"/>'
+            f'stroke="{GREY}" stroke-width="1.5"/>'
         )
-        parts.append(_text(WIDTH / 2, 16, title, 15, FRAME, bold=True))
+        parts.append(text(WIDTH / 2, 16, title, 15, GREY, bold=True))
         for number in range(SCHEDULERS):
             parts.append(self._quarter(18 + 213 * number))
         parts += [
-            _box(18, 262, WIDTH - 36, 32, SLATE),
-            _text(WIDTH / 2, 283, "L1 cache and local memory, shared by all four", 13.5, bold=True),
+            box(18, 262, WIDTH - 36, 32),
+            text(WIDTH / 2, 283, "L1 cache and local memory, shared by all four", 13.5, bold=True),
             _arrow(WIDTH / 2, 262, 204, f"{self.from_l1:.0f} floats per cycle, for all", TIGHT),
-            _box(18, 340, 414, 32, SLATE),
-            _text(225, 361, "L2 cache, shared by all multiprocessors", 13.5, bold=True),
+            box(18, 340, 414, 32),
+            text(225, 361, "L2 cache, shared by all multiprocessors", 13.5, bold=True),
             _arrow(225, 340, 306, f"{self.from_l2:.0f} floats per cycle", BLUE),
-            _box(WIDTH - 432, 340, 414, 32, SLATE),
-            _text(WIDTH - 225, 361, "DRAM: global memory", 13.5, bold=True),
+            box(WIDTH - 432, 340, 414, 32),
+            text(WIDTH - 225, 361, "DRAM: global memory", 13.5, bold=True),
             f'<path d="M{WIDTH - 432} 356H434" stroke="{BLUE}" stroke-width="5"/>',
-            _text(WIDTH / 2, 394, f"DRAM to L2: {self.from_dram:.0f} floats per cycle and "
-                  "multiprocessor", 12.5, FRAME),
+            text(WIDTH / 2, 394, f"DRAM to L2: {self.from_dram:.0f} floats per cycle and "
+                  "multiprocessor", 12.5, GREY),
         ]  # fmt: skip
-        alt = self.alt
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            f'width="100%" style="max-width:{WIDTH}px;height:auto" role="img" '
-            f'aria-label="{alt}" font-family="system-ui, sans-serif"><title>{alt}</title>'
-            f"{''.join(parts)}</svg>"
-        )
+        return page(HEIGHT, self.alt, *parts)
 
     def _quarter(self, x: float) -> str:
         """A scheduler with its registers and its multiply-adders, as small squares."""
         middle = x + 101
         parts = [
-            _box(x, 36, 202, 50, SLATE),
-            _text(middle, 56, "scheduler", 13.5, bold=True),
-            _text(middle, 75, f"{self.warps} warps, 1 instruction a cycle", 12),
-            _box(x, 94, 202, 32, SLATE),
-            _text(middle, 115, f"{self.chip.registers // SCHEDULERS:,} registers", 13),
-            _box(x, 134, 202, 62, BLUE),
-            _text(middle, 188, f"{self.lanes} multiply-adders", 13, bold=True),
+            box(x, 36, 202, 50),
+            text(middle, 56, "scheduler", 13.5, bold=True),
+            text(middle, 75, f"{self.warps} warps, 1 instruction a cycle", 12),
+            box(x, 94, 202, 32),
+            text(middle, 115, f"{self.chip.registers // SCHEDULERS:,} registers", 13),
+            box(x, 134, 202, 62, BLUE),
+            text(middle, 188, f"{self.lanes} multiply-adders", 13, bold=True),
         ]
         for lane in range(self.lanes):
             left, top = x + 13 + lane % 16 * 11, 142 + lane // 16 * 14
             parts.append(f'<rect x="{left}" y="{top}" width="8" height="9" fill="{WHITE}"/>')
         return "".join(parts)
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"image/svg+xml": self.svg(), "text/plain": f"[picture: {self.alt}]"}
-
-
-def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
-    return f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="5" fill="{colour}"/>'
-
 
 def _arrow(x: float, start: float, end: float, words: str, colour: str) -> str:
     """An arrow upwards, with its label to the right."""
     return (
         f'<path d="M{x - 7} {start}V{end + 10}H{x - 13}L{x} {end - 4}L{x + 13} {end + 10}H{x + 7}'
-        f'V{start}Z" fill="{colour}"/>' + _text(x + 22, start - 9, words, 13, FRAME, left=True)
-    )
-
-
-def _text(
-    x: float, y: float, words: str, size: float, colour: str = WHITE, *, bold: bool = False,
-    left: bool = False,
-) -> str:  # fmt: skip
-    weight = ' font-weight="600"' if bold else ""
-    anchor = "start" if left else "middle"
-    return (
-        f'<text x="{x:.0f}" y="{y}" text-anchor="{anchor}" font-size="{size}" '
-        f'fill="{colour}"{weight}>{words}</text>'
+        f'V{start}Z" fill="{colour}"/>' + text(x + 22, start - 9, words, 13, GREY, anchor="start")
     )

@@ -46,7 +46,6 @@ class Cut(NamedTuple):
     Attributes:
         m, n, k: sizes of the product.
         rows, columns, depth: parts along m, n and k, one device for each.
-        element_bytes: of an element.
     """
 
     m: int
@@ -55,7 +54,6 @@ class Cut(NamedTuple):
     rows: int = 1
     columns: int = 1
     depth: int = 1
-    element_bytes: int = 4
 
     @property
     def devices(self) -> int:
@@ -68,13 +66,13 @@ class Cut(NamedTuple):
 
     @property
     def blocks(self) -> dict[str, float]:
-        """Bytes of a device's blocks of A, B and C."""
+        """Bytes of a device's blocks of A, B and C, in float32."""
         areas = {
             "A": self.m * self.k / (self.rows * self.depth),
             "B": self.k * self.n / (self.depth * self.columns),
             "C": self.m * self.n / (self.rows * self.columns),
         }
-        return {name: self.element_bytes * area for name, area in areas.items()}
+        return {name: 4 * area for name, area in areas.items()}
 
     @property
     def held_bytes(self) -> float:
@@ -171,11 +169,6 @@ def scaling(size: int, devices: list[int], panel: int, cluster: Cluster) -> dict
     return {p: summa(Cut(size, size, size, *near_square(p)), panel, cluster) for p in devices}
 
 
-def efficiency(times: Mapping[int, Times]) -> dict[int, float]:
-    """The share of linear speed-up, compared with one device that receives nothing."""
-    return {p: t.multiplying / t.total for p, t in times.items()}
-
-
 def draw_cut(cut: Cut) -> Picture:
     """A, B and C with the blocks of one device lit, and what a device holds and receives."""
     grid = f"{cut.rows} x {cut.columns} x {cut.depth}"
@@ -223,14 +216,9 @@ def _matrix(
 
 
 def _bytes(amount: float) -> str:
-    """A number of bytes in the largest unit that leaves 1 or more."""
-    if amount < 1024:
-        return f"{amount:,.0f} bytes"
-    for unit in ("KiB", "MiB"):
-        amount /= 1024
-        if amount < 1024:
-            return f"{short(amount)} {unit}"
-    return f"{short(amount / 1024)} GiB"
+    """A number of bytes, in MiB or GiB."""
+    mebibytes = amount / 2**20
+    return f"{short(mebibytes)} MiB" if mebibytes < 1024 else f"{short(mebibytes / 1024)} GiB"
 
 
 def draw_step(rows: int, columns: int, panels: int, step: int) -> Picture:
@@ -240,12 +228,7 @@ def draw_step(rows: int, columns: int, panels: int, step: int) -> Picture:
         rows, columns: of the grid of devices.
         panels: how many steps there are along k.
         step: the current one, counted from 1.
-
-    Raises:
-        ValueError: if there is no such step.
     """
-    if not 1 <= step <= panels:
-        raise ValueError(f"step must be from 1 to {panels}, not {step}")
     column, row = (step - 1) * columns // panels, (step - 1) * rows // panels
     alt = (
         f"Step {step} of {panels}. Panel {step} of A is in column {column + 1} of the grid of "
@@ -291,7 +274,7 @@ def draw_scaling(times: Mapping[int, Times], title: str = "") -> Picture:
         times: as `scaling` returns them.
         title: such as what the devices are.
     """
-    shares = {p: 100 * share for p, share in efficiency(times).items()}
+    shares = {p: 100 * t.multiplying / t.total for p, t in times.items()}
     half = next((p for p, share in shares.items() if share < 50), 0)
     fastest = min(times, key=lambda p: times[p].total)
     below = f"below half of linear from {half:,} devices on"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.patches import Rectangle
@@ -13,6 +12,7 @@ from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import Key, catalog, sources
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, faint
 from gemmlab.generate.split import Launch
+from gemmlab.measurement import records
 
 #: The colour of a launch by the edges that it guards.
 _EDGE_COLOURS = {"none": BLUE, "rows": ORANGE, "columns": GREEN, "both": MAGENTA}
@@ -47,69 +47,45 @@ def cost(
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
     """The recorded comparisons in ``results/``, by their titles."""
-    records = {}
+    found = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        records[record["title"]] = {
+        found[record["title"]] = {
             strategy: {int(size): result for size, result in results.items()}
             for strategy, results in record["strategies"].items()
         }
-    return records
+    return found
 
 
-def _recorded_rates(title: str) -> dict[str, Rates]:
-    return {strategy: {size: result["gflops"] for size, result in results.items()}
-            for strategy, results in recorded()[title].items()}  # fmt: skip
-
-
-def neighbourhoods(title: str = "NVIDIA H200", gap: int = 100) -> list[dict[str, Rates]]:
-    """The recorded GFLOPS of every strategy in ranges of neighbouring sizes.
+def rates(low: int, high: int, title: str = "NVIDIA H200") -> dict[str, Rates]:
+    """The recorded {size: GFLOPS} of every strategy at sizes from `low` to `high`.
 
     Args:
         title: of the record (see `recorded`).
-        gap: sizes that differ by more than this are in different ranges.
-
-    Returns:
-        {strategy: {size: GFLOPS}} of each range, the smallest sizes first.
     """
-    strategies = _recorded_rates(title)
-    sizes = sorted(strategies["pad"])
-    starts = [i for i in range(1, len(sizes)) if sizes[i] - sizes[i - 1] > gap]
-    return [
-        {strategy: {size: rates[size] for size in sizes[start:end]}
-         for strategy, rates in strategies.items()}
-        for start, end in pairwise([0, *starts, len(sizes)])
-    ]  # fmt: skip
+    return {
+        strategy: {
+            size: result["gflops"] for size, result in results.items() if low <= size <= high
+        }
+        for strategy, results in recorded()[title].items()
+    }
 
 
-def shares(low: int, high: int, title: str = "NVIDIA H200") -> dict[str, Rates]:
-    """Rates as per cent of the best one from `low` to `high`: our strategies, and AutoGEMM.
-
-    Each is compared with its own device. What is missing from 100 per cent is the price of a size
-    that does not suit the tiles.
-
-    Args:
-        low, high: the first and the last size of square matrices.
-        title: of our record (see `recorded`).
-
-    Returns:
-        {"AutoGEMM" or a strategy: {size: per cent}}, without those that have no such sizes.
+def shares(low: int, high: int) -> dict[str, Rates]:
+    """Rates as per cent of the best one from `low` to `high`: our strategies on an H200, and
+    AutoGEMM on an S9150, each compared with its own device. What is missing from 100 per cent is
+    the price of a size that does not suit the tiles.
 
     Source of AutoGEMM's rates: published with clBLAS 2.7.1 (``results/published_autogemm.json``).
     """
-    path = sources.folder("results") / "published_autogemm.json"
-    published = json.loads(path.read_text(encoding="utf-8"))["gflops"]
-    theirs = {"AutoGEMM": {int(size): rate for size, rate in published.items()}}
-    ours = _recorded_rates(title)
-    return _percent_of_best(theirs, low, high) | _percent_of_best(ours, low, high)
-
-
-def _percent_of_best(rates: Mapping[str, Rates], low: int, high: int) -> dict[str, Rates]:
-    inside = {name: {size: rate for size, rate in by_size.items() if low <= size <= high}
-              for name, by_size in rates.items()}  # fmt: skip
-    best = max((rate for by_size in inside.values() for rate in by_size.values()), default=1.0)
-    return {name: {size: 100 * rate / best for size, rate in by_size.items()}
-            for name, by_size in inside.items() if by_size}  # fmt: skip
+    published = records.read("published_autogemm")["gflops"]
+    theirs = {"AutoGEMM": {int(s): rate for s, rate in published.items() if low <= int(s) <= high}}
+    found: dict[str, Rates] = {}
+    for group in (theirs, rates(low, high)):
+        best = max(rate for by_size in group.values() for rate in by_size.values())
+        for name, by_size in group.items():
+            found[name] = {size: 100 * rate / best for size, rate in by_size.items()}
+    return found
 
 
 def draw_launches(launches: Sequence[Launch]) -> Picture:

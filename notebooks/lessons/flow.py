@@ -16,6 +16,7 @@ from gemmlab.catalog import Key
 from gemmlab.measurement import explained
 
 from .cycles import turns
+from .svg import BLUE, GREY, TIGHT, WIDTH, Drawing, box, page, text
 
 BOXES = (
     ("DRAM", ""),
@@ -24,8 +25,7 @@ BOXES = (
     ("registers", ""),
     ("multiply-", "adders"),
 )
-WIDTH, ROW, BOX, PIPE = 880, 134, 76, 116
-SLATE, EMPTY, BLUE, TIGHT, WHITE = "#3d4a5c", "#6b7686", "#2566a8", "#c2410c", "#ffffff"
+ROW, BOX, PIPE, EMPTY = 134, 76, 116, "#6b7686"
 SECONDS = 1.6  # of the animation
 SIZE = 4096  # M = N = K of the records
 
@@ -140,37 +140,23 @@ def counted(*kernels: Key) -> Picture:
     return Picture(flows)
 
 
-class Picture:
-    """Flows below each other as SVG; each pipe begins at the fill of the one above it, and moves.
-
-    All text is white on dark shapes, and so legible on light and dark pages.
-    """
+class Picture(Drawing):
+    """Flows below each other; each pipe begins at the fill of the one above it, and moves."""
 
     def __init__(self, flows: Sequence[Flow]):
         self.flows = tuple(flows)
         self.alt = " ".join(map(str, self.flows))
 
     def svg(self) -> str:
-        """An <svg> element that shrinks with the page."""
-        parts = []
+        glow = (
+            '<defs><filter id="glow" x="-20%" y="-40%" width="140%" height="180%">'
+            f'<feDropShadow dx="0" dy="0" stdDeviation="5" flood-color="{TIGHT}"/></filter></defs>'
+        )
+        rows = []
         for row, flow in enumerate(self.flows):
             start = self.flows[row - 1] if row else None
-            parts.append(f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>')
-        height = ROW * len(self.flows)
-        alt = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-        glow = (
-            '<filter id="glow" x="-20%" y="-40%" width="140%" height="180%">'
-            f'<feDropShadow dx="0" dy="0" stdDeviation="5" flood-color="{TIGHT}"/></filter>'
-        )
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-            f'width="100%" style="max-width:{WIDTH}px;height:auto" role="img" '
-            f'aria-label="{alt}" font-family="system-ui, sans-serif"><title>{alt}</title>'
-            f"<defs>{glow}</defs>{''.join(parts)}</svg>"
-        )
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"image/svg+xml": self.svg(), "text/plain": f"[picture: {self.alt}]"}
+            rows.append(f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>')
+        return page(ROW * len(rows), self.alt, glow, *rows)
 
 
 def short(value: float) -> str:
@@ -179,8 +165,8 @@ def short(value: float) -> str:
         return "0"
     more = 2 if value >= 0.1 else 1 if value >= 0.001 else 0
     digits = max(0, more - math.floor(math.log10(value)))
-    text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    shown = f"{value:.{digits}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def _row(flow: Flow, start: Flow | None) -> str:
@@ -188,13 +174,13 @@ def _row(flow: Flow, start: Flow | None) -> str:
     pipe = flow.pipes[flow.tight]
     reached, allowed = model.percent(flow.share), model.percent(pipe.allows)
     head = f"{flow.title}: {reached} of the peak. The tightest pipe allows {allowed}."
-    parts = [_text(WIDTH / 2, 16, head, 15, bold=True, plain=True)]
+    parts = [text(WIDTH / 2, 16, head, 15, GREY, bold=True)]
     for i, lines in enumerate(BOXES):
         x = i * (BOX + PIPE) + 10
-        parts.append(f'<rect x="{x}" y="30" width="{BOX}" height="84" rx="6" fill="{SLATE}"/>')
+        parts.append(box(x, 30, BOX, 84))
         for number, line in enumerate(filter(None, lines)):
             y = 76 + 16 * number - (8 if lines[1] else 0)
-            parts.append(_text(x + BOX / 2, y, line, 12.5, bold=not number or i == 4))
+            parts.append(text(x + BOX / 2, y, line, 12.5, bold=not number or i == 4))
     for i, each in enumerate(flow.pipes):
         was = start.pipes[i].busy(start.share) if start else None
         parts.append(_pipe(i, each, flow.share, i == flow.tight, was))
@@ -227,19 +213,7 @@ def _pipe(i: int, pipe: Pipe, share: float, tight: bool, was: float | None) -> s
         f'<path d="{shape}" fill="{EMPTY}"{glow}/><g clip-path="url(#{name})">'
         f'<rect x="{x}" y="{bottom - busy * height:.1f}" width="{PIPE}" '
         f'height="{busy * height:.1f}" fill="{colour}">{move}</rect></g>'
-        + _text(centre, 58, f"{short(pipe.need)} {pipe.unit}", 14, bold=True)
-        + _text(centre, 78, f"room for {short(pipe.width)}", 12.5)
-        + _text(centre, 97, f"{100 * busy:.0f} % busy", 12.5)
-    )
-
-
-def _text(
-    x: float, y: float, words: str, size: float, bold: bool = False, plain: bool = False
-) -> str:
-    """Centred text; `plain` stands on the page itself, in a grey for both themes."""
-    colour = "#808080" if plain else WHITE
-    weight = ' font-weight="600"' if bold else ""
-    return (
-        f'<text x="{x:.0f}" y="{y}" text-anchor="middle" font-size="{size}" '
-        f'fill="{colour}"{weight}>{words}</text>'
+        + text(centre, 58, f"{short(pipe.need)} {pipe.unit}", 14, bold=True)
+        + text(centre, 78, f"room for {short(pipe.width)}", 12.5)
+        + text(centre, 97, f"{100 * busy:.0f} % busy", 12.5)
     )

@@ -38,24 +38,21 @@ def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Pictu
         title: put in front of the description.
     """
     indices = [int(i) for i in indices]
-    words = [4 * i // bank_bytes for i in indices]
-    halves = [i % 2 if bank_bytes == 8 else 0 for i in indices]
     needed = model.turns(indices, bank_bytes)
     conflict = "no conflict" if needed == 1 else f"{needed}-way conflict"
-    alt = f"{title}{len(words)} lanes take {count(needed, 'turn')}: {conflict}"
+    alt = f"{title}{len(indices)} lanes take {count(needed, 'turn')}: {conflict}"
     picture = Picture(8, 4.9, alt)
     ax = picture.axes_plain()
     in_bank: dict[int, list[int]] = {}
     width = 4 / bank_bytes
-    for lane, (word, half) in enumerate(zip(words, halves, strict=True)):
-        bank = in_bank.setdefault(word % 32, [])
-        if word not in bank:
-            bank.append(word)
-        turn = bank.index(word)
-        colour = ORANGE if turn else BLUE
-        if needed == 1:
-            colour = GREEN
-        left = word % 32 + width * half
+    for lane, index in enumerate(indices):
+        word = 4 * index // bank_bytes
+        words = in_bank.setdefault(word % 32, [])
+        if word not in words:
+            words.append(word)
+        turn = words.index(word)
+        colour = GREEN if needed == 1 else ORANGE if turn else BLUE
+        left = word % 32 + (index * width) % 1
         ax.add_artist(Rectangle((left, -turn - 1), width, 0.9, facecolor=colour))
         ax.text(left + width / 2, -turn - 0.55, str(lane), ha="center", va="center", color="w",
                 fontsize=8.5 * width**0.5)  # fmt: skip
@@ -134,12 +131,16 @@ def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
     The arguments and errors are those of `shifted`.
     """
     groups = shifted(m, n, rows, cols)
-    picture = Picture(6.5, 3.6, "")
+    movers = {where: [g for g, (_, _, *by) in enumerate(groups)
+                      if _SHIFTS[by[0] > 0, by[1] > 0][1] == where]
+              for _, where in _SHIFTS.values()}  # fmt: skip
+    phrases = [f"{', '.join(map(str, who))} {'moves' if len(who) == 1 else 'move'} {where}"
+               for where, who in movers.items() if where and who]  # fmt: skip
+    tiles = f"{m} x {n} in tiles of {rows} x {cols}, {count(len(groups), 'work-group')}"
+    picture = Picture(6.5, 3.6, f"{tiles}: {', '.join(phrases) or 'none moves'}")
     ax = picture.axes_plain()
-    movers: dict[str, list[int]] = {where: [] for _, where in _SHIFTS.values()}
     for group, (top, left, up, over) in enumerate(groups):
-        colour, where = _SHIFTS[up > 0, over > 0]
-        movers[where].append(group)
+        colour, _ = _SHIFTS[up > 0, over > 0]
         corner = (left + 0.1, -top - rows + 0.1)
         ax.add_patch(Rectangle(corner, cols - 0.2, rows - 0.2, facecolor=faint(colour, 0.35),
                                edgecolor=colour, linewidth=1.2))  # fmt: skip
@@ -150,11 +151,4 @@ def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.autoscale_view()
-    phrases = []
-    for where, who in movers.items():
-        if where and who:
-            verb = "moves" if len(who) == 1 else "move"
-            phrases.append(f"{', '.join(map(str, who))} {verb} {where}")
-    tiles = f"{m} x {n} in tiles of {rows} x {cols}, {count(len(groups), 'work-group')}"
-    picture.alt = f"{tiles}: {', '.join(phrases) or 'none moves'}"
     return picture

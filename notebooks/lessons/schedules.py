@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
@@ -17,22 +16,18 @@ from matplotlib.patches import Rectangle
 from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, Picture, count, faint, label_rows
 
 
-@dataclass(frozen=True)
-class Span:
-    """A part of a time line in which a work-group loads or computes a tile.
-
-    Attributes:
-        group: number of the work-group.
-        what: "load" or "compute".
-        tile: number of the tile.
-        start, end: in the unit of time of `spans`' arguments.
-    """
+class Span(NamedTuple):
+    """The time in which a work-group "load"s or "compute"s a tile, from start to end."""
 
     group: int
     what: str
     tile: int
     start: float
     end: float
+
+
+#: What is drawn of a tile: its row, colour, number, start and end.
+Box = tuple[int, Any, int, float, float]
 
 
 def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
@@ -112,25 +107,15 @@ def idle(tiles: int, steps: int, at_once: int) -> tuple[float, float]:
     return 1 - tiles / (waves * at_once), 1 - tiles * steps / (longest * at_once)
 
 
-class Box(NamedTuple):
-    """A tile on a time line: its row, when it begins, how long it takes, colour, number."""
-
-    row: int
-    start: float
-    length: float
-    colour: str | tuple[float, float, float, float]
-    tile: int
-
-
 def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title: str) -> None:
     """Draw the boxes, with their tiles' numbers where these fit."""
-    for box in boxes:
-        ax.add_artist(Rectangle((box.start, -box.row - 0.9), box.length, 0.8, edgecolor=INK,
-                                facecolor=box.colour, linewidth=0.5))  # fmt: skip
-        if box.length / end > 0.02:
-            middle = (box.start + box.length / 2, -box.row - 0.52)
-            ink = INK if to_rgba(box.colour)[3] < 1 else "w"
-            ax.text(*middle, str(box.tile), ha="center", va="center", fontsize=8.5, color=ink)
+    for row, colour, tile, start, stop in boxes:
+        ax.add_artist(Rectangle((start, -row - 0.9), stop - start, 0.8, edgecolor=INK,
+                                facecolor=colour, linewidth=0.5))  # fmt: skip
+        if stop - start > 0.02 * end:
+            ink = INK if to_rgba(colour)[3] < 1 else "w"
+            ax.text((start + stop) / 2, -row - 0.52, str(tile), ha="center", va="center",
+                    fontsize=8.5, color=ink)  # fmt: skip
     label_rows(ax, rows, 0.5)
     ax.set(xlim=(0, end), ylim=(-len(rows), 0.1))
     ax.set_title(title, color=INK, fontsize=10)
@@ -138,7 +123,7 @@ def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title
 
 def _time_line(boxes: Sequence[Box], rows: Sequence[str], alt: str) -> Picture:
     """A picture whose time axis ends at 20, 40, 80 ...: two of them can be compared."""
-    end = max(box.start + box.length for box in boxes)
+    end = max(box[-1] for box in boxes)
     picture = Picture(7.5, 0.9 + 0.3 * len(rows), alt)
     ax = picture.axes_plain()
     _draw(ax, boxes, rows, 20 * 2 ** max(0, math.ceil(math.log2(end / 20))), alt)
@@ -149,18 +134,14 @@ def _time_line(boxes: Sequence[Box], rows: Sequence[str], alt: str) -> Picture:
 def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> Picture:
     """Loads and computations of the work-groups on one multiprocessor (see `spans`)."""
     work = spans(tiles, load, compute, buffers, groups)
-    boxes = []
-    for s in work:
-        computes = s.what == "compute"
-        colour = GREEN if computes else faint(BLUE, 0.45)
-        boxes.append(Box(2 * s.group + computes, s.start, s.end - s.start, colour, s.tile))
+    looks = {"load": (0, faint(BLUE, 0.45)), "compute": (1, GREEN)}
+    boxes = [(2 * s.group + looks[s.what][0], looks[s.what][1], *s[2:]) for s in work]
     end = max(s.end for s in work)
     busy = groups * tiles * compute / end
     who = f"{count(groups, 'work-group')}, {count(buffers, 'buffer')}"
     names = [f", group {g}" for g in range(groups)] if groups > 1 else [""]
-    rows = [f"{what}{name}" for name in names for what in ("load", "compute")]
-    alt = f"{who}: done after {end:g}, computing {busy:.0%} of the time"
-    return _time_line(boxes, rows, alt)
+    rows = [f"{what}{name}" for name in names for what in looks]
+    return _time_line(boxes, rows, f"{who}: done after {end:g}, computing {busy:.0%} of the time")
 
 
 def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture:
@@ -174,13 +155,14 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
         copy, multiply: the time to copy a tile and to multiply it, in any unit.
         STAGES: tiles in local memory at the same time.
     """
-    starts, end, boxes = [0.0] * (STAGES - 1), 0.0, []
+    starts, end = [0.0] * (STAGES - 1), 0.0
+    boxes: list[Box] = []
     for t in range(tiles):
         begin = max(starts[t] + copy, end)
-        boxes.append(Box(t % STAGES, starts[t], copy, faint(BLUE, 0.45), t))
-        boxes.append(Box(STAGES, begin, multiply, GREEN, t))
-        starts.append(begin)
         end = begin + multiply
+        boxes.append((t % STAGES, faint(BLUE, 0.45), t, starts[t], starts[t] + copy))
+        boxes.append((STAGES, GREEN, t, begin, end))
+        starts.append(begin)
     busy = tiles * multiply / end
     alt = f"{count(STAGES, 'stage')}: done after {end:g}, multiplying {busy:.0%} of the time"
     return _time_line(boxes, [*(f"copy, stage {s}" for s in range(STAGES)), "multiply"], alt)
@@ -198,10 +180,10 @@ def waiting(
         tiles: of each warp.
     """
     work = spans(tiles, prepare, multiply, 1 if waits else 2, warps)
-    boxes = []
-    for s in work:
-        row, colour = (s.group, faint(ORANGE, 0.45)) if s.what == "load" else (warps, GREEN)
-        boxes.append(Box(row, s.start, s.end - s.start, colour, s.tile))
+    boxes: list[Box] = [
+        (s.group, faint(ORANGE, 0.45), *s[2:]) if s.what == "load" else (warps, GREEN, *s[2:])
+        for s in work
+    ]
     busy = warps * tiles * multiply / max(s.end for s in work)
     verb = "wait" if waits else "go on"
     if warps == 1:
@@ -232,21 +214,16 @@ def shares(tiles: int, steps: int, groups: int) -> Picture:
     picture = Picture(6.8, 1.1 + 0.44 * groups, alt)
     end = steps * -(-tiles // groups) * 1.01
     rows = [f"multiprocessor {g}" for g in range(groups)]
-    above, below = picture.panels(2, 1)
-    title = f"one work-group per tile: {waves:.0%} idle"
-    _draw(above, _shared(whole, steps), rows, end, title)
-    _draw(below, _shared(cut, steps), rows, end, f"equal shares: {equal:.0%} idle")
-    below.set_xlabel("time, in steps")
+    titles = f"one work-group per tile: {waves:.0%} idle", f"equal shares: {equal:.0%} idle"
+    panels = picture.panels(2, 1)
+    for ax, work, title in zip(panels, (whole, cut), titles, strict=True):
+        boxes: list[Box] = []
+        for group, parts in enumerate(work):
+            start = 0
+            for tile, _, number in parts:
+                colour = ORANGE if number < steps else BLUE
+                boxes.append((group, colour, tile, start, start + number))
+                start += number
+        _draw(ax, boxes, rows, end, title)
+    panels[1].set_xlabel("time, in steps")
     return picture
-
-
-def _shared(work: list[list[tuple[int, int, int]]], steps: int) -> list[Box]:
-    """The parts of tiles of each work-group, one after the other."""
-    boxes = []
-    for group, parts in enumerate(work):
-        start = 0
-        for tile, _, number in parts:
-            colour = ORANGE if number < steps else BLUE
-            boxes.append(Box(group, start, number, colour, tile))
-            start += number
-    return boxes

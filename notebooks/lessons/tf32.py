@@ -46,9 +46,7 @@ def toward_zero(x: np.ndarray) -> np.ndarray:
     return bits.view(np.float64).astype(np.float32)
 
 
-def product(
-    a: np.ndarray, b: np.ndarray, parts_of: int = 2, every: int = 1, truncating: bool = True
-) -> np.ndarray:
+def product(a: np.ndarray, b: np.ndarray, parts_of: int = 2, every: int = 1) -> np.ndarray:
     """A model of how "tensor_cores" computes a b, instruction by instruction.
 
     Each instruction adds 8 exact products to a sum and truncates the result to a float32. Real
@@ -59,20 +57,12 @@ def product(
         parts_of: how many TF32 numbers stand for a float, 1 or 2 (PARTS).
         every: after how many times 8 steps of k a sum is added to a float32 (EVERY); 0 for only at
             the end.
-        truncating: False rounds the sums to nearest instead, as in float32 arithmetic.
 
     Returns:
         The product, m x n float32.
 
-    Raises:
-        ValueError: if parts_of or every is out of range.
-
     Source: Ootomo and Yokota, Recovering single precision accuracy from Tensor Cores (2022).
     """
-    if parts_of not in (1, 2):
-        raise ValueError(f"parts_of must be 1 or 2, not {parts_of!r}")
-    if every < 0:
-        raise ValueError(f"every must be a non-negative whole number, not {every!r}")
     if parts_of == 1:
         pairs = [(nearest(a), nearest(b))]
     else:
@@ -83,7 +73,7 @@ def product(
     for number, k in enumerate(range(0, a.shape[1], STEP), 1):
         for x, y in pairs:
             exact = x[:, k : k + STEP].astype(np.float64) @ y[k : k + STEP].astype(np.float64)
-            held = toward_zero(held + exact) if truncating else (held + exact).astype(np.float32)
+            held = toward_zero(held + exact)
         if every and number % every == 0:
             total += held
             held[:] = 0

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-import matplotlib
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
-from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, text_colour
+from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, text_colour, viridis
 from gemmlab.model.costs import local_turns
 from gemmlab.simt import ProductRun, simulate, views
 from gemmlab.simt.machine import WARP
@@ -86,8 +85,8 @@ def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: i
         "of k. " + "; ".join(f"Kernel {kernel}: {fetches}" for kernel, fetches in words.items())
     )
     picture = Picture(6.8, 3.9, alt)
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.15, 0.9, WARP))
-    shades[lane] = (*to_rgb(MAGENTA), 1)
+    shades = [viridis(share) for share in np.linspace(0.15, 0.9, WARP)]
+    shades[lane] = to_rgba(MAGENTA)
     for ax, (kernel, r) in zip(picture.panels(1, 2), runs.items(), strict=True):
         rows, columns = r.params["TSM"], r.params["TSN"]
         pixels = np.zeros((rows, columns, 4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,7 +19,7 @@ from gemmlab.draw.picture import (
     label_rows,
     legend_above,
 )
-from gemmlab.measurement import explained, landscape
+from gemmlab.measurement import explained, landscape, records
 from gemmlab.opencl.build import HIDDEN
 
 
@@ -33,7 +32,7 @@ class Variant:
         kernel: what ran, None for a library.
         params: all its parameters.
         gflops, least, most: of the median, the slowest and the fastest launch.
-        registers, spilled: of a work-item, and bytes that did not fit; None where unknown.
+        registers: of a work-item; None where unknown.
         errors: relative to the product, by K; empty where they were not measured.
     """
 
@@ -44,7 +43,6 @@ class Variant:
     least: float
     most: float
     registers: int | None = None
-    spilled: int | None = None
     errors: Mapping[int, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -60,7 +58,7 @@ def variants(record: str = "waterfall", experiment: str | None = None) -> dict[s
             parts switched off, "beyond" for kernels 15 to 17.
         experiment: of "beyond": "warps", "copies", "shares" or "order".
     """
-    read = _read(record)
+    read = records.read(f"nvidia_h200_{record}")
     rows = read["experiments"][experiment] if experiment else read["ways"]
     return {title: _variant(title, row) for title, row in rows.items() if "gflops" in row}
 
@@ -75,25 +73,19 @@ def _variant(title: str, row: Mapping[str, Any]) -> Variant:
         row["gflops"],
         row["least"],
         row["most"],
-        # the compiler does not see hidden instructions, so its numbers mean nothing
-        registers=None if hidden else row.get("registers"),
-        spilled=None if hidden else row.get("spilled"),
-        errors={int(k): error for k, error in row.get("errors", {}).items()},
+        # the compiler does not see hidden instructions, so its number means nothing
+        None if hidden else row.get("registers"),
+        {int(k): error for k, error in row.get("errors", {}).items()},
     )
 
 
 def alone() -> dict[str, float]:
     """The best GFLOPS of tensor cores' instructions alone: "mma.sync" and "wgmma"."""
     best: dict[str, float] = {}
-    for title, loop in _read("warpgroups")["loops"].items():
+    for title, loop in records.read("nvidia_h200_warpgroups")["loops"].items():
         name = title.partition(",")[0]
         best[name] = max(best.get(name, 0.0), loop.get("gflops", 0.0))
     return best
-
-
-def _read(record: str) -> dict[str, Any]:
-    path = sources.folder("results") / f"nvidia_h200_{record}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def steps() -> dict[Key, Variant]:
@@ -115,21 +107,33 @@ class Rung:
     """A kernel of the ladder as recorded at 4096: its rate, its costs, and the ceiling it lifted.
 
     Attributes:
-        kernel, name: such as 3 and "work per thread".
+        kernel: such as 3.
+        params: all its parameters.
         gflops: of the median run.
-        lines: of code.
-        local_memory: bytes per work-group.
         registers: of a work-item; None where unknown.
         explained: the rate and its ceilings; None for tensor cores, which are not modelled.
     """
 
     kernel: Key
-    name: str
+    params: Mapping[str, int]
     gflops: float
-    lines: int
-    local_memory: int
     registers: int | None
-    explained: model.Explanation | None
+    explained: model.Explanation | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as "work per thread"."""
+        return find(self.kernel).name
+
+    @property
+    def lines(self) -> int:
+        """Lines of code."""
+        return sources.code_lines(sources.read(find(self.kernel).file))
+
+    @property
+    def local_memory(self) -> int:
+        """Bytes per work-group."""
+        return find(self.kernel).local_memory(self.params)
 
     def lifted(self, before: Rung | None) -> str:
         """The lowest ceiling of the rung before, if it is higher here, in words; else ""."""
@@ -150,24 +154,10 @@ def rungs() -> dict[Key, Rung]:
             params = find(rung.kernel).complete(rung.params)
             compiled = recorded.get(rung.kernel) or landscape.rate(rung.kernel, params)
             registers = compiled.registers if compiled else None
-            rungs[rung.kernel] = _rung(rung.kernel, params, rung.measured, registers, rung)
+            rungs[rung.kernel] = Rung(rung.kernel, params, rung.measured, registers, rung)
     for kernel, step in recorded.items():
-        if kernel not in rungs:
-            rungs[kernel] = _rung(kernel, step.params, step.gflops, step.registers, None)
+        rungs.setdefault(kernel, Rung(kernel, step.params, step.gflops, step.registers))
     return rungs
-
-
-def _rung(
-    kernel: Key,
-    params: Mapping[str, int],
-    gflops: float,
-    registers: int | None,
-    explanation: model.Explanation | None,
-) -> Rung:
-    spec = find(kernel)
-    lines = sources.code_lines(sources.read(spec.file))
-    memory = spec.local_memory(params)
-    return Rung(kernel, spec.name, gflops, lines, memory, registers, explanation)
 
 
 def draw(
@@ -183,12 +173,7 @@ def draw(
         words: for rungs by name the ceiling that was lifted.
         yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
         chip: whose arithmetic peak is drawn.
-
-    Raises:
-        ValueError: without any rates.
     """
-    if not rates:
-        raise ValueError("rates must have at least one rung")
     summary = "; ".join(
         f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")
         for name, rate in rates.items()

@@ -9,13 +9,13 @@ import warnings
 import numpy as np
 import pyopencl as cl
 import pytest
-from conftest import FULL, NO_SKIP
+from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemmlab import ParameterError, catalog, check, matmul
+from gemmlab import ParameterError, catalog
 from gemmlab.catalog import Limits, Param, find, header, sources
-from gemmlab.opencl import build, launch
+from gemmlab.opencl import build
 
 KERNELS = pytest.mark.parametrize("number", catalog)
 EVERY_KERNEL = pytest.mark.parametrize("number", [*catalog, "narrow"])
@@ -59,8 +59,8 @@ def test_a_header_is_read():
     (rule,) = header.rules(HEADER)
     assert rule.names == {"TS", "PAD"} and rule.holds({"TS": 9, "PAD": 2})
     assert not rule.holds({"TS": 8, "PAD": 2})
-    assert rule.sentence({"TS": 8, "PAD": 2}) == "TS=8 is not a multiple of PAD=2 plus 1"
-    assert header.predecessor(HEADER) == "03_work_per_thread"
+    assert rule.broken == "TS={TS} is not a multiple of PAD={PAD} plus 1"
+    assert header.predecessor(HEADER) == "03_work_per_thread" and header.idea(HEADER) == "Nothing."
 
 
 def test_an_incomplete_header_is_refused():
@@ -108,24 +108,16 @@ def test_work_group_and_local_memory_are_those_of_the_file(number):
         assert spec.local_memory(params) == 4 * floats
 
 
-@KERNELS
-def test_the_compiled_kernel_agrees(number, device):
-    spec = catalog[number]
-    params = spec.fit(device.limits)
-    kernel, info = launch.kernel(number, device=device).opencl, cl.kernel_work_group_info
-    size = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
-    assert tuple(size) == (*spec.local_size(params), 1)
-    memory = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device.cl)
-    assert memory >= spec.local_memory(params)
-
-
 @EVERY_KERNEL
-def test_a_file_compiles_on_its_own(number, device):
+def test_a_file_compiles_on_its_own_to_a_kernel_of_its_size(number, device):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cl.CompilerWarning)
         program = cl.Program(device.context, text_of(number))
         program = program.build(list(build.OPTIONS), devices=[device.cl])
-    assert program.num_kernels == 1 and cl.Kernel(program, "gemm").function_name == "gemm"
+    assert program.num_kernels == 1
+    spec, info = find(number), cl.kernel_work_group_info
+    size = cl.Kernel(program, "gemm").get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
+    assert tuple(size) == (*spec.local_size(spec.defaults), 1)
 
 
 @pytest.mark.sampled(3)
@@ -203,14 +195,6 @@ def test_a_sample_is_legal_seeded_and_without_repetition(number):
 
 
 @pytest.mark.parametrize("number", LISTED)
-def test_a_covering_sample_has_every_pair_of_values(number):
-    def pairs(settings):
-        return {pair for s in settings for pair in itertools.combinations(s.items(), 2)}
-
-    assert pairs(catalog[number].sample()) == pairs(catalog[number].search_space())
-
-
-@pytest.mark.parametrize("number", LISTED)
 @pytest.mark.parametrize("limits", [None, SMALL], ids=["no limits", "small"])
 def test_nearest_legal_changes_as_little_as_possible(number, limits):
     """Compared with the whole space: fewest parameters, then fewest steps."""
@@ -256,19 +240,16 @@ def test_fit_adapts_the_defaults_to_a_device(number):
     spec = find(number)
     assert spec.fit(Limits("large", 8192, (8192,) * 3, 2**20)) == spec.defaults
     for limits in (
-        Limits("a small device", 64, (64,) * 3, 2**15),
         Limits("a narrow device", 1024, (8, 1024, 64), 2**15),
-        Limits("a flat device", 1024, (1024, 4, 64), 2**15),
-        Limits("a device with little memory", 1024, (1024,) * 3, 1000),
+        Limits("a flat device", 256, (1024, 4, 64), 2**15),
+        Limits("nothing", 0, (0, 0, 0), 0),
     ):
         if spec.sample(limits, 1):
             assert spec.problems(spec.fit(limits), limits) == []
         else:
             assert spec.fit(limits) == spec.defaults
-    nothing = Limits("nothing", 0, (0, 0, 0), 0)
-    assert spec.fit(nothing) == spec.defaults
-    with pytest.raises(ParameterError, match="of nothing"):
-        spec.validate(spec.fit(nothing), nothing)
+            with pytest.raises(ParameterError, match=f"of {limits.name}"):
+                spec.validate(spec.defaults, limits)
 
 
 def test_a_device_without_asynchronous_copies_refuses_them(any_device):
@@ -277,22 +258,14 @@ def test_a_device_without_asynchronous_copies_refuses_them(any_device):
     old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False)
     with pytest.raises(ParameterError, match="ASYNC=1: an old GPU cannot copy to local memory"):
         spec.validate({"ASYNC": 1}, old)
-    assert spec.fit(old) == spec.defaults | {"ASYNC": 0}
-    assert {setting["ASYNC"] for setting in spec.sample(old, 100)} == {0}
     new, sentences = spec.nearest_legal(spec.defaults, "TSM", old)
-    assert new["ASYNC"] == 0 and contains(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
-    assert spec.fit(Limits("a new GPU", 1024, (1024, 1024, 64), 49152)) == spec.defaults
+    assert new == spec.fit(old) == spec.defaults | {"ASYNC": 0}
+    assert contains(sentences[0], "ASYNC moved from 1 to 0", "an old GPU")
     assert all(kernel.problems(kernel.fit(old), old) == [] for kernel in catalog.values())
     assert any_device.limits.asynchronous
 
 
 # What follows from the parameters
-
-
-def test_which_kernels_expect_b_transposed():
-    plain = {n for n, spec in catalog.items() if not spec.wants_transposed(spec.defaults)}
-    assert plain == {1, 2, 3, 4, 12, 19, "warpgroups"}
-    assert not catalog[11].wants_transposed(catalog[11].complete({"TRANSPOSED": 0}))
 
 
 def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_requested():
@@ -302,8 +275,6 @@ def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_requested():
         items, _ = spec.local_size(params)
         assert spec.global_size(150, 128, params) == (expected * items, 1)
         assert spec.workspace(params) == groups * (2 * 64 * 32 + 1)
-    wide = [number for number, spec in catalog.items() if spec.wide]
-    assert wide == ["warp_tiling", "tensor_cores", "warpgroups"]
 
 
 def test_columns_begin_where_a_kernel_can_load_vectors():
@@ -318,8 +289,6 @@ def test_columns_begin_where_a_kernel_can_load_vectors():
         assert spec.leading_dimensions(17, 6, 9, full) == strides
         assert spec.runs_unpadded(20, 8, 9, full)
         assert spec.runs_unpadded(17, 6, 9, full) == (params["WIDTH"] == 1)
-    for name, strides in (("tensor_cores", (20, 8)), ("warpgroups", (20, 12))):
-        assert catalog[name].leading_dimensions(17, 6, 9, catalog[name].defaults) == strides
     assert not catalog[9].runs_unpadded(17, 128, 16, catalog[9].defaults)
     assert catalog[9].leading_dimensions(128, 256, 16, catalog[9].defaults) == (128, 256)
 
@@ -339,52 +308,34 @@ def test_a_refusal_names_the_values():
     ("limits", "parts"),
     [
         ((64, (64, 64, 64), 65536), ("32 x 4 = 128 work-items", "limit of 64 of Toy")),
-        ((256, (16, 64, 64), 65536), ("32 x 4", "32 in dimension 0", "limit of 16 of Toy")),
         ((256, (64, 2, 64), 65536), ("32 x 4", "4 in dimension 1", "limit of 2 of Toy")),
         ((256, (64, 64, 64), 4096), ("8,192 bytes of local memory", "limit of 4,096 of Toy")),
     ],
 )
 def test_a_refusal_names_the_limit_of_the_device(limits, parts):
-    with pytest.raises(ParameterError) as error:
-        catalog[3].validate({"TS": 32, "WPT": 8}, Limits("Toy", *limits))
-    assert contains(str(error.value), "kernel 3", *parts)
-    assert len(catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Toy", *limits))) == 1
+    (problem,) = catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Toy", *limits))
+    assert contains(problem, *parts)
     assert len(catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Tiny", 1, (1, 1, 1), 1))) == 4
 
 
-def test_a_device_refuses_what_is_over_its_limits_before_anything_is_compiled(device):
-    spec, side = catalog[2], 1
-    while not spec.problems({"TS": side}, device.limits):
-        side *= 2
-    with pytest.raises(ParameterError) as error:
-        launch.Kernel(spec, {"TS": side}, device, device.context, text="no OpenCL C")
-    assert contains(str(error.value), "kernel 2", device.limits.name)
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"), [("ts", "TS"), ("wpt", "WPT"), ("WTP", "WPT"), ("T", "TS"), ("WPT2", "WPT")]
-)
-def test_an_unknown_parameter_suggests_a_similar_one(name, meant):
-    with pytest.raises(ParameterError) as error:
-        catalog[3].validate({name: 4})
-    assert contains(str(error.value), repr(name), f"did you mean {meant}?", "TS, WPT")
+def test_what_is_no_parameter_is_refused():
+    for name, meant in (("ts", "TS"), ("WTP", "WPT")):
+        with pytest.raises(ParameterError) as error:
+            catalog[3].validate({name: 4})
+        assert contains(str(error.value), repr(name), f"did you mean {meant}?", "TS, WPT")
     with pytest.raises(ParameterError, match=r"kernel 1 has no parameter 'colour' \(it has TS\)$"):
         catalog[1].validate({"colour": 4})
-
-
-@pytest.mark.parametrize("wrong", [[("TS", 4)], "TS=4", 4, ("TS",)])
-def test_params_must_be_a_dict(wrong):
-    with pytest.raises(TypeError) as error:
-        catalog[1].validate(wrong)
-    assert contains(str(error.value), "params must be a dict", repr(wrong), type(wrong).__name__)
+    for wrong in ([("TS", 4)], "TS=4", 4):
+        with pytest.raises(TypeError) as error:
+            catalog[1].validate(wrong)
+        parts = "params must be a dict", repr(wrong), type(wrong).__name__
+        assert contains(str(error.value), *parts)
 
 
 SMALL_NUMBERS = st.integers(1, 70)
-NUMBERS = st.integers(), SMALL_NUMBERS.map(np.int64), st.integers(60_000, 70_000), st.just(10**300)
-OTHERS = st.booleans(), st.booleans().map(np.bool_), st.floats(), st.fractions(), st.none()
-OTHERS += st.floats(width=32).map(np.float32), st.text(max_size=5), st.lists(st.integers())
-LIKELY = SMALL_NUMBERS, SMALL_NUMBERS, st.sampled_from((1, 2, 4, 8, 16, 32, 64))
-VALUES = st.one_of(*LIKELY, *NUMBERS, *OTHERS)
+OTHERS = st.none(), st.booleans(), st.floats(), st.text(max_size=5), st.just(np.float32(4))
+NUMBERS = st.integers(), st.integers(60_000, 70_000), SMALL_NUMBERS.map(np.int64)
+VALUES = st.one_of(SMALL_NUMBERS, st.sampled_from((1, 2, 4, 8, 16, 32, 64)), *NUMBERS, *OTHERS)
 NAMES = st.sampled_from(("TS",) * 3 + ("WPT",) * 2 + ("ts", "TSM", "WIDTH", "", "acc", 7, None))
 TOY = Limits("Toy", 256, (128, 64, 64), 16384)
 
@@ -438,18 +389,3 @@ def is_illegal(number: int, p: dict, limits) -> bool:
     items, memory = (ts, ts // wpt), 0 if number == 1 else 8 * ts * ts
     over = any(size > most for size, most in zip(items, limits.per_dimension, strict=False))
     return over or math.prod(items) > limits.work_group or memory > limits.local_memory
-
-
-def test_random_legal_settings_compute_exactly(device):
-    rng = random.Random(device.index)
-    legal = []
-    while len(legal) < (100 if FULL else 12 if NO_SKIP else 6):
-        number = rng.choice((1, 2, 2, 3, 3, 3, 3))
-        params = {name: rng.randint(1, 40) for name in catalog[number].defaults}
-        if not catalog[number].problems(params, device.limits) and (number, params) not in legal:
-            legal.append((number, params))
-    for seed, (number, params) in enumerate(legal):
-        a, b = check.exact_inputs(*(rng.randint(1, 60) for _ in range(3)), seed=seed)
-        product = matmul(a, b, kernel=number, params=params, device=device)
-        verdict = check.exact(product, a, b)
-        assert verdict.ok, f"kernel {number} {params} {a.shape} x {b.shape}: {verdict}"

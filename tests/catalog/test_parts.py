@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-import gemmlab
 from gemmlab.catalog import NARROW, find, sources
 from gemmlab.simt.text import Preprocessor
 
@@ -49,13 +48,3 @@ def test_a_text_has_the_values_of_its_parameters_and_no_rules():
     assert "\n#define GROUPS 7 // work-groups" in text and "\n#define TSM 64 // rows" in text
     assert "#error" not in text and "strip(" not in text
     assert "strip(" in spec.text(spec.complete({"SPLIT": 8}))
-
-
-def test_a_kernel_of_the_ladder_is_its_file():
-    assert find(6).text(find(6).defaults) == sources.read(find(6).file)
-
-
-def test_a_device_is_given_the_parts_that_it_needs(some_device):
-    kernel = gemmlab.kernel("warp_tiling", {"GROUPS": 3}, some_device)
-    assert kernel.source == kernel.spec.text(kernel.params, some_device.features)
-    assert kernel.source != sources.read(kernel.spec.file)

@@ -18,8 +18,8 @@ import dask.array as da  # noqa: E402
 import zarr  # noqa: E402
 
 from gemmlab import check, default_device, distributed  # noqa: E402
-from gemmlab.distributed.products import DTYPES  # noqa: E402
 from gemmlab.distributed import blocks, stored  # noqa: E402
+from gemmlab.distributed.products import DTYPES  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

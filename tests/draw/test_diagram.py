@@ -5,11 +5,10 @@ from collections import Counter
 from functools import cache
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from conftest import in_part
 
-from gemmlab import model, simulate
+from gemmlab import simulate
 from gemmlab.catalog import sources
 from gemmlab.draw import diagram, replay
 from gemmlab.draw.picture import RED
@@ -37,16 +36,6 @@ SMALL = {
 def ran(kernel):
     params, sizes = SMALL[kernel]
     return simulate(kernel, *sizes, params)
-
-
-def touched(r, array, **where):
-    """The floats that some loads touch, with repetitions, one by one."""
-    events = r.events()
-    found = []
-    for event in (dict(zip(events.dtype.names, e, strict=True)) for e in events.tolist()):
-        if event["array"] == array and not event["store"] and where.items() <= event.items():
-            found += range(event["index"], event["index"] + event["width"])
-    return found
 
 
 # A run, step by step
@@ -128,21 +117,6 @@ def test_transposing_says_what_a_warp_touches(tile, coalesced, stores):
         diagram.transposed(33, 64, 32)
 
 
-@pytest.mark.parametrize("kernel", SMALL)
-def test_fetches_are_those_of_the_run_and_of_the_model(kernel):
-    r = ran(kernel)
-    for name, shape in (("A", (r.m, r.k)), ("B", r.b_shape)):
-        counts = np.zeros(shape, int)
-        for i in touched(r, name):
-            counts[i % shape[0], i // shape[0]] += 1
-        assert np.array_equal(diagram.fetch_counts(r, name), counts)
-    a, b = (diagram.fetch_counts(r, name) for name in "AB")
-    loads = model.loads(kernel, r.params)["global"]
-    assert a.sum() + b.sum() == round(loads * r.m * r.n * r.k)
-    alt = diagram.fetches(r).alt
-    assert f"each element of A {a.max()} time" in alt and f"each element of B {b.max()} time" in alt
-
-
 # Each can be shown
 
 
@@ -153,12 +127,8 @@ def stream_k():
 
 PICTURES = {
     "layout": lambda: diagram.layout(),
-    "layout of many": lambda: diagram.layout(8, 10),
     "access": lambda: diagram.access(simulate(1, 64, 32, 3, {"TS": 32})),
-    "fetches": lambda: diagram.fetches(ran(10)),
-    "fetches of many": lambda: diagram.fetches(simulate(2, 24, 24, 24, {"TS": 8})),
     "transposing": lambda: diagram.transposing(diagram.transposed(32, 64, 32)),
-    "transposing straight": lambda: diagram.transposing(diagram.transposed(64, 64, 16, False)),
     **{f"replay {n}": lambda n=n: replay.Replay(ran(n)).picture(4, 1) for n in SMALL},
     "replay of many": lambda: replay.Replay(simulate(2, 32, 32, 32, {"TS": 16})).picture(1, 5),
     "replay of Stream-K": stream_k,

@@ -8,15 +8,11 @@ from record import CURVES
 from gemmlab import model
 from gemmlab.catalog import catalog
 from gemmlab.draw import ceilings, plot
-from gemmlab.draw.picture import BLUE, GREEN, Picture
+from gemmlab.draw.picture import BLUE, GREEN, ORANGE, Picture
 from gemmlab.measurement import sweeps
 from pictures import assert_can_be_shown
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
-RUNS = {
-    "1000": {"transpose": 1.0, "pad": 2.0, "gemm": 6.0, "unpad": 1.0},
-    "1024": {"transpose": 1.0, "gemm": 19.0},
-}
 
 
 def colours(picture: Picture) -> list:
@@ -33,21 +29,28 @@ def test_lines_say_their_values():
 def test_the_recorded_sweeps_are_drawn_as_they_are(title):
     picture = plot.lines(sweeps.curve(title), CURVES[title][1])
     (line,) = picture.axes[0].lines
-    assert list(line.get_ydata()) == list(sweeps.recorded()["curves"][title].values())
+    drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+    assert drawn == {float(x): y for x, y in sweeps.recorded()["curves"][title].items()}
 
 
 def test_devices_and_strategies_have_the_same_colours_in_every_chart():
     assert colours(plot.ladder(BOTH))[:2] == [GREEN, BLUE]
     assert colours(plot.lines({"NVIDIA H200": {1: 2.0}}, "x")) == [BLUE]
     few = {name: {1: 1.0} for name in ("pad", "guard", "shift")}
-    first = colours(plot.lines(few, "size"))
-    second = colours(plot.lines({"AutoGEMM": {1: 1.0}, **few}, "size"))
-    assert first == second[1:] and second[0] not in first
-    assert len(set(colours(plot.lines({"one": {8: 1.0}, "two": {8: 2.0}}, "TSK")))) == 2
+    assert colours(plot.lines(few, "size")) == [GREEN, BLUE, ORANGE]
+    assert colours(plot.lines({"AutoGEMM": {1: 2.0}, **few}, "size"))[1:] == [GREEN, BLUE, ORANGE]
 
 
-def test_shares_say_the_percentages():
-    assert all(words in plot.shares(RUNS).alt for words in ("1000: gemm 60%", "1024: gemm 95%"))
+def test_rooflines_of_all_devices_have_the_same_axes():
+    fast = plot.roofline(model.Peaks(60_000, 4000), {"kernel 1": (0.25, 900)}).axes[0]
+    slow = plot.roofline(model.Peaks(200, 20), {"kernel 1": (0.25, 1.4)}).axes[0]
+    assert (fast.get_xlim(), fast.get_ylim()) == (slow.get_xlim(), slow.get_ylim())
+    assert slow.lines[0].get_xdata()[1] == 10  # operations per byte at the ridge
+
+
+def test_whiskers_go_from_the_slowest_to_the_fastest_run():
+    ax = plot.ladder(BOTH, spread={2: (20.0, 26.0)}).axes[0]
+    assert [part.tolist() for part in ax.collections[0].get_segments()] == [[[1, 20], [1, 26]]]
 
 
 def explained():
@@ -67,17 +70,10 @@ PICTURES = {
     "roofline": lambda: plot.roofline(
         model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "kernel 7": (32, 3e4)}, "a GPU"
     ),
-    "roofline of a slow device": lambda: plot.roofline(
-        model.Peaks(200, 20), {"kernel 1": (0.25, 1.4), "kernel 2": (40, 1.4)}, "a slow device"
-    ),
     "ladder": lambda: plot.ladder(BOTH, {"a library": 50_000.0}),
     "ladder of all": lambda: plot.ladder({"NVIDIA H200": dict.fromkeys(catalog, 100.0)}),
     "lines": lambda: plot.lines(BOTH, "WPT"),
     "lines of many": lambda: plot.lines({"a": {x: x + 1.0 for x in range(300)}}, "size"),
-    "ranges": lambda: plot.ranges(
-        {"on": (900.0, 850.0, 920.0), "off": (70.0, 60.0, 75.0)}, 1000.0, ["on"]
-    ),
-    "shares": lambda: plot.shares(RUNS),
     "bars": lambda: ceilings.bars(explained().ceilings, explained().share, "a title"),
     "strip": lambda: ceilings.strip({1: 6_000.0, 2: 170_000.0}, 2, {"a library": 51_000}),
 }

@@ -107,7 +107,7 @@ def test_any_size_is_right(params, some_device):
 @pytest.mark.parametrize("shared", [False, True])
 def test_offered_settings_are_right_and_nothing_around_c_is_touched(shared, device):
     """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
-    offered = SPEC.sample(device.limits, None if FULL else 100, seed=15)
+    offered = SPEC.sample(device.limits, 200 if FULL else 100, seed=15)
     offered = [params for params in offered if bool(params["GROUPS"]) == shared]
     for params in offered if FULL else offered[:1]:
         for sizes in [*awkward(params), (101, 211, 307)]:

@@ -63,17 +63,6 @@ def test_padding_was_recorded_with_the_tiles_of_the_table():
         assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)
 
 
-def test_recorded_sizes_are_cut_into_neighbourhoods(monkeypatch):
-    """So that a chart has no line across sizes that were not measured; a record with more of them
-    gives more charts.
-    """
-    rates = {size: {"gflops": float(size)} for size in (4000, 1440, 1007, 1000, 1448)}
-    monkeypatch.setattr(edges, "recorded", lambda: {"a card": {"pad": rates, "guard": rates}})
-    found = edges.neighbourhoods("a card")
-    assert [sorted(near["guard"]) for near in found] == [[1000, 1007], [1440, 1448], [4000]]
-    assert found[1]["pad"] == {1440: 1440.0, 1448: 1448.0}
-
-
 def test_shares_are_of_the_best_rate_of_a_device():
     found = edges.shares(1000, 1100)
     assert set(found) == {"AutoGEMM", "pad", "guard", "shift", "auto", "split"}
@@ -84,7 +73,6 @@ def test_shares_are_of_the_best_rate_of_a_device():
     rates = edges.recorded()["NVIDIA H200"]
     ratio = rates["pad"][1021]["gflops"] / rates["guard"][1049]["gflops"]
     assert found["pad"][1021] / found["guard"][1049] == pytest.approx(ratio)
-    assert "AutoGEMM" not in edges.shares(4000, 4200) and edges.shares(1, 2) == {}
 
 
 def test_what_autogemm_published_at_sizes_that_do_not_suit_its_tiles():

@@ -23,18 +23,12 @@ def test_the_roofline_bends_at_its_ridge():
     assert [model.roofline(peaks, intensity) for intensity in (1, 5, 50)] == [20, 100, 100]
 
 
-def test_operations_a_float_of_some_tiles():
+def test_operations_per_float_of_some_tiles():
     """Square tiles are best, but long ones reach the same with enough elements."""
-    over = {(67, 67), (50, 100), (40, 200), (36, 400), (35, 600)}
-    nearly = {(56, 80), (52, 90), (37, 300)}
+    over, nearly = ((67, 67), (50, 100), (35, 600)), ((56, 80), (37, 300))
     assert all(model.tile_intensity(g, h) > 66 for g, h in over)
     assert all(65.5 < model.tile_intensity(g, h) < 66 for g, h in nearly)
-    for g, h in over | nearly:
-        by_formula = pytest.approx(2 / (1 / g + 1 / h))
-        assert model.tile_intensity(g, h) == by_formula == model.tile_intensity(h, g)
-    # blocks in registers: P Q / (P + Q) multiply-adds a load, half as many as operations
-    assert model.tile_intensity(4, 4) / 2 == 2 and model.tile_intensity(3, 6) / 2 == 2
-    assert model.tile_intensity(3, 5) / 2 < 2 < model.tile_intensity(4, 5) / 2
+    assert model.tile_intensity(3, 6) == model.tile_intensity(6, 3) == 4
 
 
 @pytest.mark.parametrize("bank_bytes", (4, 8))
@@ -85,30 +79,15 @@ def test_occupancy_by_placing_group_after_group(chip, work_items, registers, loc
     }
 
 
-def test_the_two_multiprocessors():
-    assert (model.K40M.groups, model.K40M.local_memory, model.K40M.units) == (16, 48 * 1024, 15)
-    assert (model.H200.groups, model.H200.local_memory, model.H200.units) == (32, 228 * 1024, 132)
+def test_occupancy_at_its_limits():
     # 64 registers for each of 1,024 work-items are all that there are
     assert model.occupancy(model.H200, 1024, 64, 0)["registers"] == 1
     assert model.occupancy(model.H200, 1024, 65, 0)["registers"] == 0
     assert model.occupancy(model.K40M, 33, 1, 0)["work-items"] == 32  # 33 need two warps
-    assert model.occupancy(model.K40M, 1, 255, 49153)["local memory"] == 0
     shares = model.occupancy_shares(model.H200, 768, 40, 0)
     assert shares["registers"] == 768 * 40 / 65536 and shares["work-items"] == 768 / 2048
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((0, 1, 0), "work_items must be at least 1, not 0"),
-        ((-32, 1, 0), "work_items must be at least 1, not -32"),
-        ((1, 0, 0), "registers must be at least 1, not 0"),
-        ((1, 1, -1), "local_memory must be at least 0, not -1"),
-    ],
-)
-def test_occupancy_of_nonsense_is_an_error(arguments, said):
-    with pytest.raises(ValueError) as error:
-        model.occupancy(model.H200, *arguments)
-    assert str(error.value) == said
+    for nonsense in ((0, 1, 0), (1, 0, 0)):
+        with pytest.raises(ValueError, match="positive whole number, not 0"):
+            model.occupancy(model.H200, *nonsense)
     with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
         model.stride_turns(0)

@@ -6,7 +6,7 @@ import random
 
 ITEMS = 16
 HEAD = """\
-int twice(int a) { return a + a; }
+int twice(int a) { a += a; return a; }
 float pick(const __global float* p, int i) { return p[i & 31]; }
 
 __kernel __attribute__((reqd_work_group_size(16, 1, 1)))
@@ -23,6 +23,7 @@ void fuzz(const __global float* x, const __global int* y, __global float* out, _
     for (int a = 0; a < 2; a++) for (int b = 0; b < 3; b++) grid[a][b] = a*3 + b - l;
 """
 TAIL = """\
+    if (n > 3 && y[n++ & 15] > 0) n &= 31;
     out[i] = f + v.x + v.y + v.z + v.w + part[0] + part[1] + part[2] + part[3];
     whole[i] = n + (int)(u & 1023u) + grid[0][1] + grid[1][2];
 }
@@ -89,8 +90,6 @@ class Random:
             "{ if ((n ^ j) == 3) break; n = (n + j) & 63; }",
             f"{{ int j = {small}; while (j > 0) {{ j -= 2; n ^= j & 7; }} }}",
             f"{{ int j = 0; do {{ n = (n + 1) & 31; j++; }} while (j < {rng.randint(1, 4)}); }}",
-            "switch (n & 3) { case 0: f = 1.0f; break; case 1: case 2: n = 2; break; "
-            "default: f = 0.5f; }",
             f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += 4; "
             "f += *p++; f -= *p; }",
             f"{{ float* p = part; p[{rng.randint(0, 3)}] = f; p++; *p = 2.0f; }}",
@@ -107,6 +106,14 @@ class Random:
             f"{{ uint w = (uint)n & 7u; w += {rng.randint(1, 9)}; "
             "n = as_int(w) ^ (int)max(w, u); }",
             f"{{ int t = n; t += {self.number(1)}; n = t & 255; f += (float)(t > 3); }}",
+            "if (!(n > 2)) f += 1.0f; n += 2.5f; n &= 255; n = !n + l;",
+            "{ int j = n & 3; f += part[++j & 3]; n = (j = l, j + 1); }",
+            "{ float4 pair[2] = {v, v}; pair[l & 1].y = f; v = pair[0] + pair[1]; v *= 0.5f; }",
+            "{ const __global float* q = x + (l & 7)*2; f += q[1] + q[l & 3]; }",
+            "u = (u << (n & 3)) & 1023u; "
+            f"n = (n + (int)get_local_size(0)*{rng.randint(1, 3)}) & 63;",
+            "for (int j = 8; j >= 2; j -= 2) n = (n + j) & 63; "
+            f"for (int j = 1; j < {rng.randint(5, 9)}; j += 2) part[j & 3] += 1.0f;",
         ]
         return "    " + rng.choice(choices)
 

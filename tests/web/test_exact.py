@@ -1,27 +1,38 @@
-"""What the translations compute, on naga and lavapipe: products, support kernels, random texts."""
+"""What the translations compute on naga and lavapipe, and whether tint accepts them; no browser."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from conftest import FULL, lacking
-from web.products import LADDER, SMALL, same, settings, sizes, support
+from web.products import LADDER, same, settings, sizes, support
 from web.small_kernels import ITEMS, text
 from web_rates import Host, integers
 
 from gemmlab import simt, web
-from gemmlab.catalog import sources
+from gemmlab.catalog import catalog, sources
 
 STYLES = {**web.STYLES, "watched": web.Style(watched=True)}
+
+
+def host(backend: str, name: str) -> Host:
+    try:
+        return Host(backend, name)
+    except (ImportError, RuntimeError) as error:
+        lacking(f"no WebGPU through {backend} and {name}: {error}")
 
 
 @pytest.fixture(scope="module")
 def lavapipe():
     """naga, the compiler of Firefox, with a Vulkan that computes on the CPU."""
-    try:
-        return Host("wgpu", "llvmpipe")
-    except (ImportError, RuntimeError) as error:
-        lacking(f"no WebGPU through wgpu and lavapipe: {error}")
+    return host("wgpu", "llvmpipe")
+
+
+@pytest.fixture
+def tint(monkeypatch):
+    """The compiler of Chrome, with the Vulkan driver that Debian's Chromium brings."""
+    monkeypatch.setenv("VK_ICD_FILENAMES", "/usr/lib/chromium/vk_swiftshader_icd.json")
+    return host("wgpudawn", "SwiftShader")
 
 
 CASES = [
@@ -35,7 +46,7 @@ CASES = [
 @pytest.mark.parametrize("kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(lavapipe, kernel, params, label):
     m, n, k = sizes(kernel, params)
-    job = web.job(kernel, m, n, k, params, style=STYLES[label], limits=SMALL)
+    job = web.job(kernel, m, n, k, params, style=STYLES[label])
     a, b = integers(m, k, 1), integers(k, n, 2)
     c, untouched = lavapipe.product(job, a, b)
     assert np.array_equal(c, a @ b)
@@ -107,3 +118,24 @@ def test_a_watched_kernel_reports_the_access_and_the_loop_that_go_wrong(lavapipe
     assert watch(OUTSIDE, -1)[:2] == [7, -1]
     assert watch(ENDLESS, 2)[3] == 0
     assert watch(ENDLESS, 0)[3] == 5
+
+
+def test_tint_accepts_all_kernels_in_all_styles(tint):
+    for style in STYLES.values():
+        for kernel in LADDER:
+            full = catalog[kernel].validate({})
+            shader = web.translate(catalog[kernel].text(full), "gemm", full, style)
+            tint.device.create_shader_module(code=shader.code)
+        for name in ("pad", "transpose", "transpose_naive", "axpby", "range"):
+            shader = web.translate(sources.read(f"support/{name}.cl"), name, {}, style)
+            tint.device.create_shader_module(code=shader.code)
+
+
+def test_tint_refuses_a_barrier_that_not_all_reach(tint):
+    """naga lets it pass, and computes something."""
+    text = (
+        "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
+        "void k(__global float* x) { if (get_local_id(0) < 4) barrier(1); x[0] = 1.0f; }"
+    )
+    with pytest.raises(Exception, match="uniform"):
+        tint.device.create_shader_module(code=web.translate(text).code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -108,24 +107,3 @@ def test_every_notebook_page_and_picture_is_there(site, parsed):
 
 def test_sphinx_has_no_complaint(site):
     assert site[1] == ""
-
-
-@pytest.mark.system
-def test_a_browser_asks_no_other_host(site):
-    sync = pytest.importorskip("playwright.sync_api")
-    path = "/usr/bin/chromium"
-    if not os.path.exists(path):
-        lacking("no Chromium")
-    requests: list[str] = []
-    with sync.sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        page.on("request", lambda r: requests.append(r.url))
-        page.on("pageerror", lambda e: requests.append(f"error: {e}"))
-        for name in ("README", "notebooks/06_register_blocking", "docs/glossary", "site/api"):
-            page.goto((site[0] / "pages" / f"{name}.html").as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-        page.goto((site[0] / "pages" / "search.html").as_uri() + "?q=occupancy")
-        page.wait_for_selector("ul.search li a")
-        browser.close()
-    assert requests and all(url.startswith(("file:", "data:")) for url in requests), requests

@@ -133,14 +133,21 @@ def test_a_visitor_runs_the_kernel_from_a_folder_and_from_a_server(site, browser
             visit.page.close()
 
 
-def test_without_a_gpu_the_page_says_why_and_shows_the_record(site, browser):
-    without = browser.browser_type.launch(
-        executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-    )
-    visit = Visit(without, f"{site[0].as_uri()}/")
-    assert "offers no GPU" in visit.page.inner_text("#gpu")
-    assert "H200" in visit.press("#try")
-    assert "TFLOPS" in visit.page.inner_text("#chart")
+@pytest.mark.parametrize(
+    "flags, host, words",
+    [
+        ((), "127.0.0.1", "offers no GPU"),
+        ((WEBGPU, "--host-resolver-rules=MAP * 127.0.0.1"), "lab.example", "by plain http"),
+    ],
+)
+def test_without_a_gpu_the_page_says_why_and_shows_the_record(site, browser, flags, host, words):
+    arguments = ["--no-sandbox", *flags]
+    without = browser.browser_type.launch(executable_path="/usr/bin/chromium", args=arguments)
+    with served(site[0]) as address:
+        visit = Visit(without, address.replace("127.0.0.1", host))
+        assert words in visit.page.inner_text("#gpu")
+        assert "H200" in visit.press("#try")
+        assert "TFLOPS" in visit.page.inner_text("#chart")
     without.close()
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import FULL
 from web.chromium import WEBGPU, chromium
-from web.products import LADDER, SMALL, same, settings, sizes, support
+from web.products import LADDER, same, settings, sizes, support
 
 from gemmlab import web
 from gemmlab.catalog import sources
@@ -54,8 +55,8 @@ CASES = [
 
 @pytest.mark.parametrize("kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(page, kernel, params, label):
-    job = web.job(kernel, *sizes(kernel, params), params, style=web.STYLES[label], limits=SMALL)
-    result = page.evaluate("job => runner.product(gpu, job, { timed: false })", job.as_dict())
+    job = web.job(kernel, *sizes(kernel, params), params, style=web.STYLES[label])
+    result = page.evaluate("job => runner.product(gpu, job, { timed: false })", asdict(job))
     assert result.get("exact"), result
 
 
@@ -66,5 +67,5 @@ def test_support_kernels(page):
             key: [str(array.dtype), base64.b64encode(array).decode()]
             for key, array in arrays.items()
         }
-        got = page.evaluate("given => run(...given)", [shader.as_dict(), packed, values, groups])
+        got = page.evaluate("given => run(...given)", [asdict(shader), packed, values, groups])
         assert all(same(np.array(got[key]), want) for key, want in wanted.items()), name

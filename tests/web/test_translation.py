@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 
 from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.simt import TextError
+from gemmlab.web.panel import LEAST
 
 HEAD = (
     "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
@@ -23,37 +23,24 @@ def code(body: str, **style) -> str:
     return web.translate(f"{HEAD}{{\n{body}\n}}\n", style=web.Style(**style)).code
 
 
-def ladder(kernel: int, style: web.Style = web.TINT, **params) -> web.Shader:
-    full = catalog[kernel].validate(params)
+def ladder(kernel: int, style: web.Style = web.TINT) -> web.Shader:
+    full = catalog[kernel].validate({})
     return web.translate(catalog[kernel].text(full), "gemm", full, style)
 
 
-def test_a_translation_reads_like_the_kernel():
-    shader = ladder(3)
+def test_a_translation_reads_like_the_kernel_and_points_to_its_lines():
+    text, shader = catalog[3].text({}).split("\n"), ladder(3)
     lines = [line.strip() for line in shader.code.split("\n")]
-    assert "acc[j] += a * Btile[tn + j * 4][k];" in lines
-    assert "C[(n0 + tn + j * 4) * args.M + m0 + tm] = acc[j];" in lines
+    assert len(lines) == len(shader.lines) + 1
+    for line, word in (
+        ("acc[j] += a * Btile[tn + j * 4][k];", "+="),
+        ("C[(n0 + tn + j * 4) * args.M + m0 + tm] = acc[j];", "= acc[j]"),
+        ("workgroupBarrier();", "barrier("),
+    ):
+        assert word in text[shader.lines[lines.index(line)] - 1]
     assert "var<workgroup> Atile: array<array<f32, 32>, 32>;" in lines
     assert shader.size == (32, 4, 1) and shader.local_bytes == 8192
     assert [b.written for b in shader.buffers] == [False, False, True]
-
-
-def test_every_line_points_to_its_line_of_the_kernel():
-    text = catalog[6].text(catalog[6].validate({})).split("\n")
-    shader = ladder(6)
-    lines = shader.code.split("\n")
-    assert len(lines) == len(shader.lines) + 1
-    for name, word in (("acc[j][i] += a[i] * b[j];", "+="), ("workgroupBarrier();", "barrier")):
-        at = [i for i, line in enumerate(lines) if line.strip() == name]
-        assert at and all(word in text[shader.lines[i] - 1] for i in at)
-
-
-def test_all_kernels_translate_quickly_in_all_styles():
-    begin = time.process_time()
-    for kernel in range(1, 14):
-        for style in web.STYLES.values():
-            assert ladder(kernel, style).code
-    assert time.process_time() - begin < 2
 
 
 @pytest.mark.parametrize("kernel", [15, 16, 18, 19])
@@ -81,7 +68,6 @@ def test_a_variable_in_a_loop_always_has_a_value():
         code("for (int i = 0; i < n; i++) { float t; if (i == 2) t = 1.0f; x[i] = t; }"),
         code("for (int i = 0; i < n; i++) x[i] = i < 3 ? x[i + 1] : x[i + 2];"),
         ladder(13).code,
-        ladder(12).code,
     ):
         assert not re.search(r"var \w+: (f32|i32|u32|bool|vec\d<\w+>);", text)
 
@@ -89,12 +75,13 @@ def test_a_variable_in_a_loop_always_has_a_value():
 def test_buffers_that_are_not_used_keep_their_binding():
     text = (
         "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
-        "void k(__global float* a, __global float* b, int m, __global float* c) { c[0] = 1.0f; }"
+        "void k(__global float* a, __global float* b, long m, __global float* c) { c[0] = 1.0f; }"
     )
     shader = web.translate(text)
     assert [b.name for b in shader.buffers] == ["a", "b", "c"]
     assert "@binding(2) var<storage, read_write> c" in shader.code
     assert "@binding(3) var<uniform> args" in shader.code
+    assert shader.scalars == (("m", "i32"),)  # no buffer needs more than 32 bits
 
 
 def test_a_pointer_to_a_row_that_may_leave_it_makes_the_array_flat():
@@ -115,9 +102,13 @@ def test_a_name_is_never_declared_twice_in_what_is_visible():
         "int var = n; for (int i = 0; i < 4; i++) { int i = 7; x[i] = var; }\n"
         "{ int var = 2; x[1] = var; } for (int i = 0; i < 3; i++) x[i] = 0.0f;"
     )
-    assert "let i_2: i32" in text or "i_2" in text or "x[7]" in text
-    assert "var var_: i32" in text or "let var_: i32" in text
+    assert "let i_2: i32 = 7;" in text and "let var_: i32 = args.n;" in text
     assert text.count("for (var i: i32 = 0;") == 2  # but one after the other they keep their name
+
+
+def test_a_function_of_numbers_alone_has_a_type():
+    """Otherwise WGSL refuses to convert the negative result to u32."""
+    assert "u32(i32(clamp((-4), (-8), 8)))" in code("uint u = (uint)clamp(-4, -8, 8); x[u] = 1.0f;")
 
 
 def test_loops_have_ranges_that_tint_can_prove():
@@ -128,16 +119,10 @@ def test_loops_have_ranges_that_tint_can_prove():
     assert "j_turn" not in changed
 
 
-def test_local_arrays_that_are_read_float_by_float_hold_floats():
-    assert "var<workgroup> Atile: array<f32, 2048>;" in ladder(7).code
-
-
 def test_loops_over_private_arrays_are_laid_out_for_naga():
-    assert "acc[7][7] += a[7] * b[7];" in ladder(6, web.NAGA).code
-    assert "for (var k: i32 = 0; k < 16; k++)" in ladder(6, web.NAGA).code
-
-
-def test_names_of_loops_that_are_laid_out_stay_distinct():
+    shader = ladder(6, web.NAGA)
+    assert "acc[7][7] += a[7] * b[7];" in shader.code
+    assert "for (var k: i32 = 0; k < 16; k++)" in shader.code
     text = code(
         "float a[2][2]; int q = n; for (int i = 0; i < 2; i++) for (int j = 0; j < 2; j++)"
         " { x[q++] = a[i][j]; } for (int j = 0; j < 2; j++) x[q++] = a[j][0];",
@@ -145,19 +130,6 @@ def test_names_of_loops_that_are_laid_out_stay_distinct():
     )
     names = re.findall(r"    let (\w+) =", text)
     assert len(names) == len(set(names)) == 6
-
-
-def test_integers_of_64_bits_become_32_with_a_note():
-    text = (
-        "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
-        "void k(__global float* x, long n) { x[n] = 1.0f; }"
-    )
-    shader = web.translate(text)
-    assert ("n", "i32") in shader.scalars and "32-bit" in shader.notes[0]
-
-
-def test_an_infinite_constant_goes_through_a_variable():
-    assert "bitcast<f32>(bits" in code("x[0] = INFINITY;")
 
 
 # ---- refusals
@@ -169,9 +141,10 @@ def test_an_infinite_constant_goes_through_a_variable():
         ("__global float* p = n ? x : x + 1; *p = 1.0f;", "chosen at run time"),
         ("__local int c[1]; atomic_add(c, 1);", "atomic"),
         ("__global float* p; p = x;", "needs its value"),
-        ("float3 v = (float3)(1.0f); x[0] = v.x;", "three"),
+        ("float3 v = (float3)(1.0f); x[0] = v.x;", "vectors of 3"),
+        ("float8 v = (float8)(1.0f); x[0] = v.s0;", "vectors of 8"),
         ("x[0] = (float)(x < x + n);", "use indices"),
-        ("switch (n) { case 0: x[0] = 1.0f; case 1: x[1] = 1.0f; }", "case that goes on"),
+        ("switch (n) { case 0: x[0] = 1.0f; }", "switch"),
         ("long c = n + 9000000000L; x[0] = c;", "32 bits"),
         ("char c = (char)n; x[0] = c;", "WGSL has no char"),
         ("goto out; out: x[0] = 1.0f;", "goto"),
@@ -183,20 +156,15 @@ def test_what_wgsl_cannot_say_is_refused_in_words(body, words):
     assert error.value.line == 4 and body[:8] in str(error.value)
 
 
-def test_a_text_without_the_size_of_a_work_group_needs_one():
-    text = "__kernel void k(__global float* x) { x[get_global_id(0)] = 1.0f; }"
+def test_texts_jobs_and_mistakes_that_cannot_be_translated():
     with pytest.raises(web.RefusedError, match="reqd_work_group_size"):
-        web.translate(text)
-
-
-def test_a_mistake_names_its_line():
-    with pytest.raises(TextError, match="not declared|not known") as error:
+        web.translate("__kernel void k(__global float* x) { x[get_global_id(0)] = 1.0f; }")
+    with pytest.raises(TextError) as error:
         code("x[0] = 1.0f;\nx[1] = nn;")
-    assert error.value.line == 5
-
-
-def test_a_job_refuses_sizes_and_parameters_in_words():
+    assert error.value.line == 5 and "nn" in str(error.value)
     with pytest.raises(ValueError, match="multiples of 128 x 128 x 16"):
         web.job(6, 100, 128, 128)
     with pytest.raises(ValueError, match="not a multiple"):
         web.job(3, 64, 64, 64, {"WPT": 5})
+    with pytest.raises(ValueError, match="vectors of 4 floats"):
+        catalog[7].validate({"WIDTH": 8}, LEAST)

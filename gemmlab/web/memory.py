@@ -1,0 +1,326 @@
+"""Memory in WGSL: arrays, what a pointer points to, and the values that an expression has.
+
+WGSL has no pointers that move. A pointer is followed to its array when the kernel is translated;
+what remains of it at run time is an offset, counted in numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ..simt import tree
+from ..simt.text import TextError
+from ..simt.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    LONG,
+    UINT,
+    ULONG,
+    Array,
+    Pointer,
+    Scalar,
+    Type,
+    Vector,
+    leaf_of,
+    length,
+    scalar_of,
+)
+
+#: How tightly an expression binds: what needs no brackets as the operand of what.
+ATOM, UNARY, PRODUCT, SUM, COMPARISON, LOOSE = 9, 8, 7, 6, 5, 0
+#: The least and the greatest value of a whole number.
+Range = tuple[int, int]
+#: Lines of WGSL, each with the line of the kernel's text that it comes from.
+Lines = list[tuple[str, int]]
+
+
+class RefusedError(TextError):
+    """Valid OpenCL C that WGSL cannot say; the message names what and why."""
+
+    kind = "refused"
+
+
+def refuse(message: str, node: tree.Node) -> RefusedError:
+    return RefusedError(message, node.spot)
+
+
+@dataclass
+class Value:
+    """What an expression became: its WGSL code.
+
+    `range` bounds a whole number where both ends are proved. `ref` is what a pointer points to;
+    the code of a pointer that moves is the variable that holds its offset.
+    """
+
+    code: str
+    type: Type
+    level: int = ATOM
+    constant: float | None = None
+    range: Range | None = None
+    named: bool = False  # a name or a number: using it twice costs nothing
+    ref: Ref | None = None
+
+    def at_least(self, level: int) -> str:
+        """The code, in brackets unless it binds at least as tightly as `level`."""
+        return self.code if self.level >= level else f"({self.code})"
+
+
+@dataclass(eq=False)
+class Memory:
+    """An array of WGSL.
+
+    Attributes:
+        width: numbers per element: 1, 2 or 4.
+        shape: elements per dimension; () for a buffer, whose length only the host knows.
+        kept: how many dimensions are the kernel's own; those after them are one, in numbers.
+        written: whether the kernel stores to it.
+    """
+
+    name: str
+    scalar: Scalar
+    width: int
+    space: str
+    shape: tuple[int, ...] = ()
+    kept: int = 0
+    written: bool = False
+
+
+@dataclass
+class Ref:
+    """Something in memory, or what a pointer points to: the indices of the dimensions kept, then a
+    sum of unit*value, in numbers.
+    """
+
+    memory: Memory
+    type: Type
+    indices: tuple[Value, ...] = ()
+    terms: tuple[tuple[int, Value], ...] = ()
+
+
+class RowError(Exception):
+    """A pointer to a row that may leave it: its array, by its name, has to become flat."""
+
+
+def numbers_of(of: Type) -> int:
+    """How many numbers a value or an array has."""
+    leaf, sizes = leaf_of(of)
+    return math.prod(sizes) * length(leaf)
+
+
+def plus(code: str, i: int) -> str:
+    if i == 0:
+        return code
+    return str(int(code) + i) if code.lstrip("-").isdigit() else f"{code} + {i}"
+
+
+class Writer:
+    """Emits lines, names variables, and reads and writes memory."""
+
+    def __init__(self, watched: bool):
+        self.watched = watched
+        self.lines: Lines = []
+        self.depth = 1
+        self.line = 0
+        self.scopes: list[set[str]] = [set()]
+
+    # ---- lines and names
+    def emit(self, code: str) -> None:
+        self.lines.append(("    " * self.depth + code, self.line))
+
+    def claim(self, name: str, module: bool = False) -> str:
+        """A name that nothing visible has; the module's names are visible everywhere."""
+        stem = f"{name}_" if name in RESERVED or name.startswith("__") or name == "_" else name
+        chosen, number = stem, 1
+        while any(chosen in scope for scope in self.scopes):
+            number += 1
+            chosen = f"{stem}_{number}"
+        self.scopes[0 if module else -1].add(chosen)
+        return chosen
+
+    def keep(self, value: Value) -> Value:
+        """The same value under a name."""
+        if value.named or value.ref is not None:
+            return value
+        name = self.claim("t")
+        self.emit(f"let {name} = {value.code};")
+        return replace(value, code=name, level=ATOM, named=True)
+
+    def captured(self, work):
+        """The lines that `work` emits, which are not emitted yet, and its result."""
+        outer, self.lines = self.lines, []
+        try:
+            result = work()
+            return self.lines, result
+        finally:
+            self.lines = outer
+
+    # ---- types and numbers
+    def scalar_type(self, of: Scalar, node: tree.Node) -> str:
+        names = {BOOL: "bool", INT: "i32", LONG: "i32", UINT: "u32", ULONG: "u32", FLOAT: "f32"}
+        if of not in names:
+            hint = "; write float constants with an f, as in 2.0f" if of.name == "double" else ""
+            raise refuse(f"WGSL has no {of}{hint}", node)
+        return names[of]
+
+    def value_type(self, of: Type, node: tree.Node) -> str:
+        if not isinstance(of, (Scalar, Vector)):
+            raise refuse(f"WGSL has no variable of type {of}", node)
+        scalar, n = self.scalar_type(scalar_of(of), node), length(of)
+        if n not in (1, 2, 4):
+            raise refuse(f"vectors of {n} numbers are not translated; use two or four", node)
+        return scalar if n == 1 else f"vec{n}<{scalar}>"
+
+    def literal(self, value: float, of: Scalar, node: tree.Node) -> Value:
+        kind = self.scalar_type(of, node)
+        if not of.whole:
+            if not math.isfinite(value):  # no constant of WGSL is, but a variable may be
+                name, bits = self.claim("bits"), 0x7FC00000 if math.isnan(value) else 0x7F800000
+                self.emit(f"var {name} = {bits:#x}u;")
+                return Value(f"{'-' if value < 0 else ''}bitcast<f32>({name})", of, UNARY)
+            code = f"{float(value)!r}f"
+            return Value(code if value >= 0 else f"({code})", of, ATOM, value, named=True)
+        whole = int(value)
+        if not -(2**31) <= whole < 2**32:
+            raise refuse(f"{whole} does not fit into the 32 bits of WGSL's integers", node)
+        if of is BOOL:
+            code = "true" if whole else "false"
+        elif kind == "u32":
+            code = f"{whole & 0xFFFFFFFF}u"
+        else:
+            code = f"{whole}" if whole >= 0 else f"({whole})"
+        return Value(code, of, ATOM, whole, (whole, whole), named=True)
+
+    # ---- arrays
+    def array(
+        self, name: str, of: Type, space: str, kept: int | None, node: tree.Node
+    ) -> tuple[Memory, str]:
+        """The memory of an array, and its type in WGSL.
+
+        `kept`: how many dimensions remain the kernel's own, None for all. The others become one
+        dimension of numbers, of which pointers may read one or several.
+        """
+        leaf, shape = leaf_of(of)
+        kind, scalar, width = self.value_type(leaf, node), scalar_of(leaf), length(leaf)
+        if kept is None:
+            kept = len(shape)
+        else:
+            shape = (*shape[:kept], math.prod(shape[kept:]) * width)
+            kind, width = self.value_type(scalar, node), 1
+        for size in reversed(shape):
+            kind = f"array<{kind}, {size}>"
+        return Memory(name, scalar, width, space, shape, kept), kind
+
+    # ---- from a reference to elements
+    @staticmethod
+    def element(ref: Ref, index: Value) -> Ref:
+        """An element of an array."""
+        assert isinstance(ref.type, Array)
+        of = ref.type.of
+        if len(ref.indices) < ref.memory.kept:
+            return Ref(ref.memory, of, (*ref.indices, index), ref.terms)
+        return Ref(ref.memory, of, ref.indices, (*ref.terms, (numbers_of(of), index)))
+
+    @staticmethod
+    def further(ref: Ref, index: Value, sign: int = 1) -> Ref:
+        """The element that many positions further on."""
+        return replace(ref, terms=(*ref.terms, (sign * numbers_of(ref.type), index)))
+
+    def sum(self, terms, unit: int) -> tuple[str, int, Range | None]:
+        """A sum of terms in multiples of `unit`, or of what divides all of them; and its range."""
+        for times, value in terms:
+            factor = 1 if value.constant is None else int(value.constant)
+            unit = math.gcd(unit, times * factor)
+        total, codes = 0, []
+        ranges = [
+            value.range and sorted(times * end for end in value.range) for times, value in terms
+        ]
+        span = None
+        if all(ranges):
+            span = sum(ends[0] for ends in ranges), sum(ends[1] for ends in ranges)
+        for times, value in terms:
+            if value.constant is not None:
+                total += times * int(value.constant) // unit
+            elif times == unit:
+                codes.append(value.at_least(SUM))
+            else:
+                codes.append(f"{value.at_least(UNARY)} * {times // unit}")
+        if total or not codes:
+            codes.append(str(total))
+        return " + ".join(codes).replace("+ -", "- "), unit, span
+
+    def index(self, code: str, size: str, proved: bool) -> str:
+        """An index as it stands between [ and ]; watched, it is checked first."""
+        return code if proved or not self.watched else f"inside({code}, {size}, {self.line})"
+
+    def elements(self, ref: Ref, node: tree.Node) -> list[str]:
+        """The WGSL names of the elements that hold the numbers of `ref`."""
+        memory, n, width = ref.memory, length(ref.type), ref.memory.width
+        base = memory.name
+        for value, most in zip(ref.indices, memory.shape, strict=False):
+            proved = value.range is not None and value.range[0] >= 0 and value.range[1] < most
+            base += f"[{self.index(value.code, str(most), proved)}]"
+        if memory.kept and memory.kept == len(memory.shape):
+            return [base]
+        code, unit, span = self.sum(ref.terms, width)
+        if unit != width or n % width:
+            held = memory.scalar if width == 1 else f"{memory.scalar}{width}"
+            raise refuse(f"memory of {held} read as {ref.type} is not translated", node)
+        size = str(memory.shape[-1]) if memory.shape else f"i32(arrayLength(&{memory.name}))"
+        proved = False
+        if memory.shape and span is not None:
+            proved = span[0] >= 0 and span[1] + n <= memory.shape[-1] * width
+        if memory.kept and not proved:
+            raise RowError(memory.name)
+        if n > width and not code.isdigit():
+            code = self.keep(Value(code, INT, named=code.isidentifier())).code
+        return [f"{base}[{self.index(plus(code, i), size, proved)}]" for i in range(n // width)]
+
+    def load(self, ref: Ref, node: tree.Node) -> Value:
+        if isinstance(ref.type, Array):
+            return self.decay(ref)
+        codes = self.elements(ref, node)
+        if len(codes) == 1:
+            return Value(codes[0], ref.type)
+        return Value(f"{self.value_type(ref.type, node)}({', '.join(codes)})", ref.type)
+
+    @staticmethod
+    def decay(ref: Ref) -> Value:
+        """An array, or a row of one, as a pointer to its first element."""
+        assert isinstance(ref.type, Array)
+        of = ref.type.of
+        return Value("", Pointer(of, ref.memory.space), ref=replace(ref, type=of))
+
+    def store(self, ref: Ref, value: Value, node: tree.Node, op: str = "") -> None:
+        ref.memory.written = True
+        codes, width = self.elements(ref, node), ref.memory.width
+        if len(codes) == 1:
+            self.emit(f"{codes[0]} {op}= {value.code};")
+            return
+        value = self.keep(value)
+        for i, code in enumerate(codes):
+            self.emit(f"{code} {op}= {value.code}.{'xyzw'[i * width : (i + 1) * width]};")
+
+
+#: Words that WGSL keeps for itself, its types and built-in functions, and names that we give.
+_RESERVED = """
+NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become
+cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment
+concept const_cast consteval constexpr constinit crate debugger decltype delete demote
+demote_to_helper do dynamic_cast enum explicit export extends extern external fallthrough filter
+final finally friend from fxgroup get goto groupshared highp impl implements import inline
+instanceof interface layout lowp macro macro_rules match mediump meta mod module move mut mutable
+namespace new nil noexcept noinline nointerpolation non_coherent noncoherent noperspective null
+nullptr of operator package packoffset partition pass patch pixelfragment precise precision
+premerge priv protected pub public readonly ref regardless register reinterpret_cast require
+resource restrict self set shared sizeof smooth snorm static static_assert static_cast std
+subroutine super target template this thread_local throw trait try type typedef typeid typename
+typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl where with
+writeonly yield alias break case const const_assert continue continuing default diagnostic discard
+else enable false fn for if let loop override requires return struct switch true var while
+array atomic bool f16 f32 i32 u32 ptr sampler vec2 vec3 vec4 bitcast select min max clamp fma dot
+abs arrayLength workgroupBarrier storageBarrier
+args lid wid gid nwg inside turns watch bits
+"""
+RESERVED = frozenset(_RESERVED.split())
