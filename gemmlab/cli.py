@@ -197,9 +197,7 @@ def _verify_options(parser) -> None:
     parser.add_argument(
         "--device", help="an index or part of a name (default: every device, one after the other)"
     )
-    parser.add_argument(
-        "--full", action="store_true", help="everything instead of a sample, and all tests"
-    )
+    parser.add_argument("--full", action="store_true", help="everything instead of a sample")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
 
 

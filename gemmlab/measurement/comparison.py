@@ -68,12 +68,6 @@ class Comparison:
         return self.spread > NOISY
 
 
-def revive(found: Mapping[str, Any]) -> Comparison:
-    """A comparison that came as JSON."""
-    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
-    return Comparison(**fields)
-
-
 def differs(ratio: Interval) -> bool:
     """Whether an interval of a ratio excludes all ratios close to 1."""
     return ratio[0] > LEAST or ratio[2] < 1 / LEAST

@@ -15,7 +15,6 @@ from ..catalog import Key, find, key, sources
 from ..simt import views
 from ..worker.client import simulated
 from .explorer import Explorer
-from .panel import HOLE
 from .shell import escape, free
 from .shell import inside as widgets_in
 from .stepper import Stepper
@@ -58,7 +57,6 @@ class GemmMagics(Magics):
                 params=settings or None,
                 device=words.get("device"),
                 source=source,
-                hole=HOLE in cell,
             )
             _add_stepper(explorer)
             return explorer

@@ -119,7 +119,7 @@ class Maps(anywidget.AnyWidget):
         """What was measured here with the other parameters and sizes as they are now."""
         mine = {tuple(one.settings.items()): one for one in self._history if one.right and one.rate}
         top = best(list(mine.values()))
-        scale = top.rate[1] if top and top.rate else 1.0
+        scale = top.rate[2] if top and top.rate else 1.0
         sizes = {size: self._values[size] for size in "MNK" if size in self._values}
         cells = []
         for x, y in product(self._choices(self._across), self._choices(self._down)):
@@ -131,10 +131,9 @@ class Maps(anywidget.AnyWidget):
             if one is None or one.rate is None:
                 cells.append(self._cell(x, y, "open", "not measured yet"))
                 continue
-            shade = _shade(FLOOR + (1 - FLOOR) * one.rate[1] / scale)
-            cells.append(
-                self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])} | shade
-            )
+            low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
+            cell = self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])}
+            cells.append(cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle))
         return self._map(f"{self._machine}, GFLOPS · fills as you measure", cells)
 
     def _cell(self, x: int, y: int, state: str, words: str) -> dict[str, Any]:

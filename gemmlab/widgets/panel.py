@@ -20,7 +20,7 @@ from ..model.ceilings import named
 from ..model.chip import H200
 from ..worker.client import Outcome
 from .shell import escape
-from .tries import between, digits
+from .tries import Try, between, digits
 
 #: A line of a hole, before anybody has written there.
 HOLE = "// your lines"
@@ -41,12 +41,6 @@ class Against:
     moved: str = ""
 
 
-def settings(values: Mapping[str, int]) -> str:
-    """Parameters and sizes in words: "TS = 32, WPT = 8, 256 x 256 x 256"."""
-    params = [f"{name} = {value}" for name, value in values.items() if name not in "MNK"]
-    return ", ".join([*params, " x ".join(str(values[size]) for size in "MNK")])
-
-
 def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
     """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
     changed = {name: value for name, value in now.items() if value != before[name]}
@@ -62,16 +56,25 @@ def rate(low: float, high: float | None = None) -> str:
     return f"{between(low / unit, high / unit)} {name}"
 
 
-def verdict(outcome: Outcome, hole: bool = False) -> str:
-    """One line: a sign and a sentence; the problem, where nothing was measured, below it."""
+def title(outcome: Outcome) -> str:
+    """Why nothing was measured, in a word or two."""
+    words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}
+    return words.get(outcome.kind, "Not run")
+
+
+def verdict(outcome: Outcome, source: str = "") -> str:
+    """One line: a sign and a sentence; the problem, where nothing was measured, below it.
+
+    Args:
+        outcome: what came out.
+        source: the reader's text; with a `HOLE` it cannot be right yet.
+    """
     if outcome.result is None:
-        words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}
-        title = words.get(outcome.kind, "Not run")
         problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
-        return _head("✘", title, "wrong") + problem
+        return _head("✘", title(outcome), "wrong") + problem
     if outcome.ok:
         return _head("✔", _sentence(outcome.verdict), "right")
-    if hole:
+    if HOLE in source:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
     why = "right by luck only" if outcome.by_luck else "not right"
     note = f"It has no rate, because the result is {why}."
@@ -81,18 +84,24 @@ def verdict(outcome: Outcome, hole: bool = False) -> str:
     )
 
 
-def here(outcome: Outcome, device: str, peak: float | None, machine: str = "this machine") -> str:
-    """The rate on this machine, or in this browser: an interval, and a bar with whiskers."""
+def here(
+    outcome: Outcome,
+    device: str,
+    peak: float | None,
+    tries: Sequence[Try] = (),
+    machine: str = "this machine",
+) -> str:
+    """The rate on this machine, or in this browser: an interval, and a bar with whiskers.
+
+    The bar ends at the peak; where that is not known, at the highest rate among the tries.
+    """
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     if not outcome.ok or not outcome.compared:
         return _figure(name, "here", "–", "", "")
-    low, _, high = outcome.compared.rate
-    words = f"GFLOPS{_share(high, peak)}"
-    bar = _bar()
-    if peak:
-        least, middle, most = (v / peak for v in outcome.compared.rate)
-        bar = _bar(least, middle, most)
-    return _figure(name, "here", between(low, high), words, bar)
+    low, middle, high = outcome.compared.rate
+    top = peak or max([high, *(one.rate[2] for one in tries if one.right and one.rate)])
+    bar = _bar(low / top, middle / top, high / top)
+    return _figure(name, "here", between(low, high), f"GFLOPS{_share(high, peak)}", bar)
 
 
 def _share(rate: float, peak: float | None) -> str:
@@ -293,13 +302,15 @@ def sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[s
     }
 
 
+def _rates(result: Result, ms: tuple[float, ...]) -> list[float]:
+    """GFLOPS of the slowest and the fastest run."""
+    return [gflops(result.m, result.n, result.k, ms[which] * 1e-3) for which in (2, 1)]
+
+
 def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
     facts: dict[str, str] = {}
     if outcome.ok:
-        slow, fast = (
-            gflops(result.m, result.n, result.k, ms * 1e-3)
-            for ms in (result.kernel_ms[2], result.kernel_ms[1])
-        )
+        slow, fast = _rates(result, result.kernel_ms)
         facts["runs"] = (
             f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
             f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
@@ -307,7 +318,8 @@ def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -
         if passes := result.passes_ms:
             total = sum(passes.values())
             shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
-            facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
+            slow, fast = _rates(result, result.pipeline_ms)
+            facts["whole call"] = f"{between(slow, fast)} GFLOPS ({shares})"
     if result.bound:
         facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
     facts["compiled in"] = f"{result.build_seconds:.2f} s"

@@ -5,6 +5,7 @@ picture.
 from __future__ import annotations
 
 import html
+import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
@@ -18,7 +19,6 @@ from IPython.display import display
 
 from ..draw import style
 from ..draw.picture import Picture
-from ..worker.mailbox import Mailbox
 
 #: Between a widget and its still picture: what is seen where no kernel runs. In JupyterLab its
 #: style hides the error that a reopened notebook shows in the widget's place.
@@ -206,15 +206,17 @@ class Newest:
 
     def __init__(self, work: Callable[[Any], None]):
         self._work = work
-        self._mailbox: Mailbox[Any] = Mailbox()
+        self._arguments: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._loop, daemon=True).start()
 
     def __call__(self, argument: Any) -> None:
-        self._mailbox.put("newest", argument)
+        self._arguments.put(argument)
 
     def _loop(self) -> None:
         while True:
-            self._work(self._mailbox.take())
+            argument = self._arguments.get()
+            if self._arguments.empty():
+                self._work(argument)
 
 
 class Shell:

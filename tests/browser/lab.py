@@ -218,6 +218,17 @@ class Lab:
                     found.append(process)
         return found
 
+    def copy(self, path: Path) -> Path:
+        """Copy a notebook, and the modules next to it, into the lab."""
+        target = self.notebooks / path.name
+        if path != target:
+            for file in (path, *path.parent.glob("*.py")):
+                shutil.copy(file, self.notebooks)
+            lessons = path.parent / "lessons"
+            if lessons.is_dir():
+                shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
+        return target
+
     def open(
         self,
         path: str | Path,
@@ -238,14 +249,7 @@ class Lab:
             page: one that another notebook has left, for this one; loading JupyterLab anew takes
                 seconds.
         """
-        path = Path(path)
-        target = self.notebooks / path.name
-        if path != target:
-            for file in (path, *path.parent.glob("*.py")):
-                shutil.copy(file, self.notebooks)
-            lessons = path.parent / "lessons"
-            if lessons.is_dir():
-                shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
+        target = self.copy(Path(path))
         if page is None:
             # its pages share what the browser has loaded of JupyterLab
             if scale not in self._contexts:

@@ -4,14 +4,15 @@ compiled.
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from gemmlab import Result
 from gemmlab.catalog import sources
 from gemmlab.measurement.comparison import Comparison
+from gemmlab.measurement.explained import Allowed
 from gemmlab.widgets import explorer as explorer_module
-from gemmlab.widgets import yardsticks
 from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
@@ -20,26 +21,30 @@ TEXT = sources.read("03_work_per_thread.cl")
 START = {"TS": 32, "WPT": 8, "M": 64, "N": 64, "K": 64}
 
 
-class Plans:
+class Background:
     """Keeps what is planned for the time in which nobody waits."""
 
     def __init__(self):
-        self.plans = {}
+        self.jobs = []
 
-    def plan(self, name, jobs):
-        self.plans[name] = jobs
+    def submit(self, name, arguments, done, job):
+        self.jobs.append((job, arguments, done))
 
-    def hold(self, reason):
+    def forget(self, prefix):
+        self.jobs = [one for one in self.jobs if one[0] != "compile"]
+
+    def hold(self, held=True):
         pass
 
-    release = hold
+    def of(self, job) -> list:
+        return [one[1:] for one in self.jobs if one[0] == job]
 
 
 class Desk:
     """Stands for the worker."""
 
     def __init__(self):
-        self.limits, self.idle = LIMITS, Plans()
+        self.limits, self.background = LIMITS, Background()
         self.asked, self.stopped = [], []
 
     def submit(self, name, arguments, done, step, job):
@@ -92,9 +97,9 @@ def desk(monkeypatch, any_device, tmp_path):
     monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     made = Desk()
     monkeypatch.setattr(client, "worker", lambda: made)
-    monkeypatch.setattr(explorer_module, "_memories", {})
+    monkeypatch.setattr(client, "background", lambda: made.background)
     for known in ("_peaks", "_allowed"):
-        monkeypatch.setattr(yardsticks, known, {})
+        monkeypatch.setattr(explorer_module, known, {})
     return made
 
 
@@ -373,15 +378,10 @@ def test_the_next_moves_are_compiled_while_nobody_waits(explorer, desk, monkeypa
     """
     monkeypatch.setattr(explorer_module, "has_src_build_cache", lambda device: kept)
     explorer._plan()
-    plans = f"{explorer._client}, later", "peaks", explorer._client
-    assert [name for name in desk.idle.plans if name in plans] == list(plans), (
-        "the last comes first"
-    )
-    plan = [job for name in plans for job in desk.idle.plans[name] if job.job == "compile"]
+    settings = [arguments["params"] for arguments, _ in desk.background.of("compile")]
     if not kept:
-        assert plan == []
+        assert settings == []
         return
-    settings = [job.arguments["params"] for job in plan]
     assert {"TS": 24, "WPT": 8} in settings
     assert {"TS": 32, "WPT": 4} in settings and {"TS": 32, "WPT": 16} in settings
     assert {"TS": 32, "WPT": 8} not in settings
@@ -398,22 +398,25 @@ def test_where_the_slider_that_moved_last_leads_comes_first(explorer, desk):
 
 
 def test_the_share_of_the_peak_arrives_later(explorer, desk):
-    (peak,) = desk.idle.plans["peaks"]
-    peak.done(Outcome({}, {"gflops": 8.0}))
+    assert "<s " in explorer.panel.value, "its bar has whiskers before"
+    explorer._plan()
+    ((_, done),) = desk.background.of("peaks")
+    done(Outcome({}, SimpleNamespace(gflops=8.0)))
     assert soon(lambda: "28 % of 8.00" in explorer.panel.value) and shown(explorer, "count") == "1"
-    peak.done(Outcome({}, {"gflops": 1.0}))
+    done(Outcome({}, SimpleNamespace(gflops=1.0)))
     assert soon(lambda: "too low" in explorer.panel.value), "no share above all there is"
 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_the_ceiling_is_worked_out_while_nobody_waits(explorer, desk, known):
-    (job,) = [job for job in desk.idle.plans[explorer._client] if job.job == "ceiling"]
-    assert job.arguments["gflops"] > 1000 and "allows" not in explorer._recorded.value
-    ceiling = {"gflops": 26_800.0, "resource": "local memory"}
-    job.done(Outcome({}, ceiling) if known else Outcome({}, problem="no", kind="ValueError"))
+    ((arguments, done),) = desk.background.of("ceiling")
+    assert arguments["gflops"] > 1000 and "allows" not in explorer._recorded.value
+    ceiling = Allowed(26_800.0, "local memory")
+    done(Outcome({}, ceiling) if known else Outcome({}, problem="no", kind="ValueError"))
     assert soon(lambda: ("local memory allows 40 %" in explorer._recorded.value) == known)
+    desk.background.jobs = []
     explorer._plan()
-    assert "ceiling" not in [job.job for plan in desk.idle.plans.values() for job in plan]
+    assert desk.background.of("ceiling") == []
 
 
 @pytest.mark.parametrize(
@@ -428,10 +431,10 @@ def test_an_edited_text_is_compared_with_the_original_here_and_on_an_h200(desk, 
     desk.answer(3.0, ratio=(1.1, 1.2, 1.3))
     assert soon(lambda: state(made) == "ok")
     assert "1.10–1.30 × the original" in made.panel.value and made.words() == ""
-    jobs = [job for job in desk.idle.plans[made._client] if job.job == "ceiling"]
-    assert [job.arguments["source"] == TEXT for job in jobs] == [False, True]
-    for job, gflops in zip(jobs, (own, 26_800.0), strict=True):
-        job.done(Outcome({}, {"gflops": gflops, "resource": "local memory"}))
+    jobs = desk.background.of("ceiling")
+    assert [arguments["source"] == TEXT for arguments, _ in jobs] == [False, True]
+    for (_, done), gflops in zip(jobs, (own, 26_800.0), strict=True):
+        done(Outcome({}, Allowed(gflops, "local memory")))
     assert soon(lambda: words in made._recorded.value)
     assert "kernel 1" in made._recorded.value and "cuBLAS" in made._recorded.value
     assert "at most: local memory allows" in made.words()
@@ -441,7 +444,7 @@ def test_an_edited_text_is_compared_with_the_original_here_and_on_an_h200(desk, 
 
 
 def test_an_open_hole_is_an_invitation(desk):
-    made = explorer_module.Explorer(3, m=64, source="// your lines", hole=True)
+    made = explorer_module.Explorer(3, m=64, source="// your lines")
     made.set(START)
     desk.answer(ok=False)
     assert soon(lambda: "A hole: write the lines" in made.panel.value)
