@@ -49,8 +49,13 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
         f"Wrong: {escape(f'line {f.line}: ' if f.line else '')}{escape(f.message)}</div>"
         for f in run.findings[:3]
     )
+    return block(text) + macros + found
+
+
+def block(rows: str) -> str:
+    """The rows of a kernel's text."""
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
-    return f"<div {about}>{text}</div>{macros}{found}"
+    return f"<div {about}>{rows}</div>"
 
 
 def _brief(text: str, most: int = 80) -> str:

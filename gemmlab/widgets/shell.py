@@ -56,6 +56,15 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
+class Follow(anywidget.AnyWidget):
+    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
+    text looks.
+    """
+
+    _esm = Path(__file__).with_name("stepper.js")
+    _css = Path(__file__).with_name("stepper.css")
+
+
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
     """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
@@ -304,6 +313,51 @@ class Shell:
     def _free(self) -> None:
         for widget in inside(self.box):
             free(widget)
+
+
+class Sliders(Shell):
+    """Controls above a panel that follows them. Subclasses define `content`."""
+
+    def follow(
+        self, controls: dict[str, w.Widget], *between: w.Widget, others: Sequence[w.Widget] = ()
+    ) -> None:
+        """Lay the widget out, show the start, and follow every move from then on.
+
+        Args:
+            controls: those whose values `content` takes, by name.
+            between: what is between them and the panel.
+            others: further controls whose moves renew the panel.
+        """
+        self.controls = controls
+        self.settling = False  # whether controls are being moved by the widget itself
+        self.compose(grid([*controls.values()]), *between, self.panel, Follow())
+        self.start = self.values
+        self.show(self.values)
+        newest = Newest(self.show)
+
+        def moved(control: w.Widget) -> None:
+            if not self.settling:
+                newest(self.values)
+
+        for control in [*controls.values(), *others]:
+            on_any_thread(control, moved)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The present positions of the controls."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def content(self, values: dict[str, Any]) -> str:
+        """The panel's HTML for these positions, which it may correct in place."""
+        raise NotImplementedError
+
+    def show(self, values: dict[str, Any]) -> None:
+        try:
+            content = self.content(values)
+        except Exception as error:  # nobody reads the log console, so the panel says it
+            content = escape(f"{type(error).__name__}: {error}")
+        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
+        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
 
 
 def escape(text: str) -> str:

@@ -35,11 +35,11 @@ def wrong(stepper) -> dict[int, str]:
 
 def show(stepper, **values) -> None:
     """Put the panel where moved sliders would put it, at once."""
-    stepper._show({**stepper.values, **values})
+    stepper.show({**stepper.values, **values})
 
 
 def options(stepper, name) -> list:
-    return [value for _, value in stepper._sliders[name].options]
+    return [value for _, value in stepper.controls[name].options]
 
 
 def test_numbers_are_in_order_and_the_first_one_given_is_the_start():
