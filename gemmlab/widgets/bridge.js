@@ -134,7 +134,7 @@ function render({ model, el }) {
         if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
       for (const meaning of panel.querySelectorAll(".gemmlab-control .gemmlab-meaning")) { // or why a control gave way
-        const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, input");
+        const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, .widget-toggle-buttons-container");
         control?.setAttribute("aria-description", meaning.textContent);
       }
       for (const play of panel.querySelectorAll(".jupyter-widget-play, .widget-play")) {

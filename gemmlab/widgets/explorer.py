@@ -22,13 +22,13 @@ from ..measurement.explained import Allowed
 from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
-from . import panel
+from . import panel, tries
 from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
 from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
 from .shell import Shell, escape, free, grid, line, on_any_thread
-from .tries import KEPT, Memory, Try, best
+from .tries import KEPT, Try, best
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
@@ -391,7 +391,7 @@ class Explorer(Shell):
             problem = "" if found else panel.title(outcome).lower()
             self._history.append(Try(values, found.rate if found else None, outcome.ok, problem))
             del self._history[:-KEPT]
-            self._memory.save(self._history)
+            tries.save(self._memory, self._history)
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
             self._shown = outcome, against
@@ -542,8 +542,8 @@ class Explorer(Shell):
             parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
             cell = parent.get("metadata", {}).get("cellId", "")
             name += f", {os.environ.get('JPY_SESSION_NAME', '')} {cell}"
-        self._memory = Memory(name)
-        self._history = [t for t in self._memory.load() if {*t.settings} == {*self._start}]
+        self._memory = name
+        self._history = [one for one in tries.load(name) if {*one.settings} == {*self._start}]
 
     def words(self) -> str:
         params = self.settings.params(self._start)

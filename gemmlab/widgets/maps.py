@@ -53,7 +53,6 @@ class Maps(anywidget.AnyWidget):
         self._across, self._down = _first_axes(spec, self.recorded)
         self._values: dict[str, int] = dict(spec.defaults)
         self._history: list[Try] = []
-        self._slices: dict[tuple, dict[tuple[int, int], Cell]] = {}
 
     def allow(self, limits: Limits, machine: str) -> None:
         """The reader measures on this machine now: "this machine" or "this browser"."""
@@ -91,24 +90,23 @@ class Maps(anywidget.AnyWidget):
         here = self._values[self._across], self._values[self._down] if self._down else 0
         top = self.recorded.best(self.spec.number)
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
-        cells = self._slice(self.recorded)
+        cells = self._recorded_cells()
         return landscape(self._across, self._down, cells, here, top.share if top else None, title)
 
-    def _slice(self, found: Landscape) -> dict[tuple[int, int], Cell]:
+    def _recorded_cells(self) -> dict[tuple[int, int], Cell]:
         """The recorded settings that differ from the reader's in the two axes only."""
-        axes = self._across, self._down
-        key = (*axes, *((n, v) for n, v in self.setting([0, 0]).items() if n not in axes))
-        if key not in self._slices:
-            cells = slice_of(found, self.spec, self._values, self._across, self._down)
-            self._slices[key] = cells
-        return self._slices[key]
+        assert self.recorded is not None
+        return {
+            (x, y): recorded_cell(self.recorded, self.spec, self.setting([x, y]))
+            for x, y in product(self._choices(self._across), self._choices(self._down))
+        }
 
     def _recorded_map(self) -> dict[str, Any]:
         assert self.recorded is not None
         top = self.recorded.best(self.spec.number)
         scale = top.share if top and top.share else 1.0
         cells = []
-        for (x, y), cell in self._slice(self.recorded).items():
+        for (x, y), cell in self._recorded_cells().items():
             one = self._cell(x, y, cell.state, cell.words)
             if cell.state == "recorded":
                 one |= {"text": _percent(cell.share), **_shade(cell.share / scale)}
@@ -156,26 +154,6 @@ class Maps(anywidget.AnyWidget):
         return sorted(next((p.choices for p in self.spec.params if p.name == name), (0,)))
 
 
-def slice_of(
-    found: Landscape, spec: KernelSpec, values: Values, across: str, down: str = ""
-) -> dict[tuple[int, int], Cell]:
-    """The settings that differ from `values` in two parameters only, by the values of these.
-
-    Args:
-        found: where they were recorded; its limits decide what is legal.
-        spec: the kernel.
-        values: all its parameters.
-        across, down: the two parameters; `down` is empty for a kernel with one (its value is 0).
-    """
-    choices = {p.name: p.choices for p in spec.params}
-    params = {name: values[name] for name in spec.defaults}
-    cells = {}
-    for x, y in product(choices[across], choices[down] if down else (0,)):
-        setting = {**params, across: x, **({down: y} if down else {})}
-        cells[x, y] = recorded_cell(found, spec, setting)
-    return cells
-
-
 def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -> Cell:
     """What was recorded with a setting, or why there is nothing."""
     problems = spec.problems(setting, found.limits)
@@ -208,13 +186,12 @@ def _percent(share: float) -> str:
 def _strip(history: list[Try]) -> dict[str, Any]:
     """The last tries, their rates as shares of the highest."""
     top = max((t.rate[2] for t in history if t.right and t.rate), default=1.0)
-    first, first_best = best(history), True
+    first = best(history)
     marks = []
     for number, one in list(enumerate(history))[-SHOWN:]:
         right = one.right and one.rate is not None
         low, middle, high = (v / top for v in one.rate) if right and one.rate else (0.0, 0.0, 0.0)
-        named = right and first_best and one is first or number == len(history) - 1
-        first_best = first_best and one is not first
+        named = one is first or number == len(history) - 1
         text = digits(one.rate[1]) if right and one.rate and named else ""
         marks.append({"number": number, "right": right, "label": str(one), "text": text,
                       "low": low, "middle": middle, "high": high})  # fmt: skip

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .. import files
 from ..catalog import sources
@@ -83,11 +82,8 @@ class Progress:
 
         Empty if there is no file, or one that cannot be read.
         """
-        return {
-            name: bool(entry["right"])
-            for name, entry in self._read().items()
-            if entry["right"] is not None
-        }
+        known = {name: entry.get("right") for name, entry in self._read().items()}
+        return {name: bool(right) for name, right in known.items() if right is not None}
 
     @property
     def choices(self) -> dict[str, str]:
@@ -105,8 +101,8 @@ class Progress:
         """
 
         def with_entry(known: dict) -> dict:
-            before = _entry(known.get(name))
-            kept = {"right": right or before["right"] or right}
+            before = _entries(known).get(name, {})
+            kept = {"right": right or before.get("right") or right}
             chosen = {} if choice is None else {"choice": choice}
             return {**known, name: before | kept | chosen}
 
@@ -121,7 +117,7 @@ class Progress:
     def _read(self) -> dict[str, dict]:
         """All entries; none if there is no file, or one that cannot be read."""
         with suppress(OSError, ValueError):
-            return {n: _entry(e) for n, e in files.load_json(self.path, dict).items()}
+            return _entries(files.load_json(self.path, dict))
         return {}
 
     def reset(self) -> None:
@@ -171,8 +167,5 @@ class Progress:
         return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."
 
 
-def _entry(found: Any) -> dict[str, Any]:
-    """An entry; a file of an older version has only whether it was right."""
-    if isinstance(found, dict):
-        return {"right": None, **found}
-    return {"right": None if found is None else bool(found)}
+def _entries(known: dict) -> dict[str, dict]:
+    return {name: entry for name, entry in known.items() if isinstance(entry, dict)}

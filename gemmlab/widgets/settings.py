@@ -13,48 +13,10 @@ from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits, Param
 from .shell import Control, on_any_thread
 
-#: Sizes to choose from; those that take a device too long are left out.
-SIZES = (
-    16,
-    32,
-    64,
-    100,
-    128,
-    200,
-    256,
-    384,
-    500,
-    512,
-    768,
-    1000,
-    1024,
-    1536,
-    2048,
-    3072,
-    4096,
-    5000,
-    8192,
-)
-IN_VIEW = 4
-#: The first four of these that a kernel has are always in view; the other parameters are shown when
-#: asked for.
-MAIN = (
-    "TS",
-    "TSM",
-    "TSN",
-    "WPT",
-    "WPTM",
-    "WPTN",
-    "WM",
-    "WN",
-    "RX",
-    "RY",
-    "WIDTH",
-    "TSK",
-    "PAD",
-    "GX",
-    "STAGES",
-)
+#: Sizes to choose from; any other can be typed.
+SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
+#: So many parameters are always in view; the others are shown when asked for, and these first.
+IN_VIEW, FOLDED = 4, ("TSK", "RK", "PAD", "UNROLL")
 MEANINGS = {
     "M": "rows of A and C; N and K follow while M = N = K",
     "N": "columns of B and C",
@@ -66,8 +28,8 @@ def in_view(spec: KernelSpec) -> list[str]:
     """The four parameters that are always in view: first those that the kernel before does not
     have, if they are one or two.
     """
-    ranked = sorted(spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
-    new = [n for n in ranked if spec.before and n not in find(spec.before).defaults]
+    ranked = sorted(spec.defaults, key=lambda name: name in FOLDED)
+    new = [name for name in ranked if spec.before and name not in find(spec.before).defaults]
     first = new if len(new) <= 2 else []
     shown = [*first, *(name for name in ranked if name not in first)][:IN_VIEW]
     return [name for name in spec.defaults if name in shown]

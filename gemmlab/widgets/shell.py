@@ -79,23 +79,21 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
 
 
 class Control:
-    """A parameter or a size: a slider, or a box where it is only switched on and off, with its
+    """A parameter or a size: a slider, or buttons where it is only switched on and off, with its
     meaning below.
 
     Args:
         name: its label.
-        values: those to choose from; (0, 1) makes a box.
+        values: those to choose from; (0, 1) makes buttons.
         value: the initial one.
         meaning: what it is, in words and units.
     """
 
     def __init__(self, name: str, values: Sequence[int], value: int, meaning: str):
         self.name, self._meaning = name, meaning
-        self.widget: w.SelectionSlider | w.Checkbox
+        self.widget: w.SelectionSlider | w.ToggleButtons
         if list(values) == [0, 1]:
-            self.widget = w.Checkbox(
-                bool(value), description=name, indent=False, layout=w.Layout(width="auto")
-            )
+            self.widget = buttons(name, [("off", 0), ("on", 1)], value)
             self._meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
         else:
             self.widget = slider(name, values, value)
@@ -105,22 +103,17 @@ class Control:
 
     @property
     def value(self) -> int:
-        """The present value; a box that is ticked is 1."""
-        return int(self.widget.value)
+        """The present value."""
+        return self.widget.value
 
     @value.setter
     def value(self, value: int) -> None:
-        if value != self.value:
-            self.widget.value = bool(value) if isinstance(self.widget, w.Checkbox) else value
+        self.widget.value = value
 
     @property
     def values(self) -> list[int]:
         """The values to choose from."""
-        return (
-            [0, 1]
-            if isinstance(self.widget, w.Checkbox)
-            else [value for _, value in self.widget.options]
-        )
+        return [value for _, value in self.widget.options]
 
     def learn(self, value: int) -> None:
         """Add a position to a slider, if it does not have it."""
@@ -183,22 +176,26 @@ def line(*widgets: w.Widget) -> w.HBox:
 
 def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
-    numbers = all(isinstance(o, Number) and not isinstance(o, bool) for o in options)
-    width = f"{max(80, 9 * len(name))}px"
-    if numbers:
+    if all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
         made = slider(name, options, value, tooltip)
-        made.style.description_width = width
+        made.style.description_width = f"{max(80, 9 * len(name))}px"
         return made
     words = {True: "yes", False: "no"}
-    buttons = w.ToggleButtons(
-        options=[(words[o] if isinstance(o, bool) else str(o), o) for o in options],
+    labels = [(words[o] if isinstance(o, bool) else str(o), o) for o in options]
+    return buttons(name, labels, value, tooltip)
+
+
+def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "") -> w.ToggleButtons:
+    """Labelled buttons, of which one is pressed."""
+    made = w.ToggleButtons(
+        options=options,
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
-        style={"description_width": width, "button_width": "auto"},
+        style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
     )
-    buttons.add_class("gemmlab-words")
-    return buttons
+    made.add_class("gemmlab-words")
+    return made
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:

@@ -461,7 +461,7 @@ def test_many_parameters_are_four_and_the_rest_on_request(desk):
     first = [made.settings.controls[name].box for name in ("TSM", "TSN", "WPTM", "WPTN", "M")]
     assert made.settings.first == first
     assert len(made.settings.others) == len(made.spec.defaults) - 4 + 2
-    made.settings.controls["TRANSPOSED"].widget.value = False
+    made.settings.controls["TRANSPOSED"].widget.value = 0
     assert soon(lambda: desk.asked) and asked(desk)["TRANSPOSED"] == 0
 
 

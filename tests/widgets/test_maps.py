@@ -6,7 +6,7 @@ from landscapes import made_up
 from gemmlab import catalog
 from gemmlab.widgets import maps, panel
 from gemmlab.widgets.maps import Maps, recorded_cell
-from gemmlab.widgets.tries import Memory, Try, best, between
+from gemmlab.widgets.tries import Try, best, between, load, save
 
 VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
 
@@ -101,11 +101,11 @@ def test_the_best_try_is_the_one_that_is_certain():
 def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
     monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     history = [tried((4.0, 5.0, 6.0)), tried(None, right=False)]
-    Memory("one").save(history)
-    Memory("another").save([])
-    assert Memory("one").load() == history and Memory("a third").load() == []
+    save("one", history)
+    save("another", [])
+    assert load("one") == history and load("a third") == []
     (tmp_path / "explorers.json").write_text("{")
-    assert Memory("one").load() == []
+    assert load("one") == []
 
 
 @pytest.mark.parametrize("rate", [1e-5, 0.0123, 0.4, 7.61, 53.6, 9999, 3e6])
