@@ -7,8 +7,7 @@ import time
 
 import pytest
 from conftest import FULL
-from lab import LOOK, notebook
-from start import started
+from lab import LOOK, notebook, started
 
 pytestmark = pytest.mark.system
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, browser_device
-from lab import LOOK
-from start import started
+from lab import LOOK, started
 
 pytestmark = pytest.mark.system
 

@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from lab import notebook
-from start import started
+from lab import notebook, started
 
 from gemmlab.catalog import sources
 

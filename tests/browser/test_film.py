@@ -5,8 +5,7 @@ one screen.
 from __future__ import annotations
 
 import pytest
-from lab import notebook
-from start import started
+from lab import notebook, started
 
 from gemmlab.catalog import sources
 
