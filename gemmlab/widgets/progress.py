@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from .. import files
 from ..catalog import sources
 from .shell import escape
 
-LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved"
+LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved."
 
 
 @dataclass(frozen=True)
@@ -125,46 +125,31 @@ class Progress:
         self.path.unlink(missing_ok=True)
 
     def __str__(self) -> str:
-        there = chapters(self.folder)
-        lines = [f"{marks}  {chapter.title}{here}" for chapter, marks, here in self._rows(there)]
-        return "\n".join([*lines, "", self._summary(there)])
+        return self._map(lambda chapter: chapter.title)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        there = chapters(self.folder)
-        lines = [
-            f'{marks}  <a href="{escape(chapter.file)}">{escape(chapter.title)}</a>{here}'
-            for chapter, marks, here in self._rows(there)
-        ]
-        text = "\n".join([*lines, "", escape(self._summary(there))])
-        style = (
-            "font-family:monospace;line-height:1.5;max-width:860px;"
-            "white-space:pre-wrap;word-break:normal"
-        )
-        return {"text/plain": str(self), "text/html": f'<pre style="{style}">{text}</pre>'}
+        def link(chapter: Chapter) -> str:
+            return f'<a href="{escape(chapter.file)}">{escape(chapter.title)}</a>'
 
-    def _rows(self, there: list[Chapter]) -> Iterator[tuple[Chapter, str, str]]:
-        """Each chapter with its marks, and with words if the next exercise is one of its own."""
-        known = self.entries
-        following = next(
-            (n for chapter in there for n in chapter.exercises if not known.get(n)), None
-        )
-        for chapter in there:
-            guesses = "".join(
-                {None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions
-            )
-            boxes = " ".join("■" if known.get(number) else "□" for number in chapter.exercises)
-            yield (
-                chapter,
-                f"{guesses} {boxes}",
-                f"  ← {escape(following)} is next" if following in chapter.exercises else "",
-            )
+        style = "font-family:monospace;line-height:1.5;max-width:860px;white-space:pre-wrap"
+        html = f'<pre style="{style};word-break:normal">{self._map(link)}</pre>'
+        return {"text/plain": str(self), "text/html": html}
 
-    def _summary(self, there: list[Chapter]) -> str:
+    def _map(self, name: Callable[[Chapter], str]) -> str:
+        """A line for each chapter, with its marks and the next exercise, and a summary."""
+        there, known = chapters(self.folder), self.entries
         numbers = [number for chapter in there for number in chapter.exercises]
         if not numbers:
             return f"There are no chapters in {self.folder.resolve()}."
-        solved = sum(self.entries.get(number, False) for number in numbers)
-        return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."
+        following = next((number for number in numbers if not known.get(number)), None)
+        lines = []
+        for chapter in there:
+            guesses = ({None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions)
+            boxes = ("■" if known.get(number) else "□" for number in chapter.exercises)
+            here = f"  ← {following} is next" if following in chapter.exercises else ""
+            lines.append(f"{''.join(guesses)} {' '.join(boxes)}  {name(chapter)}{here}")
+        solved = sum(known.get(number, False) for number in numbers)
+        return "\n".join([*lines, "", f"{solved} of {len(numbers)} exercises are solved.", LEGEND])
 
 
 def _entries(known: dict) -> dict[str, dict]:

@@ -3,7 +3,6 @@ share one notebook, in their order here.
 """
 
 import re
-import time
 
 import pytest
 from lab import notebook, started

@@ -1,5 +1,6 @@
 """Chapter 01 in Notebook 7 and in Voila: its explorer answers a move by key."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,19 @@ def test_the_explorer_of_a_chapter_answers(lab, front_end):
     page = lab.browser.new_page()
     page.set_default_timeout(2000 * PATIENCE)
     page.goto(f"{lab.url}/{front_end}/{CHAPTER.name}?token={lab.token}")
+    prompts = page.locator(".jp-InputPrompt")
     if front_end == "notebooks":
-        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
-        page.get_by_role("menuitem", name="Run").click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        prompts.first.wait_for(state="attached")
+        while not prompts.filter(has_text=re.compile(r"\[[*\d]+\]")).count():
+            # until its kernel is there, Notebook runs nothing
+            page.get_by_role("menuitem", name="Run").click()
+            page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+            page.wait_for_timeout(3000)
     instrument = page.locator(".gemmlab-instrument")
     answer = instrument.locator("[data-state=ok]")
     answer.wait_for()
-    # until the last cell has run, the focus moves from cell to cell
-    waiting = "[...document.querySelectorAll('.jp-InputPrompt')].some(p => /\\*/.test(p.innerText))"
-    page.wait_for_function(f"!{waiting}")
+    while prompts.filter(has_text="[*]").count():  # until then, the focus moves from cell to cell
+        page.wait_for_timeout(200)
     start = answer.get_attribute("data-key")
     instrument.get_by_role("slider", name="TS").press("ArrowLeft")
     moved = instrument.locator(f"[data-state=ok]:not([data-key='{start}'])")
