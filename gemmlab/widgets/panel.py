@@ -49,11 +49,10 @@ def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
 
 
-def rate(low: float, high: float | None = None) -> str:
+def rate(gflops: float) -> str:
     """GFLOPS, or TFLOPS from 10,000 on: "12.6 TFLOPS"."""
-    high = low if high is None else high
-    unit, name = (1000, "TFLOPS") if high >= 10_000 else (1, "GFLOPS")
-    return f"{between(low / unit, high / unit)} {name}"
+    unit, name = (1000, "TFLOPS") if gflops >= 10_000 else (1, "GFLOPS")
+    return f"{digits(gflops / unit)} {name}"
 
 
 def title(outcome: Outcome) -> str:

@@ -139,7 +139,7 @@ class Progress:
         """A line for each chapter, with its marks and the next exercise, and a summary."""
         there, known = chapters(self.folder), self.entries
         numbers = [number for chapter in there for number in chapter.exercises]
-        if not numbers:
+        if not there:
             return f"There are no chapters in {self.folder.resolve()}."
         following = next((number for number in numbers if not known.get(number)), None)
         lines = []

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmlab import Result
+from gemmlab import Result, catalog
 from gemmlab.catalog import sources
 from gemmlab.measurement.comparison import Comparison
 from gemmlab.measurement.explained import Allowed
@@ -145,15 +145,17 @@ def asked(desk) -> dict[str, int]:
 
 
 def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explorer, desk):
+    """An answer to older settings leaves it dim."""
     with explorer._lock:  # meanwhile nothing settles, however long this takes
-        move(explorer, "TS", 24)
+        move(explorer, "TS", 16)
         assert stale(explorer) and len(desk.asked) == 1, (
             "nothing is asked before the move has settled"
         )
-    assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 24}
-    assert shown(explorer, "key").startswith("TS=32 "), (
-        "the old answer is still headed by its own settings"
-    )
+    assert soon(lambda: len(desk.asked) == 2)
+    move(explorer, "TS", 24)
+    assert soon(lambda: len(desk.asked) == 3) and asked(desk) == START | {"TS": 24}
+    desk.answer(which=-2)
+    assert soon(lambda: shown(explorer, "key").startswith("TS=16 ")) and stale(explorer)
     desk.answer(3.0, ratio=(1.4, 1.5, 1.6))
     assert soon(lambda: not stale(explorer)) and shown(explorer, "key").startswith("TS=24 ")
     assert "2.70–3.30" in explorer.panel.value and "1.40–1.60 × your start" in explorer.panel.value
@@ -161,18 +163,7 @@ def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explo
     assert "24 x 3 = 72" in explorer._details.value
 
 
-def test_a_wrong_result_has_no_rate_in_large_figures(explorer, desk):
-    move(explorer, "TS", 24)
-    assert soon(lambda: len(desk.asked) == 2)
-    desk.answer(5000.0, ok=False)
-    assert (
-        soon(lambda: shown(explorer, "state") == "wrong")
-        and "5,000" not in explorer.panel.value + explorer._details.value
-    )
-    assert explorer._maps.tries["marks"][-1]["high"] == 0
-
-
-@pytest.mark.parametrize("gflops", [1e-4, 0.002, 0.04, 6.0, 5e6])
+@pytest.mark.parametrize("gflops", [1e-4, 6.0, 5e6])
 def test_every_rate_and_time_is_a_number_one_can_read(explorer, desk, gflops):
     """However slow or fast the device is: none is 0.0, and only one with many zeros has a power of
     ten.
@@ -200,17 +191,6 @@ def test_nothing_is_measured_while_a_slider_is_held(explorer, desk):
     assert soon(lambda: len(desk.asked) == 2) and asked(desk)["TS"] == 12
     time.sleep(4 * explorer_module.SETTLE)
     assert len(desk.asked) == 2
-
-
-def test_an_answer_to_older_settings_stays_dim(explorer, desk):
-    move(explorer, "TS", 24)
-    assert soon(lambda: len(desk.asked) == 2)
-    move(explorer, "TS", 16)
-    assert soon(lambda: len(desk.asked) == 3)
-    desk.answer(which=-2)
-    assert soon(lambda: shown(explorer, "key").startswith("TS=24 ")) and stale(explorer)
-    desk.answer()
-    assert soon(lambda: shown(explorer, "key").startswith("TS=16 ") and not stale(explorer))
 
 
 def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(explorer, desk):
@@ -250,17 +230,7 @@ def test_refused_settings_are_a_try_without_a_rate(explorer, desk):
     assert [mark["right"] for mark in explorer._maps.tries["marks"]] == [True, False]
 
 
-def test_reset_returns_the_boxes_too(explorer, desk):
-    explorer.settings.illegal.value = True
-    explorer.settings.square.value = False
-    move(explorer, "K", 128)
-    assert soon(lambda: len(desk.asked) == 2)
-    explorer._reset.click()
-    assert asked(desk) == START and explorer.values == START
-    assert explorer.settings.square.value and not explorer.settings.illegal.value
-
-
-def test_a_try_is_returned_to_by_a_click(explorer, desk):
+def test_tries_and_the_start_are_returned_to_by_a_click(explorer, desk):
     for value in (24, 16):
         move(explorer, "TS", value)
         assert soon(lambda value=value: asked(desk)["TS"] == value)
@@ -271,6 +241,11 @@ def test_a_try_is_returned_to_by_a_click(explorer, desk):
     assert asked(desk)["TS"] == 24
     explorer._chosen({"again": 99})
     assert len(desk.asked) == 5, "there is no such try"
+    explorer.settings.illegal.value = True
+    explorer.settings.square.value = False
+    explorer._reset.click()
+    assert asked(desk) == START and explorer.values == START
+    assert explorer.settings.square.value and not explorer.settings.illegal.value
 
 
 def test_a_hand_on_the_map_moves_the_sliders_and_measures_where_it_lets_go(explorer, desk):
@@ -323,17 +298,13 @@ def test_a_busy_machine_is_named_and_can_be_measured_longer(explorer, desk):
     assert asked(desk)["TS"] == 16 and longer["budget"] == explorer_module.LONGER * 0.6
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "value"), [("TS", "16", 16), ("M", "300", 300), ("M", "128", 128)]
-)
-def test_a_typed_value_is_taken(explorer, desk, name, text, value):
-    explorer.said({"typed": name, "text": text})
+@pytest.mark.parametrize(("name", "value"), [("TS", 16), ("M", 300)])
+def test_a_typed_value_is_taken(explorer, desk, name, value):
+    explorer.said({"typed": name, "text": str(value)})
     assert explorer.values[name] == value and soon(lambda: asked(desk)[name] == value)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"), [("TS", "17"), ("TS", ""), ("M", "-3"), ("M", "0"), ("K", "a lot")]
-)
+@pytest.mark.parametrize(("name", "text"), [("TS", "17"), ("TS", ""), ("M", "0"), ("K", "a lot")])
 def test_a_typed_value_that_cannot_be_is_refused_in_words(explorer, desk, monkeypatch, name, text):
     said = []
     monkeypatch.setattr(explorer.bridge, "send", said.append)
@@ -355,20 +326,6 @@ def test_interrupting_the_first_run_is_one_sentence(desk, monkeypatch):
     made.ready()
     assert desk.stopped == [made._client] and soon(lambda: state(made) == "stopped")
     assert "Stopped" in made.panel.value and "as you asked" in made.panel.value
-
-
-def test_stop_is_offered_while_something_runs(explorer, desk):
-    hidden = explorer._stop.layout
-    assert hidden.visibility == "hidden"
-    move(explorer, "TS", 24)
-    assert soon(lambda: len(desk.asked) == 2) and hidden.visibility == "visible"
-    desk.asked[-1][2]("check")
-    assert (
-        "gemmlab-clock" in explorer._status.value
-        and f'data-limit="{LIMITS["check"]:g}"' in explorer._status.value
-    )
-    explorer._stop.click()
-    assert soon(lambda: state(explorer) == "stopped" and hidden.visibility == "hidden")
 
 
 @pytest.mark.parametrize("kept", [True, None])
@@ -457,17 +414,14 @@ def test_tries_come_back_the_next_day(explorer, desk):
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
+    """What a kernel brings is in view."""
+    assert "WIDTH" in in_view(catalog[7]) and len(in_view(catalog[7])) == 4
     made = explorer_module.Explorer("warp_tiling", m=64)
     first = [made.settings.controls[name].box for name in ("TSM", "TSN", "WPTM", "WPTN", "M")]
     assert made.settings.first == first
     assert len(made.settings.others) == len(made.spec.defaults) - 4 + 2
     made.settings.controls["TRANSPOSED"].widget.value = 0
     assert soon(lambda: desk.asked) and asked(desk)["TRANSPOSED"] == 0
-
-
-def test_what_a_kernel_brings_is_in_view(desk):
-    made = explorer_module.Explorer(7, m=64)
-    assert "WIDTH" in in_view(made.spec) and len(in_view(made.spec)) == 4
 
 
 def test_what_the_device_cannot_take_is_not_offered(desk):
@@ -484,7 +438,6 @@ def test_what_the_device_cannot_take_is_not_offered(desk):
     ("given", "kind", "words"),
     [
         ({"m": 0}, ValueError, "m must be a positive whole number, not 0"),
-        ({"n": 1.5}, ValueError, "n must be a positive whole number, not 1.5"),
         ({"k": "64"}, ValueError, "k must be a positive whole number, not '64'"),
         ({"source": 3}, TypeError, "source must be OpenCL C text, not int: 3"),
     ],
