@@ -18,6 +18,10 @@ def lab(caches):
         yield lab
 
 
+def kernels(page, lab) -> list[dict]:
+    return page.request.get(f"{lab.url}/api/kernels?token={lab.token}").json()
+
+
 @pytest.mark.parametrize("front_end", ["notebooks", "voila/render"])
 def test_the_explorer_of_a_chapter_answers(lab, front_end):
     page = lab.browser.new_page()
@@ -25,12 +29,12 @@ def test_the_explorer_of_a_chapter_answers(lab, front_end):
     page.goto(f"{lab.url}/{front_end}/{CHAPTER.name}?token={lab.token}")
     prompts = page.locator(".jp-InputPrompt")
     if front_end == "notebooks":
-        prompts.first.wait_for(state="attached")
-        while not prompts.filter(has_text="[*]").count() + page.locator(".gemmlab").count():
-            # until its kernel is there, Notebook runs nothing
-            page.get_by_role("menuitem", name="Run").click()
-            page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-            page.wait_for_timeout(3000)
+        # until the page has a kernel, Run All does nothing, or asks for one
+        while not any(kernel["connections"] for kernel in kernels(page, lab)):
+            page.wait_for_timeout(200)
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+        page.get_by_role("menuitem", name="Run").click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     instrument = page.locator(".gemmlab-instrument")
     answer = instrument.locator("[data-state=ok]")
     answer.wait_for()

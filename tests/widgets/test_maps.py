@@ -40,7 +40,9 @@ def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200):
     assert "7.00–8.00 GFLOPS" in cells(here)[place]["label"]
     measured = [cell for cell in here["cells"] if cell["state"] == "mine"]
     assert len(measured) == 1, "it fills as the reader measures"
+    assert 0 < measured[0]["low"] < measured[0]["high"] == 1, "with whiskers"
     assert {c["state"] for c in there["cells"]} == {"recorded", "illegal"}
+    assert "you are at TS=32, WPT=4" in made.still().alt, "what readers without a kernel see"
 
 
 def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
@@ -67,12 +69,6 @@ def test_a_text_of_the_readers_own_and_an_unrecorded_kernel_have_no_record(h200)
     other = Maps(catalog[6], h200.limits)
     other.show(catalog[6].defaults | {"M": 64, "N": 64, "K": 64}, [])
     assert len(other.maps) == 1 and other.still() is None
-
-
-def test_readers_without_a_kernel_see_the_recorded_map(h200):
-    made = Maps(catalog[3], h200.limits)
-    made.show(VALUES | {"WPT": 8}, [])
-    assert "you are at TS=32, WPT=8" in made.still().alt
 
 
 def test_a_setting_without_a_rate_says_why(h200):
