@@ -43,11 +43,12 @@ function render({ model, el }) {
     }
   };
 
-  const keepKeys = (panel) => listen(panel, "keydown", (event) => {
+  // Lumino, whose shortcuts these are, looks for the attribute, in Notebook 7 before the panel hears of the key.
+  const keepKeys = (panel) => listen(window, "keydown", (event) => {
     const passes = event.key === "Escape" || (event.key === "Enter" && event.shiftKey) ||
       event.ctrlKey || event.metaKey || event.altKey;
-    if (!passes) event.stopPropagation();
-  });
+    if (panel.contains(event.target)) event.target.toggleAttribute("data-lm-suppress-shortcuts", !passes);
+  }, true);
 
   // While a slider is held, Python shows what needs no measuring, and measures when it is let go. It hears of a hand
   // after the move itself, since each message delays what follows it; a key that is down for a moment says nothing.
