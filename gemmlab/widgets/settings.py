@@ -65,7 +65,6 @@ class Settings:
         self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
         self.lock = threading.RLock()
         self._ours = False  # whether it is us who move the controls
-        self._latest = ""  # the parameter that a person moved last
         self.controls = {param.name: self._control(param) for param in spec.params}
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
         self.controls |= {
@@ -136,21 +135,14 @@ class Settings:
                 self._ours = False
 
     def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to: of the last one that was moved, then
-        of those in view.
-        """
-
-        def far(control: Control) -> tuple[bool, bool]:
-            return control.name != self._latest, control.box in self.others
-
-        for control in sorted((self.controls[name] for name in self.spec.defaults), key=far):
-            place = control.values.index(self.base[control.name])
-            for value in [
-                *control.values[max(0, place - 1) : place],
-                *control.values[place + 1 : place + 2],
-            ]:
-                params = self.params(self.base) | {control.name: value}
-                near, _ = self.spec.nearest_legal(params, control.name, self._limits)
+        """The settings that one move of a parameter leads to, first of those in view."""
+        names = sorted(self.spec.defaults, key=lambda name: self.controls[name].box in self.others)
+        for name in names:
+            values = self.controls[name].values
+            place = values.index(self.base[name])
+            for value in [*values[max(0, place - 1) : place], *values[place + 1 : place + 2]]:
+                params = self.params(self.base) | {name: value}
+                near, _ = self.spec.nearest_legal(params, name, self._limits)
                 if not self.spec.problems(near, self._limits):
                     yield self.base | near
 
@@ -165,7 +157,6 @@ class Settings:
                 self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]
-            self._latest = latest[0] if latest else self._latest
             if latest and not self.illegal.value:
                 near, notes = self.spec.nearest_legal(self.params(values), latest[0], self._limits)
                 values |= near

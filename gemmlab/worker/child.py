@@ -56,7 +56,8 @@ def _ceiling(arguments: dict[str, Any], on_step: Step) -> Answer:
 def _compile(arguments: dict[str, Any], on_step: Step) -> Answer:
     from ..measurement import timing
 
-    return {"result": timing.compile_ahead(**arguments, on_step=on_step)}
+    timing.compile_ahead(**arguments, on_step=on_step)
+    return {}
 
 
 def _look(arguments: dict[str, Any], on_step: Step) -> Answer:

@@ -101,11 +101,9 @@ class Lab:
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
-        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts, for the next JupyterLab as well;
-            by default both begin empty.
+        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts; by default both begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
-        browser: one that is open; Playwright starts no second one beside it. By default a browser
-            of its own.
+        browser: one that is open, because Playwright starts no second one; by default a new one.
     """
 
     def __init__(

@@ -344,16 +344,6 @@ def test_the_next_moves_are_compiled_while_nobody_waits(explorer, desk, monkeypa
     assert {"TS": 32, "WPT": 8} not in settings
 
 
-def test_where_the_slider_that_moved_last_leads_comes_first(explorer, desk):
-    def near() -> list[dict[str, int]]:
-        return [explorer.settings.params(values) for values in explorer.settings.neighbours()][:2]
-
-    assert {params["TS"] for params in near()} == {24, 64}
-    move(explorer, "WPT", 4)
-    assert soon(lambda: len(desk.asked) == 2)
-    assert near() == [{"TS": 32, "WPT": 2}, {"TS": 32, "WPT": 8}]
-
-
 def test_the_share_of_the_peak_arrives_later(explorer, desk):
     assert "<s " in explorer.panel.value, "its bar has whiskers before"
     explorer._plan()
