@@ -355,28 +355,25 @@ class Explorer(Shell):
         self._say_note(notes)
         self._offer(self._longer, False)
         self._offer(self._stop, True)
-        self._say("start")
+        self._say("start", asked)
         self._desk.submit(
             self._client,
             asked,
             lambda outcome: self._done(outcome, notes, against, device),
-            lambda step: self._entered(step, asked),
+            lambda step: self._say(step, asked),
             job="compare",
         )
 
-    def _entered(self, step: str, asked: dict[str, Any]) -> None:
+    def _say(self, step: str, asked: dict[str, Any]) -> None:
+        """What is being done; nothing is said at rest."""
+        limit = self._desk.limit(step, asked)
+        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit:g}"'
         with self._lock:
             if asked is self._asked and not self.settings.touched:
-                self._say(step)
-
-    def _say(self, step: str) -> None:
-        """What is being done; nothing is said at rest."""
-        limit = self._desk.limit(step, self._asked)
-        clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}"'
-        self._status.value = (
-            f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
-            f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
-        )
+                self._status.value = (
+                    f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
+                    f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
+                )
 
     def _say_note(self, notes=(), problems=(), noisy: str = "") -> None:
         self._note.value = panel.notes(notes, problems, noisy)
@@ -395,30 +392,31 @@ class Explorer(Shell):
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
             self._shown = outcome, against
-            self._answer(outcome, notes)
+            self._show_panel()
+            self._details.value = panel.details(outcome, self.spec, self.device.limits)
+            if self.source is not None and outcome.ok:
+                self._changes.value = panel.changes(self.spec, self.source)
+            if outcome.arguments is self._asked:
+                self._end_wait(outcome, notes)
+            self._arrived.set()
             if outcome.kind in ("hang", "crash", "stopped"):
                 self._desk.warm()
             self._plan()
 
-    def _answer(self, outcome: client.Outcome, notes: list[str]) -> None:
-        """Say what came out."""
-        self._show_panel()
-        self._details.value = panel.details(outcome, self.spec, self.device.limits)
-        if self.source is not None and outcome.ok:
-            self._changes.value = panel.changes(self.spec, self.source)
-        if outcome.arguments is self._asked:
-            self._offer(self._stop, False)
-            self._status.value = ""
-            if not self.settings.touched:
-                self.reply.remove_class("gemmlab-stale")
-                found = outcome.compared if outcome.ok else None
-                noisy = panel.noise(found)
-                self._say_note(notes, (), noisy)
-                unclear = found is not None and found.ratio is not None and not found.shown
-                self._offer(self._longer, bool(noisy) or unclear)
-                self._maps.show(self.values, self._history)
-                self._show_recorded()
-        self._arrived.set()
+    def _end_wait(self, outcome: client.Outcome, notes: list[str]) -> None:
+        """The newest request has its answer."""
+        self._offer(self._stop, False)
+        self._status.value = ""
+        if self.settings.touched:
+            return
+        found = outcome.compared if outcome.ok else None
+        noisy = panel.noise(found)
+        self._say_note(notes, (), noisy)
+        unclear = found is not None and found.ratio is not None and not found.shown
+        self._offer(self._longer, bool(noisy) or unclear)
+        self.reply.remove_class("gemmlab-stale")
+        self._maps.show(self.values, self._history)
+        self._show_recorded()
 
     def _show_panel(self) -> None:
         assert self._shown

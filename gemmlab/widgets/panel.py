@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..caches import cached
 from ..catalog import KernelSpec, sources
 from ..catalog.spec import Limits
 from ..draw.landscape import Cell
@@ -146,7 +145,9 @@ def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | Non
         return f"<div {data}>{empty}</div>"
     words = f"% of the peak, {rate(gflops)}"
     figure = f"{100 * cell.share:.3g}"
-    marks = _marks(found, allowed if allowed and allowed.gflops >= gflops else None)
+    marks = _library(found.title, found.size)
+    if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
+        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
     bar = _bar(cell.share, marks=marks)
     return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
 
@@ -174,7 +175,7 @@ def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
         allowed: what the model derives from the simulated text; None as long as it is not known.
         original: the same of the text that this one is an edit of.
     """
-    marks = dict(_ladder())
+    marks = {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
@@ -195,21 +196,38 @@ def _goal(allowed: Allowed, original: Allowed) -> str:
     return _head("✔", f"On an H200 it could reach {word} the original", "right")
 
 
-@cached(1)
-def _ladder() -> dict[str, float]:
-    """Kernel 1 and the vendor's library on an H200, as shares of its peak."""
-    return {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
-
-
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
     """All that is not needed at first sight."""
-    if outcome.result is None:
+    result, facts = outcome.result, dict[str, str]()
+    if result is None:
         return ""
-    facts = "".join(
-        f"<div><span>{name}</span> {escape(text)}</div>"
-        for name, text in _facts(outcome, outcome.result, spec, limits).items()
-    )
-    return f'<div class="gemmlab-facts">{facts}</div>'
+    if outcome.ok:
+        slow, fast = _rates(result, result.kernel_ms)
+        facts["runs"] = (
+            f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
+            f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
+        )
+        if passes := result.passes_ms:
+            total = sum(passes.values())
+            shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
+            slow, fast = _rates(result, result.pipeline_ms)
+            facts["whole call"] = f"{between(slow, fast)} GFLOPS ({shares})"
+    if result.bound:
+        facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
+    facts["compiled in"] = f"{result.build_seconds:.2f} s"
+    if spec.switches:
+        facts["path"] = result.path
+    local, memory = spec.local_size(result.params), spec.local_memory(result.params)
+    items = f"{local[0]} x {local[1]} = {local[0] * local[1]}"
+    facts["work-group"] = f"{items} of {limits.work_group} work-items"
+    facts["local memory"] = f"{memory:,} of {limits.local_memory:,} bytes"
+    rows = (f"<div><span>{name}</span> {escape(text)}</div>" for name, text in facts.items())
+    return f'<div class="gemmlab-facts">{"".join(rows)}</div>'
+
+
+def _rates(result: Result, ms: tuple[float, ...]) -> list[float]:
+    """GFLOPS of the slowest and the fastest run."""
+    return [gflops(result.m, result.n, result.k, ms[which] * 1e-3) for which in (2, 1)]
 
 
 def changes(spec: KernelSpec, source: str) -> str:
@@ -281,50 +299,6 @@ def _library(title: str, size: int) -> dict[str, float]:
     rates = yardsticks(title, size)
     best = max((rate for name, rate in rates.items() if name.startswith("cuBLAS")), default=0.0)
     return {"cuBLAS": best / H200.gflops} if best else {}
-
-
-def _marks(found: Landscape, allowed: Allowed | None) -> dict[str, float]:
-    marks = _library(found.title, found.size)
-    if allowed and allowed.gflops < 0.995 * found.peak:
-        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
-    return marks
-
-
-def sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:
-    """Work-group and local memory of settings, which are known without running them."""
-    local, memory = spec.local_size(params), spec.local_memory(params)
-    return {
-        "work-group": (
-            f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items"
-        ),
-        "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
-    }
-
-
-def _rates(result: Result, ms: tuple[float, ...]) -> list[float]:
-    """GFLOPS of the slowest and the fastest run."""
-    return [gflops(result.m, result.n, result.k, ms[which] * 1e-3) for which in (2, 1)]
-
-
-def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
-    facts: dict[str, str] = {}
-    if outcome.ok:
-        slow, fast = _rates(result, result.kernel_ms)
-        facts["runs"] = (
-            f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
-            f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
-        )
-        if passes := result.passes_ms:
-            total = sum(passes.values())
-            shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
-            slow, fast = _rates(result, result.pipeline_ms)
-            facts["whole call"] = f"{between(slow, fast)} GFLOPS ({shares})"
-    if result.bound:
-        facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
-    facts["compiled in"] = f"{result.build_seconds:.2f} s"
-    if spec.switches:
-        facts["path"] = result.path
-    return facts | sizes(spec, result.params, limits)
 
 
 def notes(moved: Sequence[str], problems: Sequence[str], noisy: str) -> str:
