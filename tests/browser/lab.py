@@ -190,9 +190,8 @@ class Lab:
             )
         late = time.monotonic() + PATIENCE
         while self._server.poll() is None and time.monotonic() < late:
-            with contextlib.suppress(
-                StopIteration, ValueError
-            ):  # it is not there, or being written
+            # until then the file is not there, or being written
+            with contextlib.suppress(StopIteration, ValueError):
                 file = next(Path(self._env["JUPYTER_RUNTIME_DIR"]).glob("jpserver-*.json"))
                 self.url = json.loads(file.read_text())["url"].rstrip("/")
                 return
