@@ -118,7 +118,7 @@ class Explorer(Shell):
     # What the widget consists of.
 
     def _lay_out(self) -> None:
-        self._recorded, self._note, self._details, self._changes = (w.HTML() for _ in range(4))
+        self._recorded, self._note, self._details = (w.HTML() for _ in range(3))
         self._status = w.HTML(layout=w.Layout(flex="1"))
         self._status.add_class("gemmlab-status")
         self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
@@ -136,16 +136,15 @@ class Explorer(Shell):
         fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
         fold.add_class("gemmlab-fold")
         bottom = line(fold, self._status, self._stop)
-        switches = [self.settings.square, self.settings.illegal]
         if self.source is None:
             self.box.add_class("gemmlab-instrument")
-            folded = w.VBox([grid(self.settings.others), line(*switches), self._details])
+            folded = w.VBox([grid(self.settings.others), self.settings.square, self._details])
             above = [self._head(), self._gpu, self._top()]
         else:
             self.box.add_class("gemmlab-verdict")
             controls = grid([*self.settings.first, *self.settings.others])
-            where = line(self._devices, *switches)
-            folded = w.VBox([controls, where, self._details, self._changes])
+            where = line(self._devices, self.settings.square)
+            folded = w.VBox([controls, where, self._details])
             self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
             strip = w.HBox([self.panel, self.buttons])
             strip.add_class("gemmlab-strip")
@@ -246,7 +245,7 @@ class Explorer(Shell):
             self._submit()
 
     def reset(self) -> None:
-        """Return to the initial settings, of the boxes too."""
+        """Return to the initial settings."""
         with self._lock:
             self.settings.reset()
             self._submit()
@@ -394,8 +393,6 @@ class Explorer(Shell):
             self._shown = outcome, against
             self._show_panel()
             self._details.value = panel.details(outcome, self.spec, self.device.limits)
-            if self.source is not None and outcome.ok:
-                self._changes.value = panel.changes(self.spec, self.source)
             if outcome.arguments is self._asked:
                 self._end_wait(outcome, notes)
             self._arrived.set()

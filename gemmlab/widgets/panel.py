@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..catalog import KernelSpec, sources
+from ..catalog import KernelSpec
 from ..catalog.spec import Limits
 from ..draw.landscape import Cell
 from ..draw.picture import brief
@@ -228,25 +228,6 @@ def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
 def _rates(result: Result, ms: tuple[float, ...]) -> list[float]:
     """GFLOPS of the slowest and the fastest run."""
     return [gflops(result.m, result.n, result.k, ms[which] * 1e-3) for which in (2, 1)]
-
-
-def changes(spec: KernelSpec, source: str) -> str:
-    """How a learner's text differs from the kernel's: removed lines are marked with -, added ones
-    with +.
-    """
-    original = sources.code(sources.read(spec.file))
-    lines = sources.diff(original, sources.code(source), context=0).splitlines()
-    shown = [line for line in lines if line[:1] in "+-"][:30]
-    if not shown:
-        return ""
-    names = {"+": "right", "-": "b"}
-    rows = "".join(
-        f'<div style="border-left:3px solid var(--gemmlab-{names[x[0]]});padding-left:6px">'
-        f"{escape(x)}</div>"
-        for x in shown
-    )
-    title = '<div class="gemmlab-dim">changes to the original:</div>'
-    return f'{title}<div class="gemmlab-problem">{rows}</div>'
 
 
 def _sentence(words: str) -> str:

@@ -50,7 +50,7 @@ class Settings:
 
     Attributes:
         controls: by name, the parameters first.
-        square, illegal: whether M, N and K are equal; whether anything may be chosen.
+        square: whether M, N and K are equal.
         first, others: the boxes of the controls that are in view, and of the others.
         base: the settings of the last commit.
         notes: a sentence for each control that gave way, and why.
@@ -74,9 +74,7 @@ class Settings:
         self.first = [self.controls[name].box for name in shown]
         self.others = [control.box for name, control in self.controls.items() if name not in shown]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
-        self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
-        for box in (self.square, self.illegal):
-            box.layout.width = "auto"
+        self.square.layout.width = "auto"
         for name, control in self.controls.items():
             on_any_thread(control.widget, lambda owner, name=name: self._moved(name))
         on_any_thread(self.square, lambda owner: self._moved("M") if owner.value else None)
@@ -110,10 +108,9 @@ class Settings:
                 self._ours = False
 
     def reset(self) -> None:
-        """Return to the initial settings, and the boxes to what they were."""
+        """Return to the initial settings, and the box to what it was."""
         with self.lock:
             self.place(self._start)
-            self.illegal.value = False
             self._ours = True
             self.square.value = self._is_square(self._start)
             self._ours = False
@@ -157,7 +154,7 @@ class Settings:
                 self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]
-            if latest and not self.illegal.value:
+            if latest:
                 near, notes = self.spec.nearest_legal(self.params(values), latest[0], self._limits)
                 values |= near
             self.place(values)

@@ -315,15 +315,12 @@ class Shell:
 class Sliders(Shell):
     """Controls above a panel that follows them. Subclasses define `content`."""
 
-    def follow(
-        self, controls: dict[str, w.Widget], *between: w.Widget, others: Sequence[w.Widget] = ()
-    ) -> None:
+    def follow(self, controls: dict[str, w.Widget], *between: w.Widget) -> None:
         """Lay the widget out, show the start, and follow every move from then on.
 
         Args:
             controls: those whose values `content` takes, by name.
             between: what is between them and the panel.
-            others: further controls whose moves renew the panel.
         """
         self.controls = controls
         self.settling = False  # whether controls are being moved by the widget itself
@@ -336,7 +333,7 @@ class Sliders(Shell):
             if not self.settling:
                 newest(self.values)
 
-        for control in [*controls.values(), *others]:
+        for control in controls.values():
             on_any_thread(control, moved)
 
     @property

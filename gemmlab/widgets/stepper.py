@@ -19,7 +19,7 @@ import traitlets
 from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
-from .listing import HEAT, listing
+from .listing import listing
 from .shell import Sliders, choice, escape, line, slider
 
 #: Milliseconds between two steps of a film; drawing one takes 60 to 200.
@@ -78,23 +78,20 @@ class Stepper(Sliders):
             buttons = [
                 w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)
             ]
-        others: list[w.Widget] = []
         if self._film:
-            buttons += self._add_film(first, controls, {"step": 1, "item": 0, **(start or {})})
-            others = [self._heat]
+            start = {"step": 1, "item": 0, **(start or {})}
+            buttons.append(self._add_film(first, controls, start))
         elif start:
             raise ValueError(
                 f"start is for simulated runs, and {type(first).__name__} is none: {start}"
             )
         self.name = "picture to step through, by " + ", ".join(controls)
-        self.follow(controls, line(*buttons), others=others)
+        self.follow(controls, line(*buttons))
 
     def _add_film(
         self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
-    ) -> list[w.Widget]:
-        """Add sliders for step, work-item and, if it is asked for, work-group; buttons to play, and
-        what to count.
-        """
+    ) -> w.HBox:
+        """Add sliders for step, work-item and, if it is asked for, work-group; buttons to play."""
         group = start.get("group", 0)
         choices = (control.value for control in controls.values())
         key = (*choices, group)
@@ -113,15 +110,9 @@ class Stepper(Sliders):
             if start[name] not in values:
                 raise ValueError(f"{name} goes from {values[0]} to {values[-1]}")
             controls[name] = slider(name, values, start[name])
-        self._heat = w.Dropdown(
-            options=list(HEAT),
-            description="count",
-            layout=w.Layout(width="260px"),
-            tooltip="What the bars beside the lines count, over the whole run",
-        )
         controls["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
         buttons, self._play = _film_buttons(controls["step"])
-        return [buttons, self._heat]
+        return buttons
 
     def _replay(self, values: dict) -> Replay:
         """The run for these positions, with its pictures; the last few are kept, because sliders
@@ -164,7 +155,7 @@ class Stepper(Sliders):
             replay = self._replay(values)
             self._fit(values, replay)
             step, item = values["step"], values["item"]
-            text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
+            text = listing(replay.run, replay.steps[step - 1].line)
             side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
             words = (
                 '<p class="gemmlab-said" style="margin:2px '

@@ -543,22 +543,6 @@ class Book:
         self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
         self.wait_idle()
 
-    def whole(self, file: str | Path, width: int) -> None:
-        """A picture of the notebook from its first to its last cell, at a window `width` pixels
-        wide.
-        """
-        self.resize(width)
-        for _ in range(2):  # a taller window changes the width once, when the scroll bar goes
-            below = self.page.evaluate("""() => {
-                const book = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer");
-                const last = [...book.querySelectorAll(".jp-Cell")].at(-1);
-                const end = last.getBoundingClientRect().bottom + book.scrollTop;
-                return Math.ceil(end - book.getBoundingClientRect().bottom) + 20;
-            }""")
-            self.resize(width, min(16_000, max(500, self.page.viewport_size["height"] + below)))
-        self.page.screenshot(path=file)
-        self.resize(width)
-
 
 # Whether code cells have run, by their prompts; where the code is folded away there is none.
 RAN = """numbers => {

@@ -248,22 +248,21 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     assert book.shown(EXPLORER)["key"] == book.values(EXPLORER)
 
 
-def test_illegal_settings_are_refused_in_words_and_nothing_moves(book):
-    """Over moves and refusals the instrument is as tall as before, and fits on one screen."""
+def test_nothing_moves(book):
+    """Twenty moves, over some at which WPT gives way: the instrument is as tall as before, and fits
+    on one screen.
+    """
     box = book.box(EXPLORER)
-    book.show_all(EXPLORER)
-    box.get_by_label("allow illegal settings").check()
-    box.locator(".gemmlab-fold").click()
-    box.get_by_label("allow illegal settings").wait_for(state="hidden")
+    fold = box.locator(".gemmlab-fold.mod-active")
+    if fold.count():
+        fold.click()
+        box.get_by_label("M = N = K").wait_for(state="hidden")
     seen = {box.bounding_box()["height"]}
-    for key in ("ArrowLeft",) * 6 + ("ArrowRight",) * 4:
-        book.press(EXPLORER, "TS", key)
+    for move in range(20):
+        book.press(EXPLORER, "TS", "ArrowLeft" if move % 10 < 5 else "ArrowRight")
         seen.add(box.bounding_box()["height"])
-    shown = book.wait_key(EXPLORER, f"TS=20 WPT=8 {SIZES}")
     book.wait_until(lambda: settled(book, EXPLORER))
     seen.add(box.bounding_box()["height"])
-    assert shown["state"] == "ParameterError"
-    assert "Not run" in shown["text"] and "TS=20 is not a multiple of WPT=8" in shown["text"]
     print(f"\nheights: {seen}")
     assert len(seen) == 1 and max(seen) <= 640
 
@@ -288,7 +287,7 @@ def test_keys_in_a_control_reach_no_shortcut(book):
     book.show_all(EXPLORER)
     focus = {
         "slider": book.control(EXPLORER, "TS"),
-        "checkbox": book.box(EXPLORER).get_by_label("allow illegal settings"),
+        "checkbox": book.box(EXPLORER).get_by_label("M = N = K"),
         "button": button(book, EXPLORER, "Reset"),
         "stepper": book.control(STEPPER, "rows"),
     }

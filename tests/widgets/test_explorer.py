@@ -215,17 +215,12 @@ def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(
     assert "gemmlab-gave-way" not in wpt.box._dom_classes
 
 
-def test_refused_settings_are_a_try_without_a_rate(explorer, desk):
-    explorer.settings.illegal.value = True
-    move(explorer, "TS", 20)
-    assert "TS=20 is not a multiple of WPT=8" in explorer._note.value, "at once, without asking"
-    assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 20}
-    desk.answer(kind="ParameterError", problem="kernel 3: TS=20 is not a multiple of WPT=8")
-    assert soon(lambda: state(explorer) == "ParameterError")
-    assert explorer.panel.value.count("is not a multiple") == explorer.panel.value.count(
-        "TS=20 is not"
-    ), "once each"
-    assert shown(explorer, "count") == "1"
+def test_what_cannot_be_compiled_is_a_try_without_a_rate(explorer, desk):
+    move(explorer, "TS", 24)
+    assert soon(lambda: len(desk.asked) == 2)
+    desk.answer(kind="BuildError", problem="line 3: no")
+    assert soon(lambda: state(explorer) == "BuildError")
+    assert "Not run" in explorer.panel.value and shown(explorer, "count") == "1"
     assert [one.rate and one.rate[1] for one in explorer._history] == [pytest.approx(2.0), None]
     assert [mark["right"] for mark in explorer._maps.tries["marks"]] == [True, False]
 
@@ -241,11 +236,10 @@ def test_tries_and_the_start_are_returned_to_by_a_click(explorer, desk):
     assert asked(desk)["TS"] == 24
     explorer._chosen({"again": 99})
     assert len(desk.asked) == 5, "there is no such try"
-    explorer.settings.illegal.value = True
     explorer.settings.square.value = False
     explorer._reset.click()
     assert asked(desk) == START and explorer.values == START
-    assert explorer.settings.square.value and not explorer.settings.illegal.value
+    assert explorer.settings.square.value
 
 
 def test_a_hand_on_the_map_moves_the_sliders_and_measures_where_it_lets_go(explorer, desk):

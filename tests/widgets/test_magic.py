@@ -64,10 +64,10 @@ def shell():
 
 
 def panel(shell, line: str, cell: str) -> str:
-    """What the panel shows for a cell, and below it."""
+    """What the panel shows for a cell."""
     explorer = shell.run_cell_magic("gemm", line, cell)
     explorer.ready()
-    return explorer.panel.value + explorer._changes.value
+    return explorer.panel.value
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,6 @@ def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):
     )
     assert "Wrong" in panel(shell, line, part.replace("a[i] * b[j]", "a[i]"))
     assert 'data-state="ok"' not in panel(shell, line, part.replace("acc[j][i] +=", "acc[j][i] =+"))
-
-
-def test_what_a_hole_replaces_is_shown_only_when_the_text_is_right(shell):
-    part, line = sources.part(sources.read("02_tiled.cl"), "compute"), "2 part=compute TS=16 M=32"
-    assert "changes to the original" not in panel(shell, line, part.replace("acc +=", "acc -="))
-    shown = panel(shell, line, part.replace("acc +=", "acc = acc +"))
-    assert "-            acc +=" in shown and "+            acc = acc +" in shown
 
 
 @pytest.mark.parametrize(

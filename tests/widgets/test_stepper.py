@@ -69,22 +69,16 @@ def test_the_line_of_each_step_is_lit(number):
     ElementTree.fromstring(stepper.still().svg())
 
 
-def test_the_bars_count_what_is_chosen():
+def test_the_bars_count_what_a_line_costs():
     run = simulate(2, 16, 16, 16, SMALL[2])
     stepper = Stepper(run)
-    line = line_of(text(2), "acc += ")
-
-    def bar() -> str:
-        return re.search(rf"<i>{line}</i><b[^>]*>(.*?)</b>", stepper.panel.value)[1]
-
-    for choice, count in zip(
-        stepper._heat.options,
-        ("", run.lines[line].turns, run.lines[line].multiply_adds),
-        strict=True,
+    for words, what, count in (
+        ("acc += ", "turns of local memory", lambda counts: counts.turns),
+        ("= acc;", "sectors of global memory", lambda counts: counts.transactions),
     ):
-        stepper._heat.value = choice
-        show(stepper)
-        assert bar() == (f"{count:,}" if count else "")
+        line = line_of(text(2), words)
+        found = re.search(rf"<i>{line}</i><b[^>]*>(.*?)</b>", stepper.panel.value)
+        assert found[1] == f"{count(run.lines[line]):,}" and f'title="{what}"' in found[0]
 
 
 def test_a_slider_of_the_chapter_may_change_the_length_of_the_film():

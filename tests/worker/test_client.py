@@ -345,15 +345,6 @@ def test_only_a_text_of_the_readers_own_may_be_endless():
     assert [worker.limit(step, {}) for step in ("predict", "check")] == [60, 60]
 
 
-def test_last_words_are_those_of_the_job(worker):
-    """And not what an earlier cell left behind."""
-    assert ask(worker, source=MISTAKE).kind == "BuildError"
-    worker._child.words.write(b"left over from an earlier job\n")
-    worker._child.words.flush()
-    outcome = ask(worker, source=FAR)
-    assert outcome.kind == "crash" and "left over" not in outcome.problem
-
-
 def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
     """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
     stopped = []
