@@ -420,9 +420,10 @@ def test_a_restart_leaves_no_child_and_shows_the_picture(lab, ran):
     ran.wait_until(lambda: ran.still(OTHER).is_visible())
     assert ran.page.locator(".jupyter-widgets-disconnected:visible").count() == 0
     for number in (0, OTHER):
-        rerun(ran, number)  # and all is alive again
+        ran.run(number)
+    ran.wait_until(lambda: ran.box(OTHER).is_visible())  # and all is alive again
     ran.wait_key(OTHER, f"TS=32 {SIZES}")
-    assert ran.box(OTHER).is_visible() and not ran.still(OTHER).is_visible()
+    assert not ran.still(OTHER).is_visible()
     ran.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
     gone = ran.cell(OTHER).locator(".gemmlab-again")
     ran.wait_until(gone.is_visible)
