@@ -360,7 +360,6 @@ class Explorer(Shell):
             asked,
             lambda outcome: self._done(outcome, notes, against, device),
             lambda step: self._say(step, asked),
-            job="compare",
         )
 
     def _say(self, step: str, asked: dict[str, Any]) -> None:
@@ -499,9 +498,7 @@ class Explorer(Shell):
         return (self.spec.number, *params.items(), source)
 
     def _unknown_ceilings(self) -> list[tuple[tuple, dict[str, Any]]]:
-        """What the model allows on an H200, of the original too, as far as it is not yet known:
-        the keys and arguments of the jobs.
-        """
+        """Keys and arguments of the jobs for the ceilings, also of the original, not yet known."""
         params, found = self.settings.params(self.settings.base), self._maps.recorded
         jobs = []
         for source in (self.source, *([self._original] if self._edited else [])):

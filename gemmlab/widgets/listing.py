@@ -57,9 +57,7 @@ def block(rows: str) -> str:
 
 
 def _brief(text: str, most: int = 80) -> str:
-    """The beginning of a macro that stands for several statements; the listing above has all of
-    it.
-    """
+    """The beginning of a macro that stands for several statements."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
 
 

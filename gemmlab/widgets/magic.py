@@ -67,11 +67,7 @@ class GemmMagics(Magics):
 
 
 def _add_stepper(explorer: Explorer) -> None:
-    """A button beside the verdict, and behind it what the text in its cell does, line by line.
-
-    It is simulated when the button is pressed, with the explorer's settings, so that it delays
-    nothing.
-    """
+    """A button beside the verdict that simulates the text and shows what it does, line by line."""
     button = w.ToggleButton(
         False, description="Step through it", button_style="primary", icon="step-forward"
     )
@@ -89,12 +85,10 @@ def _add_stepper(explorer: Explorer) -> None:
             inside.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
             return
         settings = " ".join(f"{name}={value}" for name, value in run.params.items())
-        # findings are told below the text
+        # findings are listed below the text
         verdict = run.verdict.partition(":")[0] if run.findings else run.verdict
-        head = (
-            f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. "
-            f"{verdict[0].upper()}{verdict[1:]}"
-        )
+        where = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}"
+        head = f"{where}. {verdict[0].upper()}{verdict[1:]}"
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
         for control in widgets_in(stepper.box):
             free(control)
@@ -110,9 +104,7 @@ def _add_stepper(explorer: Explorer) -> None:
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
-    """The kernel, numbers by the name of what they set, and the words that part and device are
-    set to.
-    """
+    """The kernel, numbers by the name of what they set, and the words of part and device."""
     words = shlex.split(line)
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")

@@ -200,9 +200,7 @@ def _strip(history: list[Try]) -> dict[str, Any]:
 
 
 def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
-    """The two parameters in view over which the recorded rate varies most, around the defaults;
-    those with mostly illegal pairs come last.
-    """
+    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
     names = [name for name in spec.defaults if name in in_view(spec)]
     if len(names) < 2:
         return names[0], ""

@@ -91,7 +91,7 @@ class Stepper(Sliders):
     def _add_film(
         self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
     ) -> w.HBox:
-        """Add sliders for step, work-item and, if it is asked for, work-group; buttons to play."""
+        """Add sliders for step, work-item and, if asked for, work-group; the buttons to play."""
         group = start.get("group", 0)
         choices = (control.value for control in controls.values())
         key = (*choices, group)
@@ -115,9 +115,7 @@ class Stepper(Sliders):
         return buttons
 
     def _replay(self, values: dict) -> Replay:
-        """The run for these positions, with its pictures; the last few are kept, because sliders
-        come back.
-        """
+        """The run for these positions, with its pictures; the last few are kept."""
         choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
         key = (*choices.values(), group)
         if key not in self._replays:
@@ -199,13 +197,9 @@ def _step(control: w.SelectionSlider, by: int) -> None:
 
 
 def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:
-    """A slider over these numbers, or buttons for these words, that starts at the first. Numbers
-    are put in order.
-
-    A value that comes twice has one place.
-    """
+    """A slider over these numbers, in order, or buttons for these words; it starts at the first."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
-    values = [value for place, value in enumerate(given) if value not in given[:place]]
+    values = list(dict.fromkeys(given))
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
     return choice(name, ordered, values[0])

@@ -75,38 +75,30 @@ def _simulate(arguments: dict[str, Any], on_step: Step) -> Answer:
 
 
 def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from ..measurement import timing
-
-    result = timing.measure(**arguments, on_step=on_step)
-    return {"result": result, "seen": _seen(arguments, result, on_step)}
-
-
-def _compare(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from ..measurement import comparison
-
-    result, compared = comparison.compare(**arguments, on_step=on_step)
-    return {"result": result, "seen": _seen(arguments, result, on_step), "compared": compared}
-
-
-def _seen(arguments: dict[str, Any], result: Any, on_step: Step) -> Any:
-    """What the simulator sees in a reader's text."""
+    """Measure; with a `budget` compare with the reference. Of a reader's text, what the simulator
+    sees is added.
+    """
+    from ..measurement import comparison, timing
     from .look import look
 
+    compared = seen = None
+    if "budget" in arguments:
+        result, compared = comparison.compare(**arguments, on_step=on_step)
+    else:
+        result = timing.measure(**arguments, on_step=on_step)
     source = arguments.get("source")
-    if source is None:
-        return None
-    on_step("look")
-    where = {key: getattr(result, key) for key in ("kernel", "m", "n", "k", "params")}
-    seen = look(**where, source=source)
-    # a mistake between work-groups shows in several tiles only, and in a grid that is no square
-    if seen is None and not result.ok:
-        seen = look(**where, source=source, tiles=(2, 3))
-    return seen
+    if source is not None:
+        on_step("look")
+        where = {key: getattr(result, key) for key in ("kernel", "m", "n", "k", "params")}
+        seen = look(**where, source=source)
+        # a mistake between work-groups shows in several tiles only, and in a grid that is no square
+        if seen is None and not result.ok:
+            seen = look(**where, source=source, tiles=(2, 3))
+    return {"result": result, "seen": seen, "compared": compared}
 
 
 JOBS = {
     "measure": _measure,
-    "compare": _compare,
     "compile": _compile,
     "peaks": _peaks,
     "ceiling": _ceiling,

@@ -128,7 +128,6 @@ class Worker:
     A separate thread serves one request after the other.
 
     Args:
-        limits: seconds for each step, over `LIMITS`.
         niceness: how far the child gives way to other processes, from 0 to 19.
 
     Attributes:
@@ -136,8 +135,8 @@ class Worker:
         closed: whether its child has been ended for good.
     """
 
-    def __init__(self, limits: dict[str, float] | None = None, niceness: int = 0):
-        self.limits = {**LIMITS, **(limits or {})}
+    def __init__(self, niceness: int = 0):
+        self.limits = dict(LIMITS)
         self.closed = False
         self._niceness = niceness
         self._numbers = itertools.count(1)
@@ -167,9 +166,9 @@ class Worker:
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
-            job: "measure"; "compare" (`comparison.compare`); "compile" (`timing.compile_ahead`);
-                "peaks" of a `device`; "ceiling" (`explained.allowed`); "simulate" (`look.closely`);
-                "look" (`look.look`, whose answer is in `seen`).
+            job: "measure" (with a `budget`: `comparison.compare`); "compile"
+                (`timing.compile_ahead`); "peaks" of a `device`; "ceiling" (`explained.allowed`);
+                "simulate" (`look.closely`); "look" (`look.look`, whose answer is in `seen`).
 
         Raises:
             TypeError: if another process cannot be sent the arguments.
@@ -265,10 +264,9 @@ class Worker:
     def _outcome(self, request: _Request) -> Outcome | None:
         """The answer to a request; None if nobody waits for it any more."""
         outcome = self._asked(request)
-        fatal = outcome is not None and outcome.kind in ("crash", "hang")
-        if outcome is None or not fatal or request.job not in ("measure", "compare"):
+        if outcome is None or outcome.kind not in ("crash", "hang"):
             return outcome
-        if not request.own_text:
+        if request.job != "measure" or not request.own_text:
             return outcome
         # what the simulator, in the next child, sees in a text that hung or crashed
         names = ("kernel", "m", "n", "k", "params", "source")
@@ -367,7 +365,7 @@ def _tell(function: Callable[[Any], None], what: Any) -> None:
 
 
 def _shared(niceness: int) -> Worker:
-    shared = Worker(niceness=niceness)
+    shared = Worker(niceness)
     atexit.register(shared.close)
     return shared
 

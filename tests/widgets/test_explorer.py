@@ -47,8 +47,7 @@ class Desk:
         self.limits, self.background = LIMITS, Background()
         self.asked, self.stopped = [], []
 
-    def submit(self, name, arguments, done, step, job):
-        assert job == "compare"
+    def submit(self, name, arguments, done, step):
         self.asked.append((arguments, done, step))
 
     def stop(self, name):

@@ -67,7 +67,8 @@ class Answers:
 
 @pytest.fixture
 def worker(any_device):
-    made = Worker(LIMITS)
+    made = Worker()
+    made.limits |= LIMITS
     yield made
     made.close()
 
@@ -253,7 +254,7 @@ def test_what_only_waits_can_be_stopped(worker):
 
 @pytest.mark.parametrize("at_work", [False, True])
 def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
-    worker = Worker(LIMITS)
+    worker = Worker()
     answers = begun(worker) if at_work else Answers()
     assert at_work or works(worker)
     child = worker._child.process.pid
@@ -340,7 +341,8 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
 
 def test_only_a_text_of_the_readers_own_may_be_endless():
     """A kernel's own text ends, but a runtime may compile it at its first launch."""
-    worker = Worker({"compile": 60.0, "predict": 20.0, "check": 10.0})
+    worker = Worker()
+    worker.limits |= {"compile": 60.0, "predict": 20.0, "check": 10.0}
     assert [worker.limit(step, {"source": "x"}) for step in ("predict", "check")] == [20, 10]
     assert [worker.limit(step, {}) for step in ("predict", "check")] == [60, 60]
 
@@ -457,7 +459,7 @@ def test_a_text_takes_no_more_memory_than_it_may(monkeypatch, any_device):
 
     monkeypatch.setattr(process, "free_memory", lambda: 3 * 2**30)
     monkeypatch.setattr(process.tempfile, "TemporaryFile", fails)
-    worker = Worker(LIMITS)
+    worker = Worker()
     large = edited(1, ("float acc = 0.0f;", "float x[1000000]; x[K] = 1; float acc = x[M];"))
     assert large != NAIVE
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
