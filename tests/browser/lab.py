@@ -412,6 +412,7 @@ class Book:
         fold = self.box(number).locator(".gemmlab-fold:not(.mod-active)")
         if fold.count():
             fold.click()
+        self.box(number).get_by_label("M = N = K").wait_for()  # the kernel opens it
 
     def _row(self, number: int, name: str):
         return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
