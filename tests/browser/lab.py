@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -307,15 +306,6 @@ class Book:
             "([n, a]) => jupyterapp.commands.execute(n, a).then(() => null)", [name, arguments]
         )
 
-    def menu(self, *path: str) -> None:
-        """Choose from the menu bar as a person does."""
-        self.page.locator(".lm-MenuBar-item", has_text=re.compile(f"^{path[0]}$")).click()
-        for entry in path[1:]:
-            item = self.page.locator(
-                ".lm-Menu-item:visible", has_text=re.compile(f"^{re.escape(entry)}")
-            )
-            item.first.click()
-
     def cells(self) -> list[list[str]]:
         """Type and text of every cell."""
         return self.page.evaluate(
@@ -358,8 +348,8 @@ class Book:
         )
 
     def run_all(self, seconds: float = 2 * PATIENCE) -> None:
-        """Run All Cells by menu; wait for the last. Raises at the first cell that fails."""
-        self.menu("Run", "Run All Cells")
+        """Run all cells and wait for the last. Raises at the first cell that fails."""
+        self.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
         self.wait_ran(seconds=seconds)
 
     def wait_ran(self, *numbers: int, seconds: float = 2 * PATIENCE) -> None:
@@ -538,8 +528,8 @@ class Book:
         self.page.wait_for_timeout(250)  # Lumino lays its panels out on a timer of its own
 
     def restart(self) -> None:
-        """Kernel, Restart Kernel, and confirm."""
-        self.menu("Kernel", "Restart Kernel…")
+        """Restart the kernel, and confirm."""
+        self.page.evaluate("void jupyterapp.commands.execute('kernelmenu:restart')")
         self.page.locator(".jp-Dialog button.jp-mod-accept").click()
         self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
         self.wait_idle()

@@ -178,30 +178,6 @@ def test_a_click_chooses_a_cell_and_a_drag_the_last_one(page):
     assert page.evaluate("sent") == places, "an illegal cell is passed over"
 
 
-def test_tab_stops_once_and_arrows_and_enter_do_the_rest(page):
-    assert page.locator(".gemmlab-grid [tabindex='0']").count() == 1
-    page.keyboard.press("Tab")
-    assert focused(page) == [16, 1], "one begins where the sliders are"
-    moves = [
-        ("ArrowUp", [16, 2]),
-        ("ArrowUp", [16, 2]),
-        ("ArrowRight", [32, 2]),
-        ("ArrowDown", [32, 1]),
-        ("ArrowLeft", [16, 1]),
-        ("ArrowLeft", [8, 1]),
-        ("ArrowLeft", [8, 1]),
-    ]
-    for key, place in moves:
-        page.keyboard.press(key)
-        assert focused(page) == place
-    page.keyboard.press("Enter")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press(" ")
-    assert page.evaluate("sent") == [{"choose": [8, 1]}, {"choose": [8, 2]}]
-    arrows = [key for key in page.evaluate("escaped") if key.startswith("Arrow")]
-    assert arrows == [], "JupyterLab would act upon them"
-
-
 def test_new_cells_keep_the_focus(page):
     at(page, 8, 2).focus()
     page.evaluate("redraw()")

@@ -179,19 +179,6 @@ def test_every_rate_and_time_is_a_number_one_can_read(explorer, desk, gflops):
     assert not any("e+" in number for number in numbers), numbers
 
 
-def test_nothing_is_measured_while_a_slider_is_held(explorer, desk):
-    """Only where it is let go, and not the stops on the way."""
-    explorer.bridge.held = True
-    for value in (24, 20, 16, 12):
-        move(explorer, "TS", value)
-    time.sleep(4 * explorer_module.SETTLE)
-    assert len(desk.asked) == 1
-    explorer.bridge.held = False
-    assert soon(lambda: len(desk.asked) == 2) and asked(desk)["TS"] == 12
-    time.sleep(4 * explorer_module.SETTLE)
-    assert len(desk.asked) == 2
-
-
 def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(explorer, desk):
     """Also after a drag over several stops: the reasons are those between its start and its end."""
     explorer.bridge.held = True
@@ -291,12 +278,6 @@ def test_a_busy_machine_is_named_and_can_be_measured_longer(explorer, desk):
     assert asked(desk)["TS"] == 16 and longer["budget"] == explorer_module.LONGER * 0.6
 
 
-@pytest.mark.parametrize(("name", "value"), [("TS", 16), ("M", 300)])
-def test_a_typed_value_is_taken(explorer, desk, name, value):
-    explorer.said({"typed": name, "text": str(value)})
-    assert explorer.values[name] == value and soon(lambda: asked(desk)[name] == value)
-
-
 @pytest.mark.parametrize(("name", "text"), [("TS", "17"), ("TS", ""), ("M", "0"), ("K", "a lot")])
 def test_a_typed_value_that_cannot_be_is_refused_in_words(explorer, desk, monkeypatch, name, text):
     said = []
@@ -389,11 +370,6 @@ def test_an_open_hole_is_an_invitation(desk):
     desk.answer(ok=False)
     assert soon(lambda: "A hole: write the lines" in made.panel.value)
     assert "Wrong" not in made.panel.value
-
-
-def test_tries_come_back_the_next_day(explorer, desk):
-    again = explorer_module.Explorer(3, m=64)
-    assert [one.settings for one in again._history] == [START]
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):

@@ -5,17 +5,14 @@ wrong in it.
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import ipywidgets as w
 import pytest
 from simt.cases import SMALL, edited, line_of, text
 
-from gemmlab import Stepper, catalog, simulate
+from gemmlab import Stepper, simulate
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import Picture
-from gemmlab.widgets import magic
 from gemmlab.worker.look import closely
 
 
@@ -142,29 +139,3 @@ def test_what_is_wrong_is_marked_on_its_line(kind):
     stepper = Stepper(run, {"group": 0})
     assert wrong(stepper)[line_of(BROKEN[kind], "acc += ")] == kind
     assert wrong(Stepper(simulate(2, 16, 16, 16, SMALL[2]))) == {}
-
-
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [(text(2), "Right"), (BROKEN["race"], "by luck"), ("float x;", "__constant")],
-)
-def test_the_fold_below_a_cell_is_filled_when_it_is_opened(source, words, monkeypatch):
-    class Now:
-        def __init__(self, target, daemon):
-            self.start = target
-
-    monkeypatch.setattr(magic, "threading", SimpleNamespace(Thread=Now))
-    explorer = SimpleNamespace(
-        spec=catalog[2],
-        source=source,
-        values={"TS": 32, "M": 64, "N": 64, "K": 64},
-        buttons=w.HBox(),
-        box=w.VBox(),
-    )
-    magic._add_stepper(explorer)
-    (button,), (inside,) = explorer.buttons.children, explorer.box.children
-    assert inside.children == ()
-    button.value = True
-    assert words in inside.children[0].value
-    button.value = False
-    assert inside.children == ()
