@@ -209,7 +209,7 @@ class Explorer(Shell):
             self.set(self._start)
 
     def _opened(self) -> None:
-        """What the device can take is known."""
+        """The page has reported the limits of its GPU."""
         with self._lock:
             self.settings.allow(self.device.limits, self._start)
             self._maps.allow(self.device.limits, self._machine)
@@ -226,7 +226,7 @@ class Explorer(Shell):
         return f"{more if self.source is None else 'sliders, '}M ≠ N ≠ K, details"
 
     def _offer(self, button: w.Button, offered: bool) -> None:
-        """Show a button, or keep its room free."""
+        """Show a button, or an empty space of its size."""
         button.layout.visibility = "visible" if offered else "hidden"
         free(button)  # so that it works while a cell runs
 
@@ -290,7 +290,7 @@ class Explorer(Shell):
         is_size = control.description in MEANINGS
         return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().possible(control)
 
-    # A move: what needs no measuring is shown at once; what has settled is measured.
+    # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
     def _moved(self) -> None:
         self._show_place()
@@ -363,7 +363,7 @@ class Explorer(Shell):
         )
 
     def _say(self, step: str, asked: dict[str, Any]) -> None:
-        """What is being done; nothing is said at rest."""
+        """Show the step of the job; at rest the line is empty."""
         limit = self._desk.limit(step, asked)
         clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit:g}"'
         with self._lock:

@@ -1,6 +1,4 @@
-"""Start JupyterLab on the notebooks of a checkout: `make lab`, with Jupyter's own options in
-OPTIONS.
-"""
+"""Start JupyterLab on the notebooks of a checkout: `make lab`; OPTIONS holds options of Jupyter."""
 
 from __future__ import annotations
 

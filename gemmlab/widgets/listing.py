@@ -22,8 +22,7 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 
 
 def listing(run: ProductRun, now: int) -> str:
-    """The text of a run's kernel, and below it what the macros on a line stand for, and what was
-    found.
+    """The text of a run's kernel, and below it the macros on a line and the findings.
 
     Args:
         run: whose text, counts and findings. now: the line that is carried out.

@@ -169,7 +169,7 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
 
 
 def _short(rate: float) -> str:
-    """A rate that has room in a cell."""
+    """A rate that fits into a cell."""
     return digits(rate) if rate >= 1 else f"{rate:.2g}"
 
 

@@ -91,7 +91,7 @@ def here(
 ) -> str:
     """The rate on this machine, or in this browser: an interval, and a bar with whiskers.
 
-    The bar ends at the peak; where that is not known, at the highest rate among the tries.
+    The bar ends at the peak; before that is measured, at the highest rate among the tries.
     """
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     if not outcome.ok or not outcome.compared:
@@ -172,7 +172,7 @@ def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
     """What an H200 could reach with this text, at most, and the resource that sets the limit.
 
     Args:
-        allowed: what the model derives from the simulated text; None as long as it is not known.
+        allowed: what the model derives from the simulated text; None before that has ended.
         original: the same of the text that this one is an edit of.
     """
     marks = {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}

@@ -91,8 +91,8 @@ class Progress:
         return {n: str(e["choice"]) for n, e in self._read().items() if e.get("choice")}
 
     def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
-        """Keep an entry; what was right once stays so. Where nothing can be written, that is said
-        and nothing fails.
+        """Keep an entry; what was right once stays so. A file that cannot be written causes a
+        message, and no error.
 
         Args:
             name: the number of an exercise, or a question.

@@ -15,7 +15,7 @@ from .shell import Control, on_any_thread
 
 #: Sizes to choose from; any other can be typed.
 SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
-#: So many parameters are always in view; the others are shown when asked for, and these first.
+#: So many parameters are always in view; these are among the last.
 IN_VIEW, FOLDED = 4, ("TSK", "RK", "PAD", "UNROLL")
 MEANINGS = {
     "M": "rows of A and C; N and K follow while M = N = K",
@@ -94,7 +94,7 @@ class Settings:
         return self.base
 
     def place(self, values: Mapping[str, int]) -> None:
-        """Move controls as nobody's move: nothing gives way, and nobody is told. Sliders learn
+        """Move controls, without others giving way and without a call of `moved`. Sliders learn
         values they lack.
         """
         with self.lock:

@@ -21,7 +21,7 @@ from ..draw import style
 from ..draw.picture import Picture
 
 #: Between a widget and its still picture: what is seen where no kernel runs. In JupyterLab its
-#: style hides the error that a reopened notebook shows in the widget's place.
+#: style hides the error that a reopened notebook shows instead of the widget.
 AGAIN = """<style>.gemmlab-again input {{ display: none; }}
 .jp-Notebook .gemmlab-again input {{ display: inline-block; margin-right: 10px; }}
 .jp-OutputArea-child:has(+ .jp-OutputArea-child .gemmlab-again):not(:has(.gemmlab)) {{
@@ -163,7 +163,7 @@ def free(control: w.Widget) -> None:
 
 
 def grid(controls: Sequence[w.Widget]) -> w.GridBox:
-    """Controls side by side, as many as there is room for."""
+    """Controls side by side, as many as fit."""
     columns = "repeat(auto-fill, minmax(min(300px, 100%), 1fr))"
     return w.GridBox(controls, layout=w.Layout(grid_template_columns=columns, max_width="860px"))
 

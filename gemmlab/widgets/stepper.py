@@ -138,7 +138,7 @@ class Stepper(Sliders):
                 control.options = [(str(i), i) for i in there]
                 control.value = values[name]
         if self._play.max != len(replay.steps) - 1:
-            # the page has not said where the slider is, and max may lower it
+            # the page has not reported the slider's position, and max may lower it
             self._play.value = values["step"] - 1
             self._play.max = len(replay.steps) - 1
         self.settling = False

@@ -50,8 +50,8 @@ class Outcome:
     """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash",
     "stopped", or the name of an error).
 
-    `seen` is what the simulator found in a text of the reader's own, or why it could not look; None
-    if all is well. `compared` holds the interval of a measured rate.
+    `seen` holds the simulator's findings in a text of the reader's own, or why it could not run the
+    text; None if there are none. `compared` holds the interval of a measured rate.
     """
 
     arguments: dict
@@ -227,9 +227,8 @@ class Worker:
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
 
-        Some runtimes compile at the first launch, in whichever step that is. With a kernel's own
-        text, which is known to end, it may take as long as compiling; a text of the reader's own
-        may loop for ever.
+        Some runtimes compile at the first launch, in whichever step that is. So a launch of a
+        kernel's own text may take as long as compiling; a text of the reader's own may never end.
         """
         launches = step in ("predict", "check")
         return self.limits["compile" if launches and arguments.get("source") is None else step]
