@@ -63,7 +63,6 @@ def _brief(text: str, most: int = 80) -> str:
 _macros = lru_cache(maxsize=16)(views.macros)
 
 
-@lru_cache(maxsize=16)
 def _rows(run: Run) -> list[tuple[int, str]]:
     """Each line from the first that is no comment, with its number and what it has cost."""
     lines = run.text.split("\n")

@@ -205,24 +205,18 @@ def inside(widget: w.Widget) -> Iterator[w.Widget]:
         yield from inside(child)
 
 
-class Newest:
-    """Runs `work(argument)` on a separate thread, always with the newest argument; older ones are
-    dropped.
-    """
+def newest(work: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A function that has `work` done on a separate thread, always for its newest argument."""
+    arguments: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def __init__(self, work: Callable[[Any], None]):
-        self._work = work
-        self._arguments: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        threading.Thread(target=self._loop, daemon=True).start()
-
-    def __call__(self, argument: Any) -> None:
-        self._arguments.put(argument)
-
-    def _loop(self) -> None:
+    def loop() -> None:
         while True:
-            argument = self._arguments.get()
-            if self._arguments.empty():
-                self._work(argument)
+            argument = arguments.get()
+            if arguments.empty():
+                work(argument)
+
+    threading.Thread(target=loop, daemon=True).start()
+    return arguments.put
 
 
 class Shell:
@@ -327,14 +321,9 @@ class Sliders(Shell):
         self.compose(grid([*controls.values()]), *between, self.panel, Follow())
         self.start = self.values
         self.show(self.values)
-        newest = Newest(self.show)
-
-        def moved(control: w.Widget) -> None:
-            if not self.settling:
-                newest(self.values)
-
+        show = newest(self.show)
         for control in controls.values():
-            on_any_thread(control, moved)
+            on_any_thread(control, lambda owner: self.settling or show(self.values))
 
     @property
     def values(self) -> dict[str, Any]:
