@@ -173,9 +173,7 @@ def _model_options(parser) -> None:
 
 def _verify_options(parser) -> None:
     _device_option(parser, "every device, one after the other")
-    parser.add_argument(
-        "--full", action="store_true", help="everything instead of a sample, and all tests"
-    )
+    parser.add_argument("--full", action="store_true", help="everything instead of a sample")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
 
 

@@ -1042,7 +1042,7 @@ check_11_2 = _hole(
 def check_11_3(settings):
     spec = gemmlab.catalog[11]
     spec.validate(spec.complete(settings))  # raises where a rule is broken
-    one = board.attempt(board.fitting(), 11, settings, sources.read(spec.file))
+    one = board.attempt(11, settings, sources.read(spec.file))
     words = f"{one.challenge}: {one}"
     return gemmlab.verdict(
         one.share >= 0.1,
@@ -1808,7 +1808,7 @@ def check_21_3(answer):
     kernel, settings, text = answer
     if not text.strip():
         raise _Missing("there is no text of a kernel yet.")
-    one = board.attempt(board.fitting(), kernel, settings, text)
+    one = board.attempt(kernel, settings, text)
     if one.share < 0.1:
         return gemmlab.verdict(
             False, "", f"right, but {one.share:.2f} of the goal: from a tenth on it counts."

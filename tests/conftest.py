@@ -17,7 +17,7 @@ from gemmlab.worker import client
 
 #: In CI no test may be skipped because a machine lacks something: such a skip is a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
-#: Everything instead of a sample, as `python -m gemmlab verify --full` sets it.
+#: Everything instead of a sample.
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}

@@ -62,12 +62,6 @@ class Comparison:
         return self.spread > NOISY
 
 
-def revive(found: Mapping[str, Any]) -> Comparison:
-    """A comparison that came as JSON."""
-    ratio = found["ratio"] and tuple(found["ratio"])
-    return Comparison(tuple(found["rate"]), found["spread"], ratio)
-
-
 def differs(ratio: Interval) -> bool:
     """Whether an interval of a ratio excludes all ratios close to 1."""
     return ratio[0] > LEAST or ratio[2] < 1 / LEAST

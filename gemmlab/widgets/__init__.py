@@ -1,1 +1,1 @@
-"""Controls and pictures for notebooks. Nothing else in the package imports this room."""
+"""Controls and pictures for notebooks. No other subpackage imports this one."""

@@ -1,5 +1,5 @@
-"""Open challenges at the end of the series, and a board of the reader's own tries in a file of the
-reader's own.
+"""An open challenge at the end of the series, and a board of the reader's own tries, in a file of
+the reader's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import files, model
 from ..catalog import Key, sources
-from ..opencl.devices import Device, find_device
+from ..opencl.devices import default_device
 from ..worker.client import trial
 from .shell import escape
 
@@ -26,28 +26,11 @@ SCALE = (
     (0.1, "a start"),
     (0.0, "not yet a start"),
 )
-ROUNDS = 3  # in which goal and try take turns; the best of each counts
-
-
-@dataclass(frozen=True)
-class Challenge:
-    """Something to pass.
-
-    Attributes:
-        name: such as "pass NumPy".
-        kernel: the kernel to pass, None for NumPy's product on the processor.
-        lines: the most lines of code that a try may have, None for any number.
-        size: M = N = K.
-    """
-
-    name: str
-    kernel: Key | None
-    lines: int | None
-    size: int
-
-
-KERNEL_9 = Challenge("pass kernel 9 in 60 lines", 9, 60, 2048)
-NUMPY = Challenge("pass NumPy on your processor", None, None, 512)
+ROUNDS = 3  # goal and try alternate so often; the best of each counts
+#: The goal on a GPU, the most lines of code that may pass it, and its size.
+KERNEL, LINES, SIZE = 9, 60, 2048
+#: M = N = K of the goal on a CPU, which is NumPy's product, in any number of lines.
+NUMPY_SIZE = 512
 
 
 @dataclass(frozen=True)
@@ -68,16 +51,11 @@ class Try:
         )
 
 
-def fitting(device: Device | int | str | None = None) -> Challenge:
-    """The challenge for a device: NumPy for a CPU, kernel 9 for a GPU."""
-    return NUMPY if find_device(device).kind == "CPU" else KERNEL_9
-
-
-def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
-    """Check and time a kernel of the reader's own beside what it is to pass.
+def attempt(kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
+    """Check and time a kernel of the reader's own, alternating with what it is to pass: on a CPU
+    NumPy's product, on a GPU kernel 9 in at most 60 lines.
 
     Args:
-        challenge: what is to be passed.
         kernel: the kernel of the catalog whose launch the text has: its parameters, work-groups and
             tiles.
         params: where they are not that kernel's defaults.
@@ -87,26 +65,20 @@ def attempt(challenge: Challenge, kernel: Key, params: Mapping[str, int] | None,
         ValueError: if the text has too many lines, if it cannot be compiled, or if its product is
             wrong.
     """
-    lines, size = sources.code_lines(text), challenge.size
-    if challenge.lines is not None and lines > challenge.lines:
-        raise ValueError(f"the kernel has {lines} lines of code; {challenge.lines} are allowed")
+    device, lines = default_device(), sources.code_lines(text)
+    on_cpu = device.kind == "CPU"
+    name = "pass NumPy on your processor" if on_cpu else f"pass kernel {KERNEL} in {LINES} lines"
+    size = NUMPY_SIZE if on_cpu else SIZE
+    if not on_cpu and lines > LINES:
+        raise ValueError(f"the kernel has {lines} lines of code; {LINES} are allowed")
     goal, own = [], []
     for _ in range(ROUNDS):
         outcome = trial(kernel, size, params=dict(params or {}), source=text)
         if not outcome.ok or outcome.result is None:
             raise ValueError(outcome.verdict)
-        device = str(outcome.result.device["device"])
         own.append(outcome.result.gflops)
-        goal.append(
-            rate_of(np.matmul, size) if challenge.kernel is None else _rate(challenge.kernel, size)
-        )
-    return Try(challenge.name, max(own) / max(goal), lines, device)
-
-
-def _rate(kernel: Key, size: int) -> float:
-    """GFLOPS of a kernel of the catalog on the default device."""
-    result = trial(kernel, size).result
-    return result.gflops if result else 0.0
+        goal.append(rate_of(np.matmul, size) if on_cpu else trial(KERNEL, size).result.gflops)
+    return Try(name, max(own) / max(goal), lines, device.name)
 
 
 def rate_of(multiply: Callable, size: int) -> float:
@@ -142,14 +114,11 @@ class Board:
         """
         try:
             found = [Try(**entry) for entry in files.load_json(self.path, list)]
-            for one in found:
-                if not (isinstance(one.share, (int, float)) and one.share >= 0):
-                    raise ValueError(f"a share is a number from 0 on, not {one.share!r}")
+            return sorted(found, key=lambda one: -one.share)
         except (TypeError, ValueError, IsADirectoryError) as error:
             raise ValueError(
                 f"{self.path} is no board ({error}); `Board().clear()` removes it"
             ) from error
-        return sorted(found, key=lambda one: -one.share)
 
     def add(self, one: Try) -> None:
         """Keep a try.

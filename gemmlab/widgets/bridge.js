@@ -43,11 +43,12 @@ function render({ model, el }) {
     }
   };
 
-  const keepKeys = (panel) => listen(panel, "keydown", (event) => {
+  // Lumino, whose shortcuts these are, looks for the attribute, in Notebook 7 before the panel hears of the key.
+  const keepKeys = (panel) => listen(window, "keydown", (event) => {
     const passes = event.key === "Escape" || (event.key === "Enter" && event.shiftKey) ||
       event.ctrlKey || event.metaKey || event.altKey;
-    if (!passes) event.stopPropagation();
-  });
+    if (panel.contains(event.target)) event.target.toggleAttribute("data-lm-suppress-shortcuts", !passes);
+  }, true);
 
   // While a slider is held, Python shows what needs no measuring, and measures when it is let go. It hears of a hand
   // after the move itself, since each message delays what follows it; a key that is down for a moment says nothing.
@@ -134,7 +135,7 @@ function render({ model, el }) {
         if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
       for (const meaning of panel.querySelectorAll(".gemmlab-control .gemmlab-meaning")) { // or why a control gave way
-        const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, input");
+        const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, .widget-toggle-buttons-container");
         control?.setAttribute("aria-description", meaning.textContent);
       }
       for (const play of panel.querySelectorAll(".jupyter-widget-play, .widget-play")) {

@@ -84,7 +84,7 @@ class Browser:
         arguments: dict[str, Any],
         done: Callable[[Outcome], None],
         step: Callable[[str], None],
-        job: str = "compare",
+        job: str = "measure",
     ) -> None:
         """Ask the page for a comparison; an older request is forgotten.
 

@@ -18,26 +18,24 @@ from ..catalog.spec import positive
 from ..draw.landscape import Cell
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET
+from ..measurement.explained import Allowed
 from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
-from ..worker.idle import Job
-from . import panel
+from . import panel, tries
 from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
 from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
 from .shell import Shell, escape, free, grid, line, on_any_thread
-from .tries import KEPT, Memory, Try, best
-from .yardsticks import Yardsticks
+from .tries import KEPT, Try, best
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before it is measured.
 SETTLE = 0.06
-#: Settings next to the present ones that are compiled while nobody waits; so many of them before
-#: the peak of the device is measured.
-AHEAD, FIRST = 12, 4
+#: Settings next to the present ones that are compiled while nobody waits.
+AHEAD = 12
 #: "Measure longer" takes so many times as long.
 LONGER = 5
 
@@ -51,16 +49,9 @@ STEPS = {
     "page": "running in this browser",
 }
 
-#: Why a try has no rate, by the kind of its outcome; other kinds are refusals.
-PROBLEMS = {
-    "hang": "stopped",
-    "stopped": "stopped",
-    "crash": "crashed",
-    "BuildError": "not compiled",
-}
-
 _numbers = itertools.count(1)
-_memories: dict[str, list[Try]] = {}  # the tries with texts of the reader's own, by cell
+_peaks: dict[str, float | None] = {}  # GFLOPS by device; None as long as it is not known
+_allowed: dict[tuple, Allowed | None] = {}  # on an H200; None where the model cannot tell
 
 
 class Explorer(Shell):
@@ -73,28 +64,17 @@ class Explorer(Shell):
         device: a Device, an index or part of a name, or "browser" for the GPU of the browser that
             shows it; the preferred device by default.
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
-        hole: whether the text has a hole that nobody has filled yet.
     """
 
-    def __init__(  # noqa: PLR0913
-        self,
-        kernel: Key = 1,
-        m=None,
-        n=None,
-        k=None,
-        *,
-        params=None,
-        device=None,
-        source=None,
-        hole=False,
+    def __init__(
+        self, kernel: Key = 1, m=None, n=None, k=None, *, params=None, device=None, source=None
     ):
         super().__init__()
         if source is not None and not isinstance(source, str):
             raise TypeError(
                 f"source must be OpenCL C text, not {type(source).__name__}: {source!r}"
             )
-        self.spec, self.device = find(kernel), self._find(device)
-        self.source, self._hole = source, hole
+        self.spec, self.device, self.source = find(kernel), self._find(device), source
         self._original = sources.read(self.spec.file)
         self._edited = source is not None and _edited(source, self._original)
         client.worker().warm()  # ceilings and the simulator are its work on any device
@@ -110,13 +90,11 @@ class Explorer(Shell):
         self._client = f"explorer {next(_numbers)}"
         self._asked: dict[str, Any] = {}  # the arguments of the newest request
         self._timer: threading.Timer | None = None
-        self._memory = Memory(self._key())
-        self._history = self._remembered()
+        self._remember()
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
         self._shown: tuple[client.Outcome, Against] | None = None
         self._arrived = threading.Event()
-        self._yardsticks = Yardsticks(self.device, self._redraw)
         self._lay_out()
 
     def _find(self, device) -> Device | Browser:
@@ -140,7 +118,7 @@ class Explorer(Shell):
     # What the widget consists of.
 
     def _lay_out(self) -> None:
-        self._recorded, self._note, self._details, self._changes = (w.HTML() for _ in range(4))
+        self._recorded, self._note, self._details = (w.HTML() for _ in range(3))
         self._status = w.HTML(layout=w.Layout(flex="1"))
         self._status.add_class("gemmlab-status")
         self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
@@ -151,18 +129,26 @@ class Explorer(Shell):
         )
         self._maps = Maps(self.spec, self.device.limits, self.source)
         self._maps.allow(self.device.limits, self._machine)
+        self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         self._devices = self._device_list()
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
         self._show_gpu()
-        self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
         fold.add_class("gemmlab-fold")
-        controls = [] if self.source is None else self.settings.first
-        where = [] if self.source is None else [self._devices]
-        switches = line(*where, self.settings.square, self.settings.illegal)
-        folded = w.VBox(
-            [grid([*controls, *self.settings.others]), switches, self._details, self._changes]
-        )
+        bottom = line(fold, self._status, self._stop)
+        if self.source is None:
+            self.box.add_class("gemmlab-instrument")
+            folded = w.VBox([grid(self.settings.others), self.settings.square, self._details])
+            above = [self._head(), self._gpu, self._top()]
+        else:
+            self.box.add_class("gemmlab-verdict")
+            controls = grid([*self.settings.first, *self.settings.others])
+            where = line(self._devices, self.settings.square)
+            folded = w.VBox([controls, where, self._details])
+            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
+            strip = w.HBox([self.panel, self.buttons])
+            strip.add_class("gemmlab-strip")
+            above = [self._gpu, strip, self._recorded, self._note]
         folded.layout.display = "none"
 
         def turn(change: dict[str, Any]) -> None:
@@ -170,32 +156,29 @@ class Explorer(Shell):
             fold.icon = "angle-down" if change["new"] else "angle-right"
 
         fold.observe(turn, names="value")
-        bottom = line(fold, self._status, self._stop)
-        if self.source is None:
-            title = w.HTML(self._title(), layout=w.Layout(flex="1"))
-            head = line(title, self._devices, self._reset, self._to_best)
-            left = w.VBox(self.settings.first)
-            left.add_class("gemmlab-left")
-            order = [self.panel, self._recorded]
-            if self.device.kind == "CPU" and self._maps.recorded:
-                order.reverse()  # the recorded GPU carries the lesson
-            right = w.VBox([*order, line(self._note, self._longer)])
-            right.add_class("gemmlab-right")
-            top = w.HBox([left, right])
-            top.add_class("gemmlab-top")
-            self.box.add_class("gemmlab-instrument")
-            self.compose(head, self._gpu, top, self._maps, bottom, folded)
-        else:
-            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
-            strip = w.HBox([self.panel, self.buttons])
-            strip.add_class("gemmlab-strip")
-            self.box.add_class("gemmlab-verdict")
-            answer = (strip, self._recorded, self._note)
-            self.compose(self._gpu, *answer, self._maps, bottom, folded)
+        self.compose(*above, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
         self._offer(self._longer, False)
         self._offer(self._stop, False)
+
+    def _head(self) -> w.HBox:
+        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
+        words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
+        title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
+        return line(title, self._devices, self._reset, self._to_best)
+
+    def _top(self) -> w.HBox:
+        left = w.VBox(self.settings.first)
+        left.add_class("gemmlab-left")
+        order = [self.panel, self._recorded]
+        if self.device.kind == "CPU" and self._maps.recorded:
+            order.reverse()  # the recorded GPU carries the lesson
+        right = w.VBox([*order, line(self._note, self._longer)])
+        right.add_class("gemmlab-right")
+        top = w.HBox([left, right])
+        top.add_class("gemmlab-top")
+        return top
 
     def _button(self, name: str, tooltip: str, action) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
@@ -219,16 +202,14 @@ class Explorer(Shell):
             before.stop(self._client)  # its answer would be about another device
             self._begun, self._shown = False, None
             self._show_gpu()
-            self._memory = Memory(self._key())
-            self._history = self._remembered()
-            self._yardsticks = Yardsticks(device, self._redraw)
+            self._remember()
             size = _usual_size(device)
             self._start = {**self.spec.fit(device.limits), "M": size, "N": size, "K": size}
             self._opened()
             self.set(self._start)
 
     def _opened(self) -> None:
-        """What the device can take is known."""
+        """The page has reported the limits of its GPU."""
         with self._lock:
             self.settings.allow(self.device.limits, self._start)
             self._maps.allow(self.device.limits, self._machine)
@@ -239,20 +220,13 @@ class Explorer(Shell):
         self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
         self._gpu.layout.display = "" if shown else "none"
 
-    def _title(self) -> str:
-        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
-        number = escape(str(self.spec.number))
-        return f'<div class="gemmlab-title">kernel {number} <span>{name}</span></div>'
-
     def _fold_name(self) -> str:
         others = len(self.settings.others) - 2
         more = f"{others} more parameter{'s' * (others > 1)}, " if others else ""
-        if self.source is not None:
-            more = "sliders, "
-        return f"{more}M ≠ N ≠ K, details"
+        return f"{more if self.source is None else 'sliders, '}M ≠ N ≠ K, details"
 
     def _offer(self, button: w.Button, offered: bool) -> None:
-        """Show a button, or keep its room free."""
+        """Show a button, or an empty space of its size."""
         button.layout.visibility = "visible" if offered else "hidden"
         free(button)  # so that it works while a cell runs
 
@@ -271,7 +245,7 @@ class Explorer(Shell):
             self._submit()
 
     def reset(self) -> None:
-        """Return to the initial settings, of the boxes too."""
+        """Return to the initial settings."""
         with self._lock:
             self.settings.reset()
             self._submit()
@@ -295,10 +269,8 @@ class Explorer(Shell):
         elif "again" in message and 0 <= message["again"] < len(self._history):
             self.set(self._history[message["again"]].settings)
         elif "pass" in message or "choose" in message:
-            place = message.get("choose") or message["pass"]
-            setting = self._maps.setting(place)
-            limits = self.device.limits
-            problems = self.spec.problems(setting, limits)
+            setting = self._maps.setting(message.get("choose") or message["pass"])
+            problems = self.spec.problems(setting, self.device.limits)
             self._say_note(problems=[f"Not legal: {'; '.join(problems)}"] if problems else [])
             if problems:
                 return
@@ -318,22 +290,19 @@ class Explorer(Shell):
         is_size = control.description in MEANINGS
         return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().possible(control)
 
-    # A move: what needs no measuring is shown at once; what has settled is measured.
+    # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
     def _moved(self) -> None:
         self._show_place()
         params = self.settings.params(self.values)
         self._say_note(self.settings.notes, self.spec.problems(params, self.device.limits))
-        if self._desk is client.worker():
-            client.worker().idle.hold("request")  # one follows in a moment
         self._wait()
 
     def _show_place(self) -> None:
         """Where the reader is: on the maps, and on the recorded GPU."""
-        values = self.values
         self.reply.add_class("gemmlab-stale")
-        self._maps.show(values, self._history)
-        self._show_recorded(values)
+        self._maps.show(self.values, self._history)
+        self._show_recorded()
 
     def _wait(self) -> None:
         """Measure in a moment, unless another move comes, or the slider is still held."""
@@ -385,28 +354,24 @@ class Explorer(Shell):
         self._say_note(notes)
         self._offer(self._longer, False)
         self._offer(self._stop, True)
-        self._say("start")
+        self._say("start", asked)
         self._desk.submit(
             self._client,
             asked,
             lambda outcome: self._done(outcome, notes, against, device),
-            lambda step: self._entered(step, asked),
-            job="compare",
+            lambda step: self._say(step, asked),
         )
 
-    def _entered(self, step: str, asked: dict[str, Any]) -> None:
+    def _say(self, step: str, asked: dict[str, Any]) -> None:
+        """Show the step of the job; at rest the line is empty."""
+        limit = self._desk.limit(step, asked)
+        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit:g}"'
         with self._lock:
             if asked is self._asked and not self.settings.touched:
-                self._say(step)
-
-    def _say(self, step: str) -> None:
-        """What is being done; nothing is said at rest."""
-        limit = self._desk.limit(step, self._asked)
-        clock = f'data-job="{id(self._asked)}" data-step="{step}" data-limit="{limit:g}"'
-        self._status.value = (
-            f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
-            f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
-        )
+                self._status.value = (
+                    f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
+                    f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
+                )
 
     def _say_note(self, notes=(), problems=(), noisy: str = "") -> None:
         self._note.value = panel.notes(notes, problems, noisy)
@@ -418,70 +383,66 @@ class Explorer(Shell):
             if device is not self.device:
                 return
             values, found = _values(outcome), outcome.compared
-            rate, problem = found.rate if found else None, PROBLEMS.get(outcome.kind, "refused")
-            self._history.append(Try(values, rate, outcome.ok, "" if found else problem))
+            problem = "" if found else panel.title(outcome).lower()
+            self._history.append(Try(values, found.rate if found else None, outcome.ok, problem))
             del self._history[:-KEPT]
-            self._memory.save(self._history)
+            tries.save(self._memory, self._history)
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
             self._shown = outcome, against
-            self._answer(outcome, notes, against)
+            self._show_panel()
+            self._details.value = panel.details(outcome, self.spec, self.device.limits)
+            if outcome.arguments is self._asked:
+                self._end_wait(outcome, notes)
+            self._arrived.set()
             if outcome.kind in ("hang", "crash", "stopped"):
                 self._desk.warm()
             self._plan()
 
-    def _answer(self, outcome: client.Outcome, notes: list[str], against: Against) -> None:
-        """Say what came out."""
-        self._show_panel(outcome, against)
-        self._details.value = panel.details(outcome, self.spec, self.device.limits)
-        if self.source is not None and outcome.ok:
-            self._changes.value = panel.changes(self.spec, self.source)
-        if outcome.arguments is self._asked:
-            self._offer(self._stop, False)
-            self._status.value = ""
-            if not self.settings.touched:
-                self.reply.remove_class("gemmlab-stale")
-                noisy = panel.noise(outcome.compared) if outcome.ok else ""
-                self._say_note(notes, (), noisy)
-                found = outcome.compared
-                unclear = found is not None and found.ratio is not None and not found.shown
-                self._offer(self._longer, outcome.ok and (bool(noisy) or unclear))
-                self._maps.show(self.values, self._history)
-                self._show_recorded(self.values)
-        self._arrived.set()
+    def _end_wait(self, outcome: client.Outcome, notes: list[str]) -> None:
+        """The newest request has its answer."""
+        self._offer(self._stop, False)
+        self._status.value = ""
+        if self.settings.touched:
+            return
+        found = outcome.compared if outcome.ok else None
+        noisy = panel.noise(found)
+        self._say_note(notes, (), noisy)
+        unclear = found is not None and found.ratio is not None and not found.shown
+        self._offer(self._longer, bool(noisy) or unclear)
+        self.reply.remove_class("gemmlab-stale")
+        self._maps.show(self.values, self._history)
+        self._show_recorded()
 
-    def _show_panel(self, outcome: client.Outcome, against: Against) -> None:
+    def _show_panel(self) -> None:
+        assert self._shown
+        outcome, against = self._shown
         try:
-            words = panel.verdict(outcome, self._hole and not outcome.ok)
+            words = panel.verdict(outcome, self.source or "")
             if outcome.ok:
-                rate = panel.here(outcome, self.device.name, self._yardsticks.peak, self._machine)
+                peak = _peaks.get(str(self.device))
+                rate = panel.here(outcome, self.device.name, peak, self._history, self._machine)
                 words += panel.compared(outcome.compared, against)
                 # under a cell the verdict comes first
                 words = rate + words if self.source is None else words + rate
             elif self.source is None and outcome.result is not None:
-                words = panel.here(outcome, self.device.name, None, self._machine) + words
+                name = self.device.name
+                words = panel.here(outcome, name, None, [], self._machine) + words
         except Exception as error:  # nobody reads the log console, so the panel says it
             words = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
         data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
         self.panel.value = f"<div {data}>{words}</div>"
 
-    def _redraw(self) -> None:
-        """The peak or a ceiling has arrived."""
-        with self._lock:
-            if self._shown:
-                self._show_panel(*self._shown)
-            self._show_recorded(self.values)
-
-    def _show_recorded(self, values: dict[str, int]) -> None:
+    def _show_recorded(self) -> None:
         """The recorded GPU with these settings; of an edited text, what it could reach there."""
-        params, found = self.settings.params(values), self._maps.recorded
-        allowed = self._yardsticks.allowed(self.spec, params, self.source)
+        params, found = self.settings.params(self.values), self._maps.recorded
+        allowed = _allowed.get(self._ceiling_of(params, self.source))
         if found is None:
             wrong = self._shown is not None and not self._shown[0].ok
             original = None
             if self._edited:
-                original = self._yardsticks.allowed(self.spec, params, self._original)
+                original = _allowed.get(self._ceiling_of(params, self._original))
             hidden = self.spec.tensor or (self.source is not None and wrong)
             self._recorded.value = "" if hidden else panel.reachable(allowed, original)
             return
@@ -499,73 +460,86 @@ class Explorer(Shell):
             return  # no page answers while a cell runs
         try:
             self._arrived.wait(sum(client.worker().limits.values()))
-            self._await_ceilings()
+            if self._shown is not None and self._shown[0].ok:
+                # the ceilings of the start belong into the cell's stored output
+                for key, arguments in self._unknown_ceilings():
+                    self._learn_ceiling(key, client.awaited("ceiling", arguments))
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.worker().stop(self._client)
             self._arrived.wait(5)
 
-    def _await_ceilings(self) -> None:
-        """Work out the first ceilings now, so that they are in the cell's stored output."""
-        if self._shown is None or not self._shown[0].ok:
-            return
-        for job in self._ceilings(self.settings.params(self._start)):
-            arrived = threading.Event()
-
-            def done(outcome: client.Outcome, job=job, arrived=arrived) -> None:
-                job.done(outcome)
-                arrived.set()
-
-            client.worker().submit(f"{self._client}, ceiling", job.arguments, done, job=job.job)
-            arrived.wait(client.worker().limits["look"])
-
-    def _ceilings(self, params: dict[str, int]) -> list[Job]:
-        """The jobs for what the model allows on an H200, of the original too."""
-        jobs = self._yardsticks.work_out(self.spec, params, self.source, self._maps.recorded)
-        if self._edited:
-            jobs += self._yardsticks.work_out(self.spec, params, self._original)
-        return jobs
+    # What is worked out while nobody waits: ceilings, the peak, and the next moves.
 
     def _plan(self) -> None:
-        """What to do while nobody waits: ceilings, the next moves, the peak."""
-        base, near = self.settings.base, list[Job]()
-        params = self.settings.params(base)
-        ceilings = self._ceilings(params)
+        background = client.background()
+        for number, (key, arguments) in enumerate(self._unknown_ceilings()):
+
+            def learn(outcome: client.Outcome, key=key) -> None:
+                self._learn_ceiling(key, outcome)
+
+            background.submit(f"{self._client} ceiling {number}", arguments, learn, job="ceiling")
+        device, name = {"device": self.device.index}, str(self.device)
+        if isinstance(self.device, Device) and name not in _peaks:
+            _peaks[name] = None  # asked for once
+            background.submit(
+                f"peak of {name}", device, lambda o: self._learn_peak(name, o), job="peaks"
+            )
+        background.forget(f"{self._client} ahead")
         cl = self.device.cl
         if cl and self._shown and self._shown[0].result and has_src_build_cache(cl):
             tried = [one.settings for one in self._history]
             moves = [values for values in self.settings.neighbours() if values not in tried]
-            here = {"device": self.device.index}
-            near = [
-                Job("compile", self._arguments(values, self.source) | here)
-                for values in moves[:AHEAD]
-            ]
-        idle = client.worker().idle
-        idle.plan(f"{self._client}, later", near[FIRST:])  # the latest plan comes first
-        idle.plan("peaks", self._yardsticks.measure_peak())
-        idle.plan(self._client, [*ceilings, *near[:FIRST]])
+            for values in moves[:AHEAD]:
+                arguments = self._arguments(values, self.source) | device
+                one = f"{self._client} ahead {next(_numbers)}"
+                background.submit(one, arguments, lambda outcome: None, job="compile")
+
+    def _ceiling_of(self, params: dict[str, int], source: str | None) -> tuple:
+        return (self.spec.number, *params.items(), source)
+
+    def _unknown_ceilings(self) -> list[tuple[tuple, dict[str, Any]]]:
+        """Keys and arguments of the jobs for the ceilings, also of the original, not yet known."""
+        params, found = self.settings.params(self.settings.base), self._maps.recorded
+        jobs = []
+        for source in (self.source, *([self._original] if self._edited else [])):
+            key = self._ceiling_of(params, source)
+            if self.spec.tensor or key in _allowed:
+                continue
+            arguments: dict[str, Any] = {"kernel": self.spec.number, "params": params}
+            arguments["source"] = source
+            record = found.rate(self.spec.number, params) if found else None
+            if record and not record.problem:
+                arguments |= {"gflops": record.gflops, "registers": record.registers}
+            jobs.append((key, arguments))
+        return jobs
+
+    def _learn_ceiling(self, key: tuple, outcome: client.Outcome) -> None:
+        _allowed[key] = outcome.result
+        with self._lock:
+            self._show_recorded()
+
+    def _learn_peak(self, name: str, outcome: client.Outcome) -> None:
+        _peaks[name] = outcome.result.gflops if outcome.result else None
+        with self._lock:
+            if self._shown:
+                self._show_panel()
 
     # What stays.
 
-    def _key(self) -> str:
-        """What the tries are remembered by; those of a text by its notebook and cell."""
+    def _remember(self) -> None:
+        """The tries of earlier days on this device; those of a text by its notebook and cell."""
         name = f"kernel {self.spec.number} on {self.device}"
-        if self.source is None:
-            return name
-        shell = get_ipython()
-        parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
-        cell = parent.get("metadata", {}).get("cellId", "")
-        return f"{name}, {os.environ.get('JPY_SESSION_NAME', '')} {cell}"
-
-    def _remembered(self) -> list[Try]:
-        names = {*self._start}
-        known = [one for one in self._memory.load() if {*one.settings} == names]
-        if self.source is None:
-            return known
-        return _memories.setdefault(self._memory.name, known)
+        if self.source is not None:
+            shell = get_ipython()
+            parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
+            cell = parent.get("metadata", {}).get("cellId", "")
+            name += f", {os.environ.get('JPY_SESSION_NAME', '')} {cell}"
+        self._memory = name
+        self._history = [one for one in tries.load(name) if {*one.settings} == {*self._start}]
 
     def words(self) -> str:
         params = self.settings.params(self._start)
-        allowed = self._yardsticks.allowed(self.spec, params, self.source)
+        allowed = _allowed.get(self._ceiling_of(params, self.source))
         right = self._shown is not None and self._shown[0].ok
         return panel.ceiling(allowed) if allowed and right else ""
 
@@ -604,13 +578,11 @@ def _state(outcome: client.Outcome) -> str:
 
 
 def _leave_cells_alone() -> None:
-    """What is done while nobody waits is not done while a cell runs: the cell may measure something
-    itself.
-    """
-    shell, idle = get_ipython(), client.worker().idle
-    if shell is None or getattr(shell, "_gemmlab_idle", None) is idle:
+    """Begin nothing in the background while a cell runs: the cell may measure something itself."""
+    shell, background = get_ipython(), client.background()
+    if shell is None or getattr(shell, "_gemmlab_background", None) is background:
         return
-    shell._gemmlab_idle = idle
-    idle.hold("cell")
-    shell.events.register("pre_run_cell", lambda *info: idle.hold("cell"))
-    shell.events.register("post_run_cell", lambda *info: idle.release("cell"))
+    shell._gemmlab_background = background
+    background.hold()
+    shell.events.register("pre_run_cell", lambda *info: background.hold())
+    shell.events.register("post_run_cell", lambda *info: background.hold(False))

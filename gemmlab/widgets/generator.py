@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from typing import Any
 
 from matplotlib.ticker import MaxNLocator
 
@@ -13,66 +14,46 @@ from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
 from ..generate import Schedule, origins, write
 from ..generate.schedule import EDGES
-from .shell import Newest, Shell, choice, escape, grid, on_any_thread
-from .stepper import Follow
+from .listing import block
+from .shell import Sliders, choice, escape
 
-#: The switches: the values of each, and what it means.
-SWITCHES: dict[str, tuple[tuple, str]] = {
-    "precision": (("s", "d", "c", "z"), "float32, float64, complex64, complex128"),
-    "a": (("N", "T", "C"), "A as it is, transposed, or conjugated and transposed"),
-    "b": (("N", "T", "C"), "B as it is, transposed, or conjugated and transposed"),
-    "beta": ((False, True), "whether beta C0 is added"),
+#: The switches: where each starts, its values, and what it means.
+SWITCHES: dict[str, tuple[Any, tuple, str]] = {
+    "precision": ("s", ("s", "d", "c", "z"), "float32, float64, complex64, complex128"),
+    "a": ("N", ("N", "T", "C"), "A as it is, transposed, or conjugated and transposed"),
+    "b": ("N", ("N", "T", "C"), "B as it is, transposed, or conjugated and transposed"),
+    "beta": (False, (False, True), "whether beta C0 is added"),
     "tile": (
+        (64, 64),
         ((32, 32), (64, 32), (64, 64), (128, 64), (128, 128)),
         "rows and columns of C for a work-group",
     ),
     "micro_tile": (
+        (4, 4),
         ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8)),
         "rows and columns of C for a work-item",
     ),
-    "depth": ((4, 8, 16, 32), "steps of k in local memory; none where stages are 0"),
-    "width": ((1, 2, 4), "elements in a load from global memory"),
-    "stages": ((0, 1, 2), "buffers in local memory; 0: straight into registers"),
-    "edges": (EDGES, "where C may end inside a tile"),
-    "tail": ((False, True), "whether K may end inside a step of depth"),
-}
-START = {
-    "precision": "s",
-    "a": "N",
-    "b": "N",
-    "beta": False,
-    "tile": (64, 64),
-    "micro_tile": (4, 4),
-    "depth": 16,
-    "width": 1,
-    "stages": 1,
-    "edges": "none",
-    "tail": False,
+    "depth": (16, (4, 8, 16, 32), "steps of k in local memory; none where stages are 0"),
+    "width": (1, (1, 2, 4), "elements in a load from global memory"),
+    "stages": (1, (0, 1, 2), "buffers in local memory; 0: straight into registers"),
+    "edges": ("none", EDGES, "where C may end inside a tile"),
+    "tail": (False, (False, True), "whether K may end inside a step of depth"),
 }
 
-#: The panel: as wide as its cell, also where a line of the kernel is wider.
-_NARROW = "display:grid;grid-template-columns:minmax(0,1fr)"
 
-
-def schedule(  # noqa: PLR0913
-    precision, a, b, beta, tile, micro_tile, depth, width, stages, edges, tail
-) -> Schedule:
+def schedule(values: dict[str, Any]) -> Schedule:
     """The schedule of the switches. Without stages there is neither depth nor tail, and B is not
     loaded in vectors.
 
     Raises:
         ParameterError: if they contradict each other.
     """
-    common = {
-        "beta": beta,
-        "tile": tile,
-        "micro_tile": micro_tile,
-        "stages": stages,
-        "edges": edges,
-    }
-    if stages == 0:
-        return Schedule(precision, a, b, depth=1, unroll=1, load_widths=(width, 1), **common)
-    return Schedule(precision, a, b, depth=depth, load_widths=(width, width), tail=tail, **common)
+    which = values["precision"], values["a"], values["b"]
+    common = {name: values[name] for name in ("beta", "tile", "micro_tile", "stages", "edges")}
+    width, depth, tail = values["width"], values["depth"], values["tail"]
+    if values["stages"] == 0:
+        return Schedule(*which, depth=1, unroll=1, load_widths=(width, 1), **common)
+    return Schedule(*which, depth=depth, load_widths=(width, width), tail=tail, **common)
 
 
 def changed(before: str, now: str) -> set[int]:
@@ -87,11 +68,14 @@ def changed(before: str, now: str) -> set[int]:
     }
 
 
-class Generator(Shell):
-    """Switches above the text that the family writes, each line with the function that wrote it.
+class Generator(Sliders):
+    """Switches above the text that the generator writes, each line with the function that wrote it.
 
     Args:
         start: where the switches start, by their names (see `SWITCHES`).
+
+    Attributes:
+        text: the text that the panel shows.
 
     Raises:
         ParameterError: if a switch or a value does not exist, or if they contradict each other.
@@ -104,59 +88,41 @@ class Generator(Shell):
 
     def __init__(self, **start):
         for name, value in start.items():
-            values = SWITCHES.get(name, ((), ""))[0]
-            if not any(
-                value is known or (value == known and type(value) is type(known))
-                for known in values
-            ):
-                words = (
-                    f"one of {', '.join(map(repr, values))}, not {value!r}"
-                    if values
-                    else "no switch"
-                )
-                raise ParameterError(f"{name}: {words}")
+            if name not in SWITCHES:
+                raise ParameterError(f"{name}: no switch")
+            if value not in (values := SWITCHES[name][1]):
+                words = ", ".join(map(repr, values))
+                raise ParameterError(f"{name}: one of {words}, not {value!r}")
         super().__init__()
-        self._start = START | start
-        self._text, self._listing = write(schedule(**self._start)), ""
-        self._sliders = {
-            name: choice(name, values, self._start[name], meaning)
-            for name, (values, meaning) in SWITCHES.items()
-        }
-        self.compose(grid([*self._sliders.values()]), self.panel, Follow())
-        self._show(self.values)
-        self._newest = Newest(self._show)
-        for control in self._sliders.values():
-            on_any_thread(control, lambda control: self._newest(self.values))
+        begin = {name: start.get(name, first) for name, (first, _, _) in SWITCHES.items()}
+        self.text, self._listing = write(schedule(begin)), ""
+        self.follow(
+            {
+                name: choice(name, values, begin[name], meaning)
+                for name, (_, values, meaning) in SWITCHES.items()
+            }
+        )
 
-    @property
-    def values(self) -> dict:
-        """The present positions of the switches."""
-        return {name: control.value for name, control in self._sliders.items()}
-
-    @property
-    def text(self) -> str:
-        """The text that the panel shows."""
-        return self._text
-
-    def _show(self, values: dict) -> None:
-        """Write the text for these switches; where there is none, say why above the last one."""
-        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
+    def content(self, values: dict[str, Any]) -> str:
+        """The text for these switches; where there is none, why, above the last one."""
         try:
-            c = schedule(**values)
+            c = schedule(values)
         except ParameterError as error:
             words = str(error)
         else:
             text = write(c)
-            lit = changed(self._text, text)
-            self._text, self._listing = text, listing(c, text, lit)
-            moved = f"; the last switch has changed {len(lit)} of them" if self.panel.value else ""
+            lit = changed(self.text, text)
+            moved = f"; the last switch has changed {len(lit)} of them" if self._listing else ""
+            self.text, self._listing = text, listing(c, text, lit)
             words = f"{c.name}: {len(text.splitlines())} lines{moved}."
         said = f'<p class="gemmlab-said" style="overflow-wrap:anywhere">{escape(words)}</p>'
-        self.panel.value = f'<div data-key="{key}" style="{_NARROW}">{said}{self._listing}</div>'
+        # as wide as the cell, also where a line of the kernel is wider
+        narrow = "display:grid;grid-template-columns:minmax(0,1fr)"
+        return f'<div style="{narrow}">{said}{self._listing}</div>'
 
     def still(self) -> Picture:
         """How many lines each function has written where the switches started."""
-        return authors(schedule(**self._start))
+        return authors(schedule(self.start))
 
 
 def listing(c: Schedule, text: str, lit: set[int]) -> str:
@@ -169,8 +135,7 @@ def listing(c: Schedule, text: str, lit: set[int]) -> str:
         f"<span>{escape(line)}</span></div>"
         for number, (line, writer) in enumerate(zip(text.splitlines(), origins(c), strict=True), 1)
     )
-    about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
-    return f"<div {about}>{''.join(rows)}</div>"
+    return block("".join(rows))
 
 
 def authors(c: Schedule) -> Picture:

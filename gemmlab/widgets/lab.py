@@ -1,6 +1,4 @@
-"""Start JupyterLab on the notebooks of a checkout: `make lab`, with Jupyter's own options in
-OPTIONS.
-"""
+"""Start JupyterLab on the notebooks of a checkout: `make lab`; OPTIONS holds options of Jupyter."""
 
 from __future__ import annotations
 
@@ -11,12 +9,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 START = "notebooks/00_start_here.ipynb"
+NO_BROWSER = """\
+There is no browser on this machine: open the address that Jupyter prints below in your browser.
+To reach another machine, first forward the port: ssh -L 8888:localhost:8888 that-machine
+To reach a container, start it with -p 127.0.0.1:8888:8888, and let Jupyter listen in it:
+  make lab OPTIONS=--ServerApp.ip=0.0.0.0"""
 
 
 def command() -> list[str]:
-    """The command line, with what Jupyter needs on this machine; it is said where that is
-    unusual.
-    """
+    """The command line, with what Jupyter needs on this machine; what is unusual is announced."""
     words = [
         sys.executable,
         "-m",
@@ -26,24 +27,10 @@ def command() -> list[str]:
         "--LabApp.expose_app_in_browser=True",  # for the button "Start again"
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        print(
-            "You are root (as in a container): Jupyter runs as root only if told so, with "
-            "--allow-root. So it is told."
-        )
+        print("You are root, as in a container: Jupyter is started with --allow-root.")
         words.append("--allow-root")
     if not _has_browser():
-        print(
-            "There is no browser on this machine: open the address that Jupyter prints below in a "
-            "browser of yours."
-        )
-        print(
-            "From another machine, forward the port first, for example: ssh -L 8888:localhost:8888 "
-            "this-machine"
-        )
-        print(
-            "Out of a container, publish port 8888 and let Jupyter listen: make lab "
-            "OPTIONS=--ServerApp.ip=0.0.0.0"
-        )
+        print(NO_BROWSER)
         words.append("--no-browser")
     return words + sys.argv[1:]
 

@@ -27,25 +27,20 @@ class Prediction(Shell):
     Args:
         question: such as "What will happen?"
         choices: the answers to choose from.
-        right, because, tempting: the answer, if it needs no run; see `reveal`.
+
+    Attributes:
+        answer: the one that was chosen, or None.
     """
 
     name = "prediction"
 
-    def __init__(
-        self,
-        question: str,
-        choices: list[str],
-        right: str | None = None,
-        because: str = "",
-        tempting: Mapping[str, str] | None = None,
-    ):
+    def __init__(self, question: str, choices: list[str]):
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
         super().__init__()
         self.question, self.choices = question, list(choices)
         kept = Progress().choices.get(question)
-        self._answer = kept if kept in self.choices else None
+        self.answer = kept if kept in self.choices else None
         self._outcome: tuple[str, str, Mapping[str, str]] | None = None
         self._buttons = [w.Button(description=choice) for choice in self.choices]
         for button in self._buttons:
@@ -53,19 +48,12 @@ class Prediction(Shell):
             button.on_click(lambda button: self.choose(button.description))
         self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
         self.box.add_class("gemmlab-prediction")
-        if right is not None:
-            self._outcome = right, because, tempting or {}
         self._show()
-
-    @property
-    def answer(self) -> str | None:
-        """The answer that was chosen, or None."""
-        return self._answer
 
     def choose(self, choice: str) -> None:
         """Choose an answer; the first choice counts."""
-        if self._answer is None and choice in self.choices:
-            self._answer = choice
+        if self.answer is None and choice in self.choices:
+            self.answer = choice
             self._show()
 
     def reveal(
@@ -81,26 +69,26 @@ class Prediction(Shell):
         """
         self._outcome = right, because, tempting or {}
         self._show()
-        if self._answer is None:
+        if self.answer is None:
             _say("Make your prediction above: the answer opens there.", None)
         else:
-            _say(self._words(), self._answer == right)
+            _say(self._words(), self.answer == right)
 
     def _words(self) -> str:
         assert self._outcome
         right, because, tempting = self._outcome
-        if self._answer == right:
+        if self.answer == right:
             return f"You predicted: {right}. That is right. {because}".strip()
-        words = f"You predicted: {self._answer}. {tempting.get(self._answer or '', '')}".strip()
+        words = f"You predicted: {self.answer}. {tempting.get(self.answer or '', '')}".strip()
         return f"{words} The answer is: {right}. {because}".strip()
 
     def _show(self) -> None:
-        if self._answer is None:
+        if self.answer is None:
             self.panel.value = ""
             return
         right = self._outcome[0] if self._outcome else None
         for button in self._buttons:
-            chosen = button.description == self._answer
+            chosen = button.description == self.answer
             button.disabled = not chosen
             if right is not None:
                 sign = "check" if button.description == right else "times" if chosen else ""
@@ -111,11 +99,11 @@ class Prediction(Shell):
         if right is None:
             later = "Your prediction is noted. Run on: the answer comes after the measurement."
             self.panel.value = f'<div class="gemmlab-note">{later}</div>'
-            Progress().note(self.question, None, self._answer)
+            Progress().note(self.question, None, self.answer)
         else:
-            Progress().note(self.question, self._answer == right, self._answer)
-            said = f'<div data-key="{escape(self._answer)}" class="gemmlab-said">'
-            self.panel.value = f"{said}{_bar(self._words(), self._answer == right)}</div>"
+            Progress().note(self.question, self.answer == right, self.answer)
+            said = f'<div data-key="{escape(self.answer)}" class="gemmlab-said">'
+            self.panel.value = f"{said}{_bar(self._words(), self.answer == right)}</div>"
 
     def still(self) -> str:
         rows = "".join(f"<li>{escape(choice)}</li>" for choice in self.choices)
@@ -130,17 +118,16 @@ class Difference:
 
     Args:
         kernel: its number.
-        before: the number of the kernel to compare with; by default the one that the header names.
+
+    Raises:
+        ValueError: if its header names no kernel that it starts from.
     """
 
-    def __init__(self, kernel: Key, before: Key | None = None):
+    def __init__(self, kernel: Key):
         self.new = find(kernel)
-        if before is None and not self.new.before:
-            raise ValueError(
-                f"kernel {self.new.number} starts from no other; name one to compare with as "
-                "before="
-            )
-        self.old = find(self.new.before if before is None else before)
+        if not self.new.before:
+            raise ValueError(f"kernel {self.new.number} starts from no other")
+        self.old = find(self.new.before)
         old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text = sources.diff(old, new)
 

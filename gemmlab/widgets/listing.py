@@ -13,24 +13,21 @@ from ..simt import ProductRun, Run, views
 from ..simt.count import Counts
 from .shell import escape
 
-#: What the bars beside the lines may count, over the whole run: sectors of global memory, turns of
-#: local memory ...
-HEAT: dict[str, Callable[[Counts], int]] = {
-    "global sectors": lambda c: c.transactions,
-    "local turns": lambda c: c.turns,
+#: What the bars beside the lines count, over the whole run: of each line the first that it takes.
+COSTS: dict[str, Callable[[Counts], int]] = {
+    "sectors of global memory": lambda c: c.transactions,
+    "turns of local memory": lambda c: c.turns,
     "multiply-adds": lambda c: c.multiply_adds,
 }
 
 
-def listing(run: ProductRun, now: int, heat: str) -> str:
-    """The text of a run's kernel, and below it what the macros on a line stand for, and what was
-    found.
+def listing(run: ProductRun, now: int) -> str:
+    """The text of a run's kernel, and below it the macros on a line and the findings.
 
     Args:
-        run: whose text, counts and findings. now: the line that is carried out. heat: one of
-            `HEAT`.
+        run: whose text, counts and findings. now: the line that is carried out.
     """
-    rows = _rows(run, heat)
+    rows = _rows(run)
     text = "".join(
         row.replace('class="', 'class="gemmlab-now ', 1) if line == now else row
         for line, row in rows
@@ -49,28 +46,31 @@ def listing(run: ProductRun, now: int, heat: str) -> str:
         f"Wrong: {escape(f'line {f.line}: ' if f.line else '')}{escape(f.message)}</div>"
         for f in run.findings[:3]
     )
+    return block(text) + macros + found
+
+
+def block(rows: str) -> str:
+    """The rows of a kernel's text."""
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
-    return f"<div {about}>{text}</div>{macros}{found}"
+    return f"<div {about}>{rows}</div>"
 
 
 def _brief(text: str, most: int = 80) -> str:
-    """The beginning of a macro that stands for several statements; the listing above has all of
-    it.
-    """
+    """The beginning of a macro that stands for several statements."""
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
 
 
 _macros = lru_cache(maxsize=16)(views.macros)
 
 
-@lru_cache(maxsize=16)
-def _rows(run: Run, heat: str) -> list[tuple[int, str]]:
-    """Each line with its number and what it has cost; the comment that opens the text is left
-    out.
-    """
+def _rows(run: Run) -> list[tuple[int, str]]:
+    """Each line from the first that is no comment, with its number and what it has cost."""
     lines = run.text.split("\n")
-    counts = {line: HEAT[heat](c) for line, c in run.lines.items()}
-    most = max([1, *counts.values()])
+    costs: dict[int, tuple[str, int]] = {}
+    for number, counts in run.lines.items():
+        of = {name: count(counts) for name, count in COSTS.items()}
+        costs[number] = next(((name, cost) for name, cost in of.items() if cost), ("", 0))
+    most = {name: max((c for n, c in costs.values() if n == name), default=1) for name in COSTS}
     wrong: dict[int, str] = {}
     for finding in run.findings:
         wrong.setdefault(finding.line, finding.kind)
@@ -80,8 +80,9 @@ def _rows(run: Run, heat: str) -> list[tuple[int, str]]:
     )
     rows = []
     for number, line in enumerate(lines[first:], first + 1):
-        cost = counts.get(number, 0)
-        bar = f'<b style="--share:{cost / most:.0%}">{cost:,}</b>' if cost else "<b></b>"
+        name, cost = costs.get(number, ("", 0))
+        share = f'style="--share:{cost / most[name]:.0%}" title="{name}"' if cost else ""
+        bar = f"<b {share}>{cost:,}</b>" if cost else "<b></b>"
         kind, note = (
             ("gemmlab-wrong", f"<em>{escape(wrong[number])}</em>") if number in wrong else ("", "")
         )

@@ -15,7 +15,6 @@ from ..catalog import Key, find, key, sources
 from ..simt import views
 from ..worker.client import simulated
 from .explorer import Explorer
-from .panel import HOLE
 from .shell import escape, free
 from .shell import inside as widgets_in
 from .stepper import Stepper
@@ -58,7 +57,6 @@ class GemmMagics(Magics):
                 params=settings or None,
                 device=words.get("device"),
                 source=source,
-                hole=HOLE in cell,
             )
             _add_stepper(explorer)
             return explorer
@@ -69,11 +67,7 @@ class GemmMagics(Magics):
 
 
 def _add_stepper(explorer: Explorer) -> None:
-    """A button beside the verdict, and behind it what the text in its cell does, line by line.
-
-    It is simulated when the button is pressed, with the explorer's settings, so that it delays
-    nothing.
-    """
+    """A button beside the verdict that simulates the text and shows what it does, line by line."""
     button = w.ToggleButton(
         False, description="Step through it", button_style="primary", icon="step-forward"
     )
@@ -91,12 +85,10 @@ def _add_stepper(explorer: Explorer) -> None:
             inside.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
             return
         settings = " ".join(f"{name}={value}" for name, value in run.params.items())
-        # findings are told below the text
+        # findings are listed below the text
         verdict = run.verdict.partition(":")[0] if run.findings else run.verdict
-        head = (
-            f"Simulated with {settings} on {run.m} x {run.n} x {run.k}. "
-            f"{verdict[0].upper()}{verdict[1:]}"
-        )
+        where = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}"
+        head = f"{where}. {verdict[0].upper()}{verdict[1:]}"
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
         for control in widgets_in(stepper.box):
             free(control)

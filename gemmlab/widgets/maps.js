@@ -62,6 +62,7 @@ function render({ model, el }) {
         Object.assign(button.dataset, { x, y });
         button.setAttribute("aria-disabled", String(cell.state === "illegal"));
         if (cell.shade) Object.assign(button.style, { background: `rgb(${cell.shade})`, color: cell.ink });
+        for (const end of ["low", "high"]) if (cell[end]) button.style.setProperty(`--${end}`, `${100 * cell[end]}%`);
         grid.append(button);
       }
     }

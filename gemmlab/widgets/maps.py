@@ -52,7 +52,6 @@ class Maps(anywidget.AnyWidget):
         self._across, self._down = _first_axes(spec, self.recorded)
         self._values: dict[str, int] = dict(spec.defaults)
         self._history: list[Try] = []
-        self._slices: dict[tuple, dict[tuple[int, int], Cell]] = {}
 
     def allow(self, limits: Limits, machine: str) -> None:
         """The reader measures on this machine now: "this machine" or "this browser"."""
@@ -90,24 +89,23 @@ class Maps(anywidget.AnyWidget):
         here = self._values[self._across], self._values[self._down] if self._down else 0
         top = self.recorded.best(self.spec.number)
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
-        cells = self._slice(self.recorded)
+        cells = self._recorded_cells()
         return landscape(self._across, self._down, cells, here, top.share if top else None, title)
 
-    def _slice(self, found: Landscape) -> dict[tuple[int, int], Cell]:
+    def _recorded_cells(self) -> dict[tuple[int, int], Cell]:
         """The recorded settings that differ from the reader's in the two axes only."""
-        axes = self._across, self._down
-        key = (*axes, *((n, v) for n, v in self.setting([0, 0]).items() if n not in axes))
-        if key not in self._slices:
-            cells = slice_of(found, self.spec, self._values, self._across, self._down)
-            self._slices[key] = cells
-        return self._slices[key]
+        assert self.recorded is not None
+        return {
+            (x, y): recorded_cell(self.recorded, self.spec, self.setting([x, y]))
+            for x, y in product(self._choices(self._across), self._choices(self._down))
+        }
 
     def _recorded_map(self) -> dict[str, Any]:
         assert self.recorded is not None
         top = self.recorded.best(self.spec.number)
         scale = top.share if top and top.share else 1.0
         cells = []
-        for (x, y), cell in self._slice(self.recorded).items():
+        for (x, y), cell in self._recorded_cells().items():
             one = self._cell(x, y, cell.state, cell.words)
             if cell.state == "recorded":
                 one |= {"text": _percent(cell.share), **_shade(cell.share / scale)}
@@ -118,7 +116,7 @@ class Maps(anywidget.AnyWidget):
         """What was measured here with the other parameters and sizes as they are now."""
         mine = {tuple(one.settings.items()): one for one in self._history if one.right and one.rate}
         top = best(list(mine.values()))
-        scale = top.rate[1] if top and top.rate else 1.0
+        scale = top.rate[2] if top and top.rate else 1.0
         sizes = {size: self._values[size] for size in "MNK" if size in self._values}
         cells = []
         for x, y in product(self._choices(self._across), self._choices(self._down)):
@@ -130,10 +128,9 @@ class Maps(anywidget.AnyWidget):
             if one is None or one.rate is None:
                 cells.append(self._cell(x, y, "open", "not measured yet"))
                 continue
-            shade = _shade(FLOOR + (1 - FLOOR) * one.rate[1] / scale)
-            cells.append(
-                self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])} | shade
-            )
+            low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
+            cell = self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])}
+            cells.append(cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle))
         return self._map(f"{self._machine}, GFLOPS · fills as you measure", cells)
 
     def _cell(self, x: int, y: int, state: str, words: str) -> dict[str, Any]:
@@ -156,26 +153,6 @@ class Maps(anywidget.AnyWidget):
         return sorted(next((p.choices for p in self.spec.params if p.name == name), (0,)))
 
 
-def slice_of(
-    found: Landscape, spec: KernelSpec, values: Values, across: str, down: str = ""
-) -> dict[tuple[int, int], Cell]:
-    """The settings that differ from `values` in two parameters only, by the values of these.
-
-    Args:
-        found: where they were recorded; its limits decide what is legal.
-        spec: the kernel.
-        values: all its parameters.
-        across, down: the two parameters; `down` is empty for a kernel with one (its value is 0).
-    """
-    choices = {p.name: p.choices for p in spec.params}
-    params = {name: values[name] for name in spec.defaults}
-    cells = {}
-    for x, y in product(choices[across], choices[down] if down else (0,)):
-        setting = {**params, across: x, **({down: y} if down else {})}
-        cells[x, y] = recorded_cell(found, spec, setting)
-    return cells
-
-
 def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -> Cell:
     """What was recorded with a setting, or why there is nothing."""
     problems = spec.problems(setting, found.limits)
@@ -191,7 +168,7 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
 
 
 def _short(rate: float) -> str:
-    """A rate that has room in a cell."""
+    """A rate that fits into a cell."""
     return digits(rate) if rate >= 1 else f"{rate:.2g}"
 
 
@@ -208,13 +185,12 @@ def _percent(share: float) -> str:
 def _strip(history: list[Try]) -> dict[str, Any]:
     """The last tries, their rates as shares of the highest."""
     top = max((t.rate[2] for t in history if t.right and t.rate), default=1.0)
-    first, first_best = best(history), True
+    first = best(history)
     marks = []
     for number, one in list(enumerate(history))[-SHOWN:]:
         right = one.right and one.rate is not None
         low, middle, high = (v / top for v in one.rate) if right and one.rate else (0.0, 0.0, 0.0)
-        named = right and first_best and one is first or number == len(history) - 1
-        first_best = first_best and one is not first
+        named = one is first or number == len(history) - 1
         text = digits(one.rate[1]) if right and one.rate and named else ""
         marks.append({"number": number, "right": right, "label": str(one), "text": text,
                       "low": low, "middle": middle, "high": high})  # fmt: skip
@@ -223,9 +199,7 @@ def _strip(history: list[Try]) -> dict[str, Any]:
 
 
 def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
-    """The two parameters in view over which the recorded rate varies most, around the defaults;
-    those with mostly illegal pairs come last.
-    """
+    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
     names = [name for name in spec.defaults if name in in_view(spec)]
     if len(names) < 2:
         return names[0], ""

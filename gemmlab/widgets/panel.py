@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..caches import cached
-from ..catalog import KernelSpec, sources
+from ..catalog import KernelSpec
 from ..catalog.spec import Limits
 from ..draw.landscape import Cell
 from ..draw.picture import brief
@@ -20,7 +19,7 @@ from ..model.ceilings import named
 from ..model.chip import H200
 from ..worker.client import Outcome
 from .shell import escape
-from .tries import between, digits
+from .tries import Try, between, digits
 
 #: A line of a hole, before anybody has written there.
 HOLE = "// your lines"
@@ -41,12 +40,6 @@ class Against:
     moved: str = ""
 
 
-def settings(values: Mapping[str, int]) -> str:
-    """Parameters and sizes in words: "TS = 32, WPT = 8, 256 x 256 x 256"."""
-    params = [f"{name} = {value}" for name, value in values.items() if name not in "MNK"]
-    return ", ".join([*params, " x ".join(str(values[size]) for size in "MNK")])
-
-
 def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
     """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
     changed = {name: value for name, value in now.items() if value != before[name]}
@@ -55,23 +48,31 @@ def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
 
 
-def rate(low: float, high: float | None = None) -> str:
+def rate(gflops: float) -> str:
     """GFLOPS, or TFLOPS from 10,000 on: "12.6 TFLOPS"."""
-    high = low if high is None else high
-    unit, name = (1000, "TFLOPS") if high >= 10_000 else (1, "GFLOPS")
-    return f"{between(low / unit, high / unit)} {name}"
+    unit, name = (1000, "TFLOPS") if gflops >= 10_000 else (1, "GFLOPS")
+    return f"{digits(gflops / unit)} {name}"
 
 
-def verdict(outcome: Outcome, hole: bool = False) -> str:
-    """One line: a sign and a sentence; the problem, where nothing was measured, below it."""
+def title(outcome: Outcome) -> str:
+    """Why nothing was measured, in a word or two."""
+    words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}
+    return words.get(outcome.kind, "Not run")
+
+
+def verdict(outcome: Outcome, source: str = "") -> str:
+    """One line: a sign and a sentence; the problem, where nothing was measured, below it.
+
+    Args:
+        outcome: what came out.
+        source: the reader's text; with a `HOLE` it cannot be right yet.
+    """
     if outcome.result is None:
-        words = {"hang": "Stopped", "stopped": "Stopped", "crash": "Crashed"}
-        title = words.get(outcome.kind, "Not run")
         problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
-        return _head("✘", title, "wrong") + problem
+        return _head("✘", title(outcome), "wrong") + problem
     if outcome.ok:
         return _head("✔", _sentence(outcome.verdict), "right")
-    if hole:
+    if HOLE in source:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
     why = "right by luck only" if outcome.by_luck else "not right"
     note = f"It has no rate, because the result is {why}."
@@ -81,18 +82,24 @@ def verdict(outcome: Outcome, hole: bool = False) -> str:
     )
 
 
-def here(outcome: Outcome, device: str, peak: float | None, machine: str = "this machine") -> str:
-    """The rate on this machine, or in this browser: an interval, and a bar with whiskers."""
+def here(
+    outcome: Outcome,
+    device: str,
+    peak: float | None,
+    tries: Sequence[Try] = (),
+    machine: str = "this machine",
+) -> str:
+    """The rate on this machine, or in this browser: an interval, and a bar with whiskers.
+
+    The bar ends at the peak; before that is measured, at the highest rate among the tries.
+    """
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     if not outcome.ok or not outcome.compared:
         return _figure(name, "here", "–", "", "")
-    low, _, high = outcome.compared.rate
-    words = f"GFLOPS{_share(high, peak)}"
-    bar = _bar()
-    if peak:
-        least, middle, most = (v / peak for v in outcome.compared.rate)
-        bar = _bar(least, middle, most)
-    return _figure(name, "here", between(low, high), words, bar)
+    low, middle, high = outcome.compared.rate
+    top = peak or max([high, *(one.rate[2] for one in tries if one.right and one.rate)])
+    bar = _bar(low / top, middle / top, high / top)
+    return _figure(name, "here", between(low, high), f"GFLOPS{_share(high, peak)}", bar)
 
 
 def _share(rate: float, peak: float | None) -> str:
@@ -138,7 +145,9 @@ def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | Non
         return f"<div {data}>{empty}</div>"
     words = f"% of the peak, {rate(gflops)}"
     figure = f"{100 * cell.share:.3g}"
-    marks = _marks(found, allowed if allowed and allowed.gflops >= gflops else None)
+    marks = _library(found.title, found.size)
+    if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
+        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
     bar = _bar(cell.share, marks=marks)
     return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
 
@@ -163,10 +172,10 @@ def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
     """What an H200 could reach with this text, at most, and the resource that sets the limit.
 
     Args:
-        allowed: what the model derives from the simulated text; None as long as it is not known.
+        allowed: what the model derives from the simulated text; None before that has ended.
         original: the same of the text that this one is an edit of.
     """
-    marks = dict(_ladder())
+    marks = {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
@@ -187,40 +196,38 @@ def _goal(allowed: Allowed, original: Allowed) -> str:
     return _head("✔", f"On an H200 it could reach {word} the original", "right")
 
 
-@cached(1)
-def _ladder() -> dict[str, float]:
-    """Kernel 1 and the vendor's library on an H200, as shares of its peak."""
-    return {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
-
-
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
     """All that is not needed at first sight."""
-    if outcome.result is None:
+    result, facts = outcome.result, dict[str, str]()
+    if result is None:
         return ""
-    facts = "".join(
-        f"<div><span>{name}</span> {escape(text)}</div>"
-        for name, text in _facts(outcome, outcome.result, spec, limits).items()
-    )
-    return f'<div class="gemmlab-facts">{facts}</div>'
+    if outcome.ok:
+        slow, fast = _rates(result, result.kernel_ms)
+        facts["runs"] = (
+            f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
+            f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
+        )
+        if passes := result.passes_ms:
+            total = sum(passes.values())
+            shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
+            slow, fast = _rates(result, result.pipeline_ms)
+            facts["whole call"] = f"{between(slow, fast)} GFLOPS ({shares})"
+    if result.bound:
+        facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
+    facts["compiled in"] = f"{result.build_seconds:.2f} s"
+    if spec.switches:
+        facts["path"] = result.path
+    local, memory = spec.local_size(result.params), spec.local_memory(result.params)
+    items = f"{local[0]} x {local[1]} = {local[0] * local[1]}"
+    facts["work-group"] = f"{items} of {limits.work_group} work-items"
+    facts["local memory"] = f"{memory:,} of {limits.local_memory:,} bytes"
+    rows = (f"<div><span>{name}</span> {escape(text)}</div>" for name, text in facts.items())
+    return f'<div class="gemmlab-facts">{"".join(rows)}</div>'
 
 
-def changes(spec: KernelSpec, source: str) -> str:
-    """How a learner's text differs from the kernel's: removed lines are marked with -, added ones
-    with +.
-    """
-    original = sources.code(sources.read(spec.file))
-    lines = sources.diff(original, sources.code(source), context=0).splitlines()
-    shown = [line for line in lines if line[:1] in "+-"][:30]
-    if not shown:
-        return ""
-    names = {"+": "right", "-": "b"}
-    rows = "".join(
-        f'<div style="border-left:3px solid var(--gemmlab-{names[x[0]]});padding-left:6px">'
-        f"{escape(x)}</div>"
-        for x in shown
-    )
-    title = '<div class="gemmlab-dim">changes to the original:</div>'
-    return f'{title}<div class="gemmlab-problem">{rows}</div>'
+def _rates(result: Result, ms: tuple[float, ...]) -> list[float]:
+    """GFLOPS of the slowest and the fastest run."""
+    return [gflops(result.m, result.n, result.k, ms[which] * 1e-3) for which in (2, 1)]
 
 
 def _sentence(words: str) -> str:
@@ -273,47 +280,6 @@ def _library(title: str, size: int) -> dict[str, float]:
     rates = yardsticks(title, size)
     best = max((rate for name, rate in rates.items() if name.startswith("cuBLAS")), default=0.0)
     return {"cuBLAS": best / H200.gflops} if best else {}
-
-
-def _marks(found: Landscape, allowed: Allowed | None) -> dict[str, float]:
-    marks = _library(found.title, found.size)
-    if allowed and allowed.gflops < 0.995 * found.peak:
-        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
-    return marks
-
-
-def sizes(spec: KernelSpec, params: Mapping[str, int], limits: Limits) -> dict[str, str]:
-    """Work-group and local memory of settings, which are known without running them."""
-    local, memory = spec.local_size(params), spec.local_memory(params)
-    return {
-        "work-group": (
-            f"{local[0]} x {local[1]} = {local[0] * local[1]} of {limits.work_group} work-items"
-        ),
-        "local memory": f"{memory:,} of {limits.local_memory:,} bytes",
-    }
-
-
-def _facts(outcome: Outcome, result: Result, spec: KernelSpec, limits: Limits) -> dict[str, str]:
-    facts: dict[str, str] = {}
-    if outcome.ok:
-        slow, fast = (
-            gflops(result.m, result.n, result.k, ms * 1e-3)
-            for ms in (result.kernel_ms[2], result.kernel_ms[1])
-        )
-        facts["runs"] = (
-            f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
-            f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
-        )
-        if passes := result.passes_ms:
-            total = sum(passes.values())
-            shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
-            facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
-    if result.bound:
-        facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
-    facts["compiled in"] = f"{result.build_seconds:.2f} s"
-    if spec.switches:
-        facts["path"] = result.path
-    return facts | sizes(spec, result.params, limits)
 
 
 def notes(moved: Sequence[str], problems: Sequence[str], noisy: str) -> str:

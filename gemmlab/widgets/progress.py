@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from .. import files
 from ..catalog import sources
 from .shell import escape
 
-LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved"
+LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved."
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,8 @@ class Progress:
 
         Empty if there is no file, or one that cannot be read.
         """
-        return {
-            name: bool(entry["right"])
-            for name, entry in self._read().items()
-            if entry["right"] is not None
-        }
+        known = {name: entry.get("right") for name, entry in self._read().items()}
+        return {name: bool(right) for name, right in known.items() if right is not None}
 
     @property
     def choices(self) -> dict[str, str]:
@@ -95,8 +91,8 @@ class Progress:
         return {n: str(e["choice"]) for n, e in self._read().items() if e.get("choice")}
 
     def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
-        """Keep an entry; what was right once stays so. Where nothing can be written, that is said
-        and nothing fails.
+        """Keep an entry; what was right once stays so. A file that cannot be written causes a
+        message, and no error.
 
         Args:
             name: the number of an exercise, or a question.
@@ -105,8 +101,8 @@ class Progress:
         """
 
         def with_entry(known: dict) -> dict:
-            before = _entry(known.get(name))
-            kept = {"right": right or before["right"] or right}
+            before = _entries(known).get(name, {})
+            kept = {"right": right or before.get("right") or right}
             chosen = {} if choice is None else {"choice": choice}
             return {**known, name: before | kept | chosen}
 
@@ -121,7 +117,7 @@ class Progress:
     def _read(self) -> dict[str, dict]:
         """All entries; none if there is no file, or one that cannot be read."""
         with suppress(OSError, ValueError):
-            return {n: _entry(e) for n, e in files.load_json(self.path, dict).items()}
+            return _entries(files.load_json(self.path, dict))
         return {}
 
     def reset(self) -> None:
@@ -129,50 +125,32 @@ class Progress:
         self.path.unlink(missing_ok=True)
 
     def __str__(self) -> str:
-        there = chapters(self.folder)
-        lines = [f"{marks}  {chapter.title}{here}" for chapter, marks, here in self._rows(there)]
-        return "\n".join([*lines, "", self._summary(there)])
+        return self._map(lambda chapter: chapter.title)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        there = chapters(self.folder)
-        lines = [
-            f'{marks}  <a href="{escape(chapter.file)}">{escape(chapter.title)}</a>{here}'
-            for chapter, marks, here in self._rows(there)
-        ]
-        text = "\n".join([*lines, "", escape(self._summary(there))])
-        style = (
-            "font-family:monospace;line-height:1.5;max-width:860px;"
-            "white-space:pre-wrap;word-break:normal"
-        )
-        return {"text/plain": str(self), "text/html": f'<pre style="{style}">{text}</pre>'}
+        def link(chapter: Chapter) -> str:
+            return f'<a href="{escape(chapter.file)}">{escape(chapter.title)}</a>'
 
-    def _rows(self, there: list[Chapter]) -> Iterator[tuple[Chapter, str, str]]:
-        """Each chapter with its marks, and with words if the next exercise is one of its own."""
-        known = self.entries
-        following = next(
-            (n for chapter in there for n in chapter.exercises if not known.get(n)), None
-        )
-        for chapter in there:
-            guesses = "".join(
-                {None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions
-            )
-            boxes = " ".join("■" if known.get(number) else "□" for number in chapter.exercises)
-            yield (
-                chapter,
-                f"{guesses} {boxes}",
-                f"  ← {escape(following)} is next" if following in chapter.exercises else "",
-            )
+        style = "font-family:monospace;line-height:1.5;max-width:860px;white-space:pre-wrap"
+        html = f'<pre style="{style};word-break:normal">{self._map(link)}</pre>'
+        return {"text/plain": str(self), "text/html": html}
 
-    def _summary(self, there: list[Chapter]) -> str:
+    def _map(self, name: Callable[[Chapter], str]) -> str:
+        """A line for each chapter, with its marks and the next exercise, and a summary."""
+        there, known = chapters(self.folder), self.entries
         numbers = [number for chapter in there for number in chapter.exercises]
-        if not numbers:
+        if not there:
             return f"There are no chapters in {self.folder.resolve()}."
-        solved = sum(self.entries.get(number, False) for number in numbers)
-        return f"{solved} of {len(numbers)} exercises are solved.\n{LEGEND}."
+        following = next((number for number in numbers if not known.get(number)), None)
+        lines = []
+        for chapter in there:
+            guesses = ({None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions)
+            boxes = ("■" if known.get(number) else "□" for number in chapter.exercises)
+            here = f"  ← {following} is next" if following in chapter.exercises else ""
+            lines.append(f"{''.join(guesses)} {' '.join(boxes)}  {name(chapter)}{here}")
+        solved = sum(known.get(number, False) for number in numbers)
+        return "\n".join([*lines, "", f"{solved} of {len(numbers)} exercises are solved.", LEGEND])
 
 
-def _entry(found: Any) -> dict[str, Any]:
-    """An entry; a file of an older version has only whether it was right."""
-    if isinstance(found, dict):
-        return {"right": None, **found}
-    return {"right": None if found is None else bool(found)}
+def _entries(known: dict) -> dict[str, dict]:
+    return {name: entry for name, entry in known.items() if isinstance(entry, dict)}

@@ -13,48 +13,10 @@ from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits, Param
 from .shell import Control, on_any_thread
 
-#: Sizes to choose from; those that take a device too long are left out.
-SIZES = (
-    16,
-    32,
-    64,
-    100,
-    128,
-    200,
-    256,
-    384,
-    500,
-    512,
-    768,
-    1000,
-    1024,
-    1536,
-    2048,
-    3072,
-    4096,
-    5000,
-    8192,
-)
-IN_VIEW = 4
-#: The first four of these that a kernel has are always in view; the other parameters are shown when
-#: asked for.
-MAIN = (
-    "TS",
-    "TSM",
-    "TSN",
-    "WPT",
-    "WPTM",
-    "WPTN",
-    "WM",
-    "WN",
-    "RX",
-    "RY",
-    "WIDTH",
-    "TSK",
-    "PAD",
-    "GX",
-    "STAGES",
-)
+#: Sizes to choose from; any other can be typed.
+SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
+#: So many parameters are always in view; these are among the last.
+IN_VIEW, FOLDED = 4, ("TSK", "RK", "PAD", "UNROLL")
 MEANINGS = {
     "M": "rows of A and C; N and K follow while M = N = K",
     "N": "columns of B and C",
@@ -66,8 +28,8 @@ def in_view(spec: KernelSpec) -> list[str]:
     """The four parameters that are always in view: first those that the kernel before does not
     have, if they are one or two.
     """
-    ranked = sorted(spec.defaults, key=lambda name: MAIN.index(name) if name in MAIN else len(MAIN))
-    new = [n for n in ranked if spec.before and n not in find(spec.before).defaults]
+    ranked = sorted(spec.defaults, key=lambda name: name in FOLDED)
+    new = [name for name in ranked if spec.before and name not in find(spec.before).defaults]
     first = new if len(new) <= 2 else []
     shown = [*first, *(name for name in ranked if name not in first)][:IN_VIEW]
     return [name for name in spec.defaults if name in shown]
@@ -88,7 +50,7 @@ class Settings:
 
     Attributes:
         controls: by name, the parameters first.
-        square, illegal: whether M, N and K are equal; whether anything may be chosen.
+        square: whether M, N and K are equal.
         first, others: the boxes of the controls that are in view, and of the others.
         base: the settings of the last commit.
         notes: a sentence for each control that gave way, and why.
@@ -103,7 +65,6 @@ class Settings:
         self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
         self.lock = threading.RLock()
         self._ours = False  # whether it is us who move the controls
-        self._latest = ""  # the parameter that a person moved last
         self.controls = {param.name: self._control(param) for param in spec.params}
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
         self.controls |= {
@@ -113,9 +74,7 @@ class Settings:
         self.first = [self.controls[name].box for name in shown]
         self.others = [control.box for name, control in self.controls.items() if name not in shown]
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
-        self.illegal = w.Checkbox(False, description="allow illegal settings", indent=False)
-        for box in (self.square, self.illegal):
-            box.layout.width = "auto"
+        self.square.layout.width = "auto"
         for name, control in self.controls.items():
             on_any_thread(control.widget, lambda owner, name=name: self._moved(name))
         on_any_thread(self.square, lambda owner: self._moved("M") if owner.value else None)
@@ -135,7 +94,7 @@ class Settings:
         return self.base
 
     def place(self, values: Mapping[str, int]) -> None:
-        """Move controls as nobody's move: nothing gives way, and nobody is told. Sliders learn
+        """Move controls, without others giving way and without a call of `moved`. Sliders learn
         values they lack.
         """
         with self.lock:
@@ -149,10 +108,9 @@ class Settings:
                 self._ours = False
 
     def reset(self) -> None:
-        """Return to the initial settings, and the boxes to what they were."""
+        """Return to the initial settings, and the box to what it was."""
         with self.lock:
             self.place(self._start)
-            self.illegal.value = False
             self._ours = True
             self.square.value = self._is_square(self._start)
             self._ours = False
@@ -174,21 +132,14 @@ class Settings:
                 self._ours = False
 
     def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to: of the last one that was moved, then
-        of those in view.
-        """
-
-        def far(control: Control) -> tuple[bool, bool]:
-            return control.name != self._latest, control.box in self.others
-
-        for control in sorted((self.controls[name] for name in self.spec.defaults), key=far):
-            place = control.values.index(self.base[control.name])
-            for value in [
-                *control.values[max(0, place - 1) : place],
-                *control.values[place + 1 : place + 2],
-            ]:
-                params = self.params(self.base) | {control.name: value}
-                near, _ = self.spec.nearest_legal(params, control.name, self._limits)
+        """The settings that one move of a parameter leads to, first of those in view."""
+        names = sorted(self.spec.defaults, key=lambda name: self.controls[name].box in self.others)
+        for name in names:
+            values = self.controls[name].values
+            place = values.index(self.base[name])
+            for value in [*values[max(0, place - 1) : place], *values[place + 1 : place + 2]]:
+                params = self.params(self.base) | {name: value}
+                near, _ = self.spec.nearest_legal(params, name, self._limits)
                 if not self.spec.problems(near, self._limits):
                     yield self.base | near
 
@@ -203,8 +154,7 @@ class Settings:
                 self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]
-            self._latest = latest[0] if latest else self._latest
-            if latest and not self.illegal.value:
+            if latest:
                 near, notes = self.spec.nearest_legal(self.params(values), latest[0], self._limits)
                 values |= near
             self.place(values)

@@ -5,6 +5,7 @@ picture.
 from __future__ import annotations
 
 import html
+import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Number
@@ -18,10 +19,9 @@ from IPython.display import display
 
 from ..draw import style
 from ..draw.picture import Picture
-from ..worker.mailbox import Mailbox
 
 #: Between a widget and its still picture: what is seen where no kernel runs. In JupyterLab its
-#: style hides the error that a reopened notebook shows in the widget's place.
+#: style hides the error that a reopened notebook shows instead of the widget.
 AGAIN = """<style>.gemmlab-again input {{ display: none; }}
 .jp-Notebook .gemmlab-again input {{ display: inline-block; margin-right: 10px; }}
 .jp-OutputArea-child:has(+ .jp-OutputArea-child .gemmlab-again):not(:has(.gemmlab)) {{
@@ -56,6 +56,15 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
+class Follow(anywidget.AnyWidget):
+    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
+    text looks.
+    """
+
+    _esm = Path(__file__).with_name("stepper.js")
+    _css = Path(__file__).with_name("stepper.css")
+
+
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
     """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
@@ -70,23 +79,21 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
 
 
 class Control:
-    """A parameter or a size: a slider, or a box where it is only switched on and off, with its
+    """A parameter or a size: a slider, or buttons where it is only switched on and off, with its
     meaning below.
 
     Args:
         name: its label.
-        values: those to choose from; (0, 1) makes a box.
+        values: those to choose from; (0, 1) makes buttons.
         value: the initial one.
         meaning: what it is, in words and units.
     """
 
     def __init__(self, name: str, values: Sequence[int], value: int, meaning: str):
         self.name, self._meaning = name, meaning
-        self.widget: w.SelectionSlider | w.Checkbox
+        self.widget: w.SelectionSlider | w.ToggleButtons
         if list(values) == [0, 1]:
-            self.widget = w.Checkbox(
-                bool(value), description=name, indent=False, layout=w.Layout(width="auto")
-            )
+            self.widget = buttons(name, [("off", 0), ("on", 1)], value)
             self._meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
         else:
             self.widget = slider(name, values, value)
@@ -96,22 +103,17 @@ class Control:
 
     @property
     def value(self) -> int:
-        """The present value; a box that is ticked is 1."""
-        return int(self.widget.value)
+        """The present value."""
+        return self.widget.value
 
     @value.setter
     def value(self, value: int) -> None:
-        if value != self.value:
-            self.widget.value = bool(value) if isinstance(self.widget, w.Checkbox) else value
+        self.widget.value = value
 
     @property
     def values(self) -> list[int]:
         """The values to choose from."""
-        return (
-            [0, 1]
-            if isinstance(self.widget, w.Checkbox)
-            else [value for _, value in self.widget.options]
-        )
+        return [value for _, value in self.widget.options]
 
     def learn(self, value: int) -> None:
         """Add a position to a slider, if it does not have it."""
@@ -161,7 +163,7 @@ def free(control: w.Widget) -> None:
 
 
 def grid(controls: Sequence[w.Widget]) -> w.GridBox:
-    """Controls side by side, as many as there is room for."""
+    """Controls side by side, as many as fit."""
     columns = "repeat(auto-fill, minmax(min(300px, 100%), 1fr))"
     return w.GridBox(controls, layout=w.Layout(grid_template_columns=columns, max_width="860px"))
 
@@ -174,22 +176,26 @@ def line(*widgets: w.Widget) -> w.HBox:
 
 def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
-    numbers = all(isinstance(o, Number) and not isinstance(o, bool) for o in options)
-    width = f"{max(80, 9 * len(name))}px"
-    if numbers:
+    if all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
         made = slider(name, options, value, tooltip)
-        made.style.description_width = width
+        made.style.description_width = f"{max(80, 9 * len(name))}px"
         return made
     words = {True: "yes", False: "no"}
-    buttons = w.ToggleButtons(
-        options=[(words[o] if isinstance(o, bool) else str(o), o) for o in options],
+    labels = [(words[o] if isinstance(o, bool) else str(o), o) for o in options]
+    return buttons(name, labels, value, tooltip)
+
+
+def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "") -> w.ToggleButtons:
+    """Labelled buttons, of which one is pressed."""
+    made = w.ToggleButtons(
+        options=options,
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
-        style={"description_width": width, "button_width": "auto"},
+        style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
     )
-    buttons.add_class("gemmlab-words")
-    return buttons
+    made.add_class("gemmlab-words")
+    return made
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:
@@ -199,22 +205,18 @@ def inside(widget: w.Widget) -> Iterator[w.Widget]:
         yield from inside(child)
 
 
-class Newest:
-    """Runs `work(argument)` on a separate thread, always with the newest argument; older ones are
-    dropped.
-    """
+def newest(work: Callable[[Any], None]) -> Callable[[Any], None]:
+    """A function that has `work` done on a separate thread, always for its newest argument."""
+    arguments: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def __init__(self, work: Callable[[Any], None]):
-        self._work = work
-        self._mailbox: Mailbox[Any] = Mailbox()
-        threading.Thread(target=self._loop, daemon=True).start()
-
-    def __call__(self, argument: Any) -> None:
-        self._mailbox.put("newest", argument)
-
-    def _loop(self) -> None:
+    def loop() -> None:
         while True:
-            self._work(self._mailbox.take())
+            argument = arguments.get()
+            if arguments.empty():
+                work(argument)
+
+    threading.Thread(target=loop, daemon=True).start()
+    return arguments.put
 
 
 class Shell:
@@ -302,6 +304,43 @@ class Shell:
     def _free(self) -> None:
         for widget in inside(self.box):
             free(widget)
+
+
+class Sliders(Shell):
+    """Controls above a panel that follows them. Subclasses define `content`."""
+
+    def follow(self, controls: dict[str, w.Widget], *between: w.Widget) -> None:
+        """Lay the widget out, show the start, and follow every move from then on.
+
+        Args:
+            controls: those whose values `content` takes, by name.
+            between: what is between them and the panel.
+        """
+        self.controls = controls
+        self.settling = False  # whether controls are being moved by the widget itself
+        self.compose(grid([*controls.values()]), *between, self.panel, Follow())
+        self.start = self.values
+        self.show(self.values)
+        show = newest(self.show)
+        for control in controls.values():
+            on_any_thread(control, lambda owner: self.settling or show(self.values))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The present positions of the controls."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def content(self, values: dict[str, Any]) -> str:
+        """The panel's HTML for these positions, which it may correct in place."""
+        raise NotImplementedError
+
+    def show(self, values: dict[str, Any]) -> None:
+        try:
+            content = self.content(values)
+        except Exception as error:  # nobody reads the log console, so the panel says it
+            content = escape(f"{type(error).__name__}: {error}")
+        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
+        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
 
 
 def escape(text: str) -> str:

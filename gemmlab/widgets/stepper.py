@@ -19,20 +19,11 @@ import traitlets
 from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
-from .listing import HEAT, listing
-from .shell import Newest, Shell, choice, escape, grid, line, on_any_thread, slider
+from .listing import listing
+from .shell import Sliders, choice, escape, line, slider
 
 #: Milliseconds between two steps of a film; drawing one takes 60 to 200.
 INTERVAL = 400
-
-
-class Follow(anywidget.AnyWidget):
-    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
-    text looks.
-    """
-
-    _esm = Path(__file__).with_name("stepper.js")
-    _css = Path(__file__).with_name("stepper.css")
 
 
 class Player(anywidget.AnyWidget):
@@ -43,7 +34,7 @@ class Player(anywidget.AnyWidget):
     slider = traitlets.Instance(w.SelectionSlider).tag(sync=True, **w.widget_serialization)
 
 
-class Stepper(Shell):
+class Stepper(Sliders):
     """Sliders above a picture, or above a kernel's text and a picture.
 
     Args:
@@ -75,40 +66,35 @@ class Stepper(Shell):
             raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
-        self._sliders = {name: _in_order(name, values) for name, values in choices.items()}
+        controls = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
         self._replays: dict[tuple, Replay] = {}
-        self._settling = False  # whether sliders move by themselves
         self._drawing = threading.Lock()  # a replay draws all its steps in one picture
-        first = self._what(**self.values)
+        first = self._what(**{name: control.value for name, control in controls.items()})
         self._film = isinstance(first, ProductRun)
         played = [name for name, values in choices.items() if isinstance(values, range)]
-        buttons: list[w.Widget] = [_film_buttons(self._sliders[name])[0] for name in played]
+        buttons: list[w.Widget] = [_film_buttons(controls[name])[0] for name in played]
         if len(played) > 1:  # which buttons play what
             buttons = [
                 w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)
             ]
         if self._film:
-            buttons += self._add_film(first, {"step": 1, "item": 0, **(start or {})})
+            start = {"step": 1, "item": 0, **(start or {})}
+            buttons.append(self._add_film(first, controls, start))
         elif start:
             raise ValueError(
                 f"start is for simulated runs, and {type(first).__name__} is none: {start}"
             )
-        self.name = "picture to step through, by " + ", ".join(self._sliders)
-        follow = [Follow()] if self._film else []
-        self.compose(grid([*self._sliders.values()]), line(*buttons), self.panel, *follow)
-        self._start = self.values
-        self._show(self.values)
-        self._newest = Newest(self._show)
-        for control in [*self._sliders.values(), *([self._heat] if self._film else [])]:
-            on_any_thread(control, self._moved)
+        self.name = "picture to step through, by " + ", ".join(controls)
+        self.follow(controls, line(*buttons))
 
-    def _add_film(self, run: ProductRun, start: dict[str, int]) -> list[w.Widget]:
-        """Sliders for step, work-item and, if it is asked for, work-group; buttons to play, and
-        what to count.
-        """
+    def _add_film(
+        self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
+    ) -> w.HBox:
+        """Add sliders for step, work-item and, if asked for, work-group; the buttons to play."""
         group = start.get("group", 0)
-        key = (*self.values.values(), group)
+        choices = (control.value for control in controls.values())
+        key = (*choices, group)
         replay = self._replays[key] = Replay(run, group)
         unknown = start.keys() - {"step", "item", "group"}
         if unknown:
@@ -119,37 +105,17 @@ class Stepper(Shell):
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
         for name, values in ranges.items():
-            if name in self._sliders or start[name] not in values:
-                what = (
-                    "is a separate slider"
-                    if name in self._sliders
-                    else f"goes from {values[0]} to {values[-1]}"
-                )
-                raise ValueError(f"{name} {what}")
-            self._sliders[name] = slider(name, values, start[name])
-        self._heat = w.Dropdown(
-            options=list(HEAT),
-            description="count",
-            layout=w.Layout(width="260px"),
-            tooltip="What the bars beside the lines count, over the whole run",
-        )
-        self._sliders["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
-        buttons, self._play = _film_buttons(self._sliders["step"])
-        return [buttons, self._heat]
-
-    def _moved(self, control: w.Widget) -> None:
-        if not self._settling:
-            self._newest(self.values)
-
-    @property
-    def values(self) -> dict:
-        """The present positions of the sliders."""
-        return {name: control.value for name, control in self._sliders.items()}
+            if name in controls:
+                raise ValueError(f"{name} is a separate slider")
+            if start[name] not in values:
+                raise ValueError(f"{name} goes from {values[0]} to {values[-1]}")
+            controls[name] = slider(name, values, start[name])
+        controls["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
+        buttons, self._play = _film_buttons(controls["step"])
+        return buttons
 
     def _replay(self, values: dict) -> Replay:
-        """The run for these positions, with its pictures; the last few are kept, because sliders
-        come back.
-        """
+        """The run for these positions, with its pictures; the last few are kept."""
         choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
         key = (*choices.values(), group)
         if key not in self._replays:
@@ -158,58 +124,47 @@ class Stepper(Shell):
             self._replays[key] = Replay(self._what(**choices), group)
         return self._replays[key]
 
-    def _moment(self, values: dict) -> tuple[Replay, int, int]:
-        """The replay, the step and the work-item for these positions; another run may have fewer or
-        more.
-        """
-        replay, sliders = self._replay(values), self._sliders
-        self._settling = True
+    def _fit(self, values: dict, replay: Replay) -> None:
+        """Move the sliders of step and work-item into a replay that has fewer or more of them."""
+        self.settling = True
         for name, there in (
             ("step", range(1, len(replay.steps) + 1)),
             ("item", range(replay.items)),
         ):
             values[name] = min(values[name], there[-1])
-            if len(sliders[name].options) != len(there):
+            control = self.controls[name]
+            if len(control.options) != len(there):
                 # this moves the slider to the first; in one message it would show no number
-                sliders[name].options = [(str(i), i) for i in there]
-                sliders[name].value = values[name]
+                control.options = [(str(i), i) for i in there]
+                control.value = values[name]
         if self._play.max != len(replay.steps) - 1:
-            # the page has not said where the slider is, and max may lower it
+            # the page has not reported the slider's position, and max may lower it
             self._play.value = values["step"] - 1
             self._play.max = len(replay.steps) - 1
-        self._settling = False
-        return replay, values["step"], values["item"]
+        self.settling = False
 
-    def _content(self, values: dict) -> str:
-        """The panel's HTML: a picture and its words; or words, and below them the kernel's text
-        beside a picture.
-        """
+    def content(self, values: dict) -> str:
+        """A picture and its words; or words, and below them the kernel's text beside a picture."""
         if not self._film:
             picture = self._what(**values)
             words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
             return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
-        replay, step, item = self._moment(values)
-        text = listing(replay.run, replay.steps[step - 1].line, self._heat.value)
-        side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
-        words = (
-            '<p class="gemmlab-said" style="margin:2px '
-            f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
-        )
-        both = side.format(220, text) + side.format(320, replay.svg(step, item))
-        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
-
-    def _show(self, values: dict) -> None:
-        try:
-            with self._drawing:
-                content = self._content(values)
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            content = escape(f"{type(error).__name__}: {error}")
-        key = escape(" ".join(f"{k}={v}" for k, v in values.items()))
-        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
+        with self._drawing:
+            replay = self._replay(values)
+            self._fit(values, replay)
+            step, item = values["step"], values["item"]
+            text = listing(replay.run, replay.steps[step - 1].line)
+            side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
+            words = (
+                '<p class="gemmlab-said" style="margin:2px '
+                f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+            )
+            both = side.format(220, text) + side.format(320, replay.svg(step, item))
+            return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
     def still(self) -> Picture:
         """The picture where the sliders started."""
-        values = dict(self._start)
+        values = dict(self.start)
         if not self._film:
             return self._what(**values)
         with self._drawing:
@@ -242,13 +197,9 @@ def _step(control: w.SelectionSlider, by: int) -> None:
 
 
 def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:
-    """A slider over these numbers, or buttons for these words, that starts at the first. Numbers
-    are put in order.
-
-    A value that comes twice has one place.
-    """
+    """A slider over these numbers, in order, or buttons for these words; it starts at the first."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
-    values = [value for place, value in enumerate(given) if value not in given[:place]]
+    values = list(dict.fromkeys(given))
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
     return choice(name, ordered, values[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from .. import files
 from ..catalog import sources
@@ -61,26 +62,22 @@ def best(tries: list[Try]) -> Try | None:
     return max(right, key=lambda one: one.rate[0] if one.rate else 0.0, default=None)
 
 
-class Memory:
-    """The tries of one explorer.
+def _file() -> Path:
+    return sources.own_folder() / "explorers.json"
 
-    Args:
-        name: of the explorer; without one they are not kept.
+
+def load(name: str) -> list[Try]:
+    """The tries of an explorer of this name on earlier days; none if there is no file, or one that
+    cannot be read.
     """
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        found = files.load_json(_file(), dict)[name]
+        return [Try(**{**one, "rate": one["rate"] and tuple(one["rate"])}) for one in found]
+    return []
 
-    def __init__(self, name: str):
-        self.name = name
-        self._file = sources.own_folder() / "explorers.json"
 
-    def load(self) -> list[Try]:
-        """The tries of the days before; none if there is no file, or one that cannot be read."""
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            found = files.load_json(self._file, dict)[self.name]
-            return [Try(**{**one, "rate": one["rate"] and tuple(one["rate"])}) for one in found]
-        return []
-
-    def save(self, tries: list[Try]) -> None:
-        """Keep the last tries; where nothing can be written, nothing is kept."""
-        mine = {self.name: [asdict(one) for one in tries[-KEPT:]]}
-        with suppress(OSError):
-            files.change_json(self._file, dict, lambda every: {**every, **mine})
+def save(name: str, tries: list[Try]) -> None:
+    """Keep the last tries; where nothing can be written, nothing is kept."""
+    mine = {name: [asdict(one) for one in tries[-KEPT:]]}
+    with suppress(OSError):
+        files.change_json(_file(), dict, lambda every: {**every, **mine})

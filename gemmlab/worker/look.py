@@ -1,5 +1,5 @@
-"""What the microscope (`simt`) says of a text beside the device: a race that a CPU hides, or why it
-is wrong.
+"""What the simulator (`simt`) adds to a measurement of a text: a race that a CPU hides, or why the
+text is wrong.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from .. import simt
 from ..catalog import KernelSpec, Key, find
 
-#: Seconds after which the microscope gives up, and nothing is said.
+#: Seconds after which the simulator gives up.
 SECONDS = 1.5
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found in a text: `why`, the first finding in a sentence with its line, and how many
-    there are.
+    """The findings in a text: `why` is the first in a sentence with its line, `count` their number.
 
-    With a count of 0 nothing was looked at, and `why` says for what reason.
+    With a count of 0 the simulator did not run the text, and `why` gives the reason.
     """
 
     why: str
@@ -27,9 +26,7 @@ class Seen:
 
     @property
     def unread(self) -> bool:
-        """Whether the simulator could not read or finish the text: then nothing is known about its
-        races.
-        """
+        """Whether the simulator could not read or finish the text: it may have races."""
         return self.count == 0
 
     def __str__(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
+import pickle
 import queue
 import re
 import signal
@@ -12,44 +12,58 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
 from typing import IO, Any
 
 from .. import environment
 
 #: What Python runs in a child.
 COMMAND = ("-m", "gemmlab.worker.child")
-
+#: Bytes that a child gets even where hardly any memory is free.
+LEAST_MEMORY = 2**30
 #: Seconds to wait for the last answers of a process that has ended.
 DRAIN = 5.0
 
 
-class Child:
-    """A child process in a process group of its own.
+def free_memory() -> int:
+    """Bytes that a child may take without hurting others; 0 if the system does not say."""
+    free = []
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free += [int(line.split()[1]) * 1024 for line in lines if "MemAvailable" in line]
+    with contextlib.suppress(OSError, ValueError):  # a container's limit
+        group = Path("/sys/fs/cgroup")
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        free.append(limit - used)
+    return max(LEAST_MEMORY, min(free)) if free else 0
 
-    Two threads watch it. They put ``(child, line)`` into `events` for each line of its standard
-    output, and then ``(child, None)`` once, when the process has ended.
+
+class Child:
+    """A child process in a separate process group.
+
+    Two threads watch it. They put ``(child, answer)`` into `events` for each answer, and then
+    ``(child, None)`` once, when the process has ended.
 
     Args:
         events: where the threads report.
-        memory_bytes: how much memory it may take; by default what the machine has free.
+        niceness: how far the process gives way to others, from 0 to 19.
 
     Attributes:
         process: the process.
-        answered: whether it has said anything yet.
+        answered: whether it has answered anything yet.
 
     Raises:
         OSError: if no process can be started.
     """
 
-    def __init__(self, events: queue.SimpleQueue, memory_bytes: int | None = None):
+    def __init__(self, events: queue.SimpleQueue, niceness: int = 0):
         self.answered = False
         self._before = 0  # bytes of stderr that belong to earlier jobs
         self.words: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
             self.words = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
-        limit = [] if memory_bytes is None else [str(memory_bytes)]
         self.process = subprocess.Popen(
-            [sys.executable, *COMMAND, *limit],
+            [sys.executable, *COMMAND, str(free_memory()), str(niceness)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.words or subprocess.DEVNULL,
@@ -60,15 +74,15 @@ class Child:
         reader.start()
         threading.Thread(target=self._watch, args=(events, reader), daemon=True).start()
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Any) -> None:
         """Send a request; if the process has ended, `events` says so."""
         assert self.process.stdin
         with contextlib.suppress(OSError):
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.write(pickle.dumps(message))
             self.process.stdin.flush()
 
     def begin(self) -> None:
-        """A job begins: what was said before belongs to others."""
+        """A job begins: earlier messages belong to other jobs."""
         self.answered = True
         self._before = os.fstat(self.words.fileno()).st_size if self.words else 0
 
@@ -99,9 +113,11 @@ class Child:
 
     def _read(self, events: queue.SimpleQueue) -> None:
         assert self.process.stdout
-        with contextlib.suppress(OSError, ValueError):  # closed while it was read
-            for line in self.process.stdout:
-                events.put((self, line))
+        # half an answer is that of a process that dies, or writes where it must not
+        with contextlib.suppress(Exception):
+            while True:
+                events.put((self, pickle.load(self.process.stdout)))
+        self.kill()
 
     def _watch(self, events: queue.SimpleQueue, reader: threading.Thread) -> None:
         # The end of the process counts, not that of its output: a copy of it may keep that open.

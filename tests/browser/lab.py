@@ -1,34 +1,27 @@
-"""A real JupyterLab in a real browser, apart from everything of the user's: for test_browser.py and
-screenshot.py.
-"""
+"""A real JupyterLab in a real browser, apart from everything of the user's."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 #: Nothing that a test does takes longer, in seconds, on a slow machine that does much else
 #: meanwhile.
 PATIENCE = 240.0
-#: Another program may take the port that was free a moment ago: how often a JupyterLab is started.
-STARTS = 5
 SETTINGS = {
     "apputils-extension/notification": {
         "fetchNews": "false",
@@ -60,6 +53,35 @@ def opened(*flags: str) -> Iterator[Browser]:
         browser.close()
 
 
+def started(*devices: str, idle: bool = True, startup: str = "", **options) -> Lab:
+    """A JupyterLab for tests, to be entered by `with`; without a browser or a device the test is
+    skipped.
+
+    Args:
+        devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the
+            notebooks.
+        idle: whether anything is done while nobody waits, such as compiling the next settings; if
+            not, slow kernels have time enough.
+        startup: Python that the kernel of a notebook runs before the first cell.
+        options: those of `Lab`.
+    """
+    import patient
+    from conftest import lacking
+
+    from gemmlab.opencl.devices import NoDeviceError, find_device
+
+    if browser_path() is None:
+        lacking("no Chromium")
+    devices = devices or ("pocl",)
+    for device in devices:
+        try:
+            find_device(device)
+        except NoDeviceError:
+            lacking(f"no {device} device")
+    startup += "" if idle else patient.STARTUP + patient.BUSY
+    return Lab(devices[0], startup=startup, **options)
+
+
 def notebook(path: Path, *cells: str) -> Path:
     """Write a notebook of code cells."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
@@ -78,11 +100,9 @@ class Lab:
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
-        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts, for the next JupyterLab as well;
-            by default both begin empty.
+        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts; by default both begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
-        browser: one that is open; Playwright starts no second one beside it. By default a browser
-            of its own.
+        browser: one that is open, because Playwright starts no second one; by default a new one.
     """
 
     def __init__(
@@ -93,7 +113,6 @@ class Lab:
         browser: Browser | None = None,
     ):
         self._given = browser
-        self._contexts: dict[float, BrowserContext] = {}
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
         self.notebooks.mkdir()
@@ -131,6 +150,9 @@ class Lab:
             self._end.callback(self._stop_server)
             self._start_server()
             self.browser = self._given or self._end.enter_context(opened())
+            # its pages share what the browser has loaded of JupyterLab
+            self._context = self.browser.new_context()
+            self._end.callback(self._context.close)
         except BaseException:
             self._end.close()
             raise
@@ -147,33 +169,19 @@ class Lab:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(settings))
         log = self.folder / "jupyterlab.log"
-        if not any(self._serves(log) for _ in range(STARTS)):
-            raise RuntimeError(
-                f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}"
-            )
-
-    def _serves(self, log: Path) -> bool:
-        """Start the server on a free port; whether it answers."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
+        options = (
+            "--no-browser",
+            "--allow-root",
+            "--ServerApp.ip=127.0.0.1",
+            f"--IdentityProvider.token={self.token}",
+            f"--ServerApp.root_dir={self.notebooks}",
+            "--LabApp.news_url=",
+            "--LabApp.extension_manager=readonly",
+            "--LabApp.expose_app_in_browser=True",
+        )
         with log.open("wb") as words:
             self._server = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-                    *(
-                        "--ServerApp.ip=127.0.0.1",
-                        f"--ServerApp.port={port}",
-                        "--ServerApp.port_retries=0",
-                    ),
-                    *(
-                        f"--IdentityProvider.token={self.token}",
-                        f"--ServerApp.root_dir={self.notebooks}",
-                    ),
-                    *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
-                    "--LabApp.expose_app_in_browser=True",
-                ],
+                [sys.executable, "-m", "jupyterlab", *options],
                 env=self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=words,
@@ -181,13 +189,13 @@ class Lab:
             )
         late = time.monotonic() + PATIENCE
         while self._server.poll() is None and time.monotonic() < late:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(
-                    f"{self.url}/api/status?token={self.token}", timeout=5
-                ).close()
-                return True
+            # until then the file is not there, or being written
+            with contextlib.suppress(StopIteration, ValueError):
+                file = next(Path(self._env["JUPYTER_RUNTIME_DIR"]).glob("jpserver-*.json"))
+                self.url = json.loads(file.read_text())["url"].rstrip("/")
+                return
             time.sleep(0.1)
-        return False
+        raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
 
     def _stop_server(self) -> None:
         if not hasattr(self, "_server"):
@@ -218,13 +226,23 @@ class Lab:
                     found.append(process)
         return found
 
+    def copy(self, path: Path) -> Path:
+        """Copy a notebook, and the modules next to it, into the lab."""
+        target = self.notebooks / path.name
+        if path != target:
+            for file in (path, *path.parent.glob("*.py")):
+                shutil.copy(file, self.notebooks)
+            lessons = path.parent / "lessons"
+            if lessons.is_dir():
+                shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
+        return target
+
     def open(
         self,
         path: str | Path,
         width=1280,
         height=900,
         theme="light",
-        scale: float = 1,
         page: Page | None = None,
     ) -> Book:
         """Copy a notebook, and the modules beside it, into the lab and open it in a page of its
@@ -234,24 +252,12 @@ class Lab:
             path: the notebook.
             width, height: of the window, in CSS pixels.
             theme: "light" or "dark".
-            scale: pixels of a screenshot for each CSS pixel.
             page: one that another notebook has left, for this one; loading JupyterLab anew takes
                 seconds.
         """
-        path = Path(path)
-        target = self.notebooks / path.name
-        if path != target:
-            for file in (path, *path.parent.glob("*.py")):
-                shutil.copy(file, self.notebooks)
-            lessons = path.parent / "lessons"
-            if lessons.is_dir():
-                shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
+        target = self.copy(Path(path))
         if page is None:
-            # its pages share what the browser has loaded of JupyterLab
-            if scale not in self._contexts:
-                self._contexts[scale] = self.browser.new_context(device_scale_factor=scale)
-                self._end.callback(self._contexts[scale].close)
-            page = self._contexts[scale].new_page()
+            page = self._context.new_page()
             page.set_default_timeout(1000 * PATIENCE)
             page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         else:
@@ -300,15 +306,6 @@ class Book:
             "([n, a]) => jupyterapp.commands.execute(n, a).then(() => null)", [name, arguments]
         )
 
-    def menu(self, *path: str) -> None:
-        """Choose from the menu bar as a person does."""
-        self.page.locator(".lm-MenuBar-item", has_text=re.compile(f"^{path[0]}$")).click()
-        for entry in path[1:]:
-            item = self.page.locator(
-                ".lm-Menu-item:visible", has_text=re.compile(f"^{re.escape(entry)}")
-            )
-            item.first.click()
-
     def cells(self) -> list[list[str]]:
         """Type and text of every cell."""
         return self.page.evaluate(
@@ -351,8 +348,8 @@ class Book:
         )
 
     def run_all(self, seconds: float = 2 * PATIENCE) -> None:
-        """Run All Cells by menu; wait for the last. Raises at the first cell that fails."""
-        self.menu("Run", "Run All Cells")
+        """Run all cells and wait for the last. Raises at the first cell that fails."""
+        self.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
         self.wait_ran(seconds=seconds)
 
     def wait_ran(self, *numbers: int, seconds: float = 2 * PATIENCE) -> None:
@@ -389,15 +386,12 @@ class Book:
         self.page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
 
     def control(self, number: int, name: str):
-        """The handle of a slider, or the box of yes or no, by its label."""
-        return self._row(number, name).locator(".noUi-handle, input[type=checkbox]")
+        """The handle of a slider, by its label."""
+        return self._row(number, name).locator(".noUi-handle")
 
     def value(self, number: int, name: str) -> str:
-        """What a slider's readout says; 1 or 0 for a box."""
-        row = self._row(number, name)
-        if row.locator("input[type=checkbox]").count():
-            return str(int(row.locator("input").is_checked()))
-        return row.locator(".widget-readout").text_content().strip()
+        """What a slider's readout says."""
+        return self._row(number, name).locator(".widget-readout").text_content().strip()
 
     def values(self, number: int) -> str:
         """What all controls say, in the words of a panel's data-key."""
@@ -408,11 +402,10 @@ class Book:
         fold = self.box(number).locator(".gemmlab-fold:not(.mod-active)")
         if fold.count():
             fold.click()
+        self.box(number).get_by_label("M = N = K").wait_for()  # the kernel opens it
 
     def _row(self, number: int, name: str):
-        slider = f'.widget-hslider:has(.widget-label:text-is("{name}"))'
-        box = f'.gemmlab-control .widget-checkbox:has(span:text-is("{name}"))'
-        return self.box(number).locator(f"{slider}, {box}")
+        return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
 
     def press(self, number: int, name: str, *keys: str) -> None:
         """Press keys with a slider focused."""
@@ -429,12 +422,11 @@ class Book:
         }""")
 
     def names(self, number: int) -> list[str]:
-        """The labels of a widget's sliders, and of an explorer's boxes for parameters."""
-        labels = ".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span"
-        return self.box(number).locator(labels).all_text_contents()
+        """The labels of a widget's sliders."""
+        return self.box(number).locator(".widget-hslider > .widget-label").all_text_contents()
 
     def move(self, number: int, name: str) -> dict[str, str]:
-        """Move a slider by one, or a box, by key; what the panel then shows.
+        """Move a slider by one, by key; what the panel then shows.
 
         A parameter goes to the right unless it is at its end, a size to the left: a smaller product
         is never too slow. Waits until the panel's key is what all the sliders say, with another
@@ -445,14 +437,11 @@ class Book:
             self.show_all(number)
             handle.wait_for(state="visible")
         handle.focus()
-        if handle.get_attribute("type") == "checkbox":
-            self.page.keyboard.press("Space")
-        else:
-            least, place, most = (
-                float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max")
-            )
-            left = place > least if name in ("M", "N", "K") else place == most
-            self.page.keyboard.press("ArrowLeft" if left else "ArrowRight")
+        least, place, most = (
+            float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max")
+        )
+        left = place > least if name in ("M", "N", "K") else place == most
+        self.page.keyboard.press("ArrowLeft" if left else "ArrowRight")
 
         def arrived() -> bool:
             return self.value(number, name) != old and self.shown(number)["key"] == self.values(
@@ -475,23 +464,8 @@ class Book:
         self.control(number, name).focus()
         self.box(number).evaluate(WATCH)
         self.page.keyboard.press(key)
-        return self.promised("timed"), self.shown(number)
-
-    def promised(self, name: str):
-        """What comes of a promise that the page keeps under this name; Playwright itself would wait
-        for ever.
-        """
-        late = (
-            f"new Promise((_, fail) => setTimeout(() => fail(Error('no {name}')), "
-            f"{1000 * PATIENCE}))"
-        )
-        return self.page.evaluate(f"Promise.race([window.{name}, {late}])")
-
-    def moments(self) -> dict[str, float]:
-        """Milliseconds from the key of the last `time` to what was seen in the page so far, by name
-        (see `WATCH`).
-        """
-        return self.page.evaluate("window.moments")
+        late = f"new Promise((_, fail) => setTimeout(() => fail(Error('late')), {1000 * PATIENCE}))"
+        return self.page.evaluate(f"Promise.race([window.timed, {late}])"), self.shown(number)
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
@@ -554,27 +528,11 @@ class Book:
         self.page.wait_for_timeout(250)  # Lumino lays its panels out on a timer of its own
 
     def restart(self) -> None:
-        """Kernel, Restart Kernel, and confirm."""
-        self.menu("Kernel", "Restart Kernel…")
+        """Restart the kernel, and confirm."""
+        self.page.evaluate("void jupyterapp.commands.execute('kernelmenu:restart')")
         self.page.locator(".jp-Dialog button.jp-mod-accept").click()
         self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
         self.wait_idle()
-
-    def whole(self, file: str | Path, width: int) -> None:
-        """A picture of the notebook from its first to its last cell, at a window `width` pixels
-        wide.
-        """
-        self.resize(width)
-        for _ in range(2):  # a taller window changes the width once, when the scroll bar goes
-            below = self.page.evaluate("""() => {
-                const book = document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer");
-                const last = [...book.querySelectorAll(".jp-Cell")].at(-1);
-                const end = last.getBoundingClientRect().bottom + book.scrollTop;
-                return Math.ceil(end - book.getBoundingClientRect().bottom) + 20;
-            }""")
-            self.resize(width, min(16_000, max(500, self.page.viewport_size["height"] + below)))
-        self.page.screenshot(path=file)
-        self.resize(width)
 
 
 # Whether code cells have run, by their prompts; where the code is folded away there is none.
@@ -586,50 +544,24 @@ RAN = """numbers => {
         : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
 }"""
 
-# Notes when what follows the next key appears in a widget: in `moments` the recorded "needle", the
-# "landscape", each step of the job ("start", "compile", ...), the "answer", its "paint", and after
-# it the picture of the "tries".
+# Promises the milliseconds from the next key to the paint of a new answer.
 WATCH = """box => {
-    const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset);
-    const parts = {
-        needle: () => box.querySelector("[data-share]"),
-        landscape: () => box.querySelector(".gemmlab-here")?.title,
-        answer: shown,
-        tries: () => box.querySelector("[id^=try-]")?.parentElement.lastElementChild,
-    };
-    const old = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, part()]));
-    const moments = window.moments = {};
+    const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset), before = shown();
     let pressed;
     addEventListener("keydown", () => pressed = performance.now(), { capture: true, once: true });
-    window.watcher?.disconnect();
-    window.timed = new Promise(done => {
-        window.watcher = new MutationObserver(() => {
-            const now = performance.now() - pressed;
-            const step = box.querySelector(".gemmlab-clock")?.dataset.step;
-            if (step) moments[step] ??= now;
-            for (const [name, part] of Object.entries(parts)) {
-                if (name === "tries" && !moments.answer) old.tries = part();
-                if (name in moments || part() === old[name]) continue;
-                moments[name] = now;
-                if (name === "answer") requestAnimationFrame(() => setTimeout(() => {
-                    moments.paint = performance.now() - pressed;
-                    done(moments.paint);
-                }));
-            }
-        });
-        window.watcher.observe(box, { subtree: true, childList: true, attributes: true });
-    });
+    window.timed = new Promise(done => new MutationObserver((changes, me) => {
+        if (shown() === before) return;
+        me.disconnect();
+        requestAnimationFrame(() => setTimeout(() => done(performance.now() - pressed)));
+    }).observe(box, { subtree: true, childList: true, attributes: true }));
 }"""
 
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {
     const order = (box.querySelector("[data-key]")?.dataset.key ?? "").split(" ").map((pair) => pair.split("=")[0]);
-    const labels = ".widget-hslider > .widget-label, .gemmlab-control .widget-checkbox span, .gemmlab-words > .widget-label";
-    const words = { yes: "True", no: "False" };
-    return [...box.querySelectorAll(labels)].map(label => {
-        const row = label.closest(".widget-hslider, .widget-checkbox, .gemmlab-words");
-        const tick = row.querySelector("input[type=checkbox]");
-        if (tick) return [label.textContent, +tick.checked];
+    const words = { yes: "True", no: "False", on: "1", off: "0" };
+    return [...box.querySelectorAll(".widget-hslider > .widget-label, .gemmlab-words > .widget-label")].map(label => {
+        const row = label.closest(".widget-hslider, .gemmlab-words");
         const said = row.querySelector(".widget-readout, button.mod-active").textContent.trim();
         return [label.textContent, row.matches(".gemmlab-words") ? words[said] ?? said : said];
     }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two)).map((pair) => pair.join("=")).join(" ");

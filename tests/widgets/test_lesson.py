@@ -4,7 +4,7 @@ needed.
 
 import pytest
 
-from gemmlab import Difference, Prediction, Progress, catalog, goal, model, verdict
+from gemmlab import Difference, Prediction, Progress, goal, model, verdict
 from gemmlab.measurement import explained
 
 QUESTION, CHOICES = "What will happen?", ["more", "as much", "less"]
@@ -52,17 +52,11 @@ def test_a_prediction_is_there_again_the_next_day(capsys):
     assert again.answer == "more", "the first choice counts"
 
 
-@pytest.mark.parametrize("choices", [[], "more"])
-def test_a_question_without_answers_is_refused(choices):
+def test_what_cannot_be_asked_or_compared_is_refused():
     with pytest.raises(ValueError, match="choices must be a list of answers"):
-        Prediction("What will happen?", choices)
-
-
-def test_the_first_kernel_differs_from_one_that_is_named():
-    assert Difference(1, 2).text
-    for nothing in ((1,), (1, 0)):
-        with pytest.raises(ValueError, match="starts from no other|not 0"):
-            Difference(*nothing)
+        Prediction("What will happen?", "more")
+    with pytest.raises(ValueError, match="starts from no other"):
+        Difference(1)
 
 
 @pytest.mark.parametrize("kernel", [None, 3])
@@ -82,7 +76,7 @@ def test_tensor_cores_are_shown_for_one_of_them_only():
     assert goal(3).axes[0].get_ylim()[1] == 100 < goal(19).axes[0].get_ylim()[1]
 
 
-@pytest.mark.parametrize("kernel", [number for number in catalog if catalog[number].before])
+@pytest.mark.parametrize("kernel", [3, 10, 17])
 def test_a_difference_shows_code_and_no_rules(kernel):
     said = str(Difference(kernel))
     assert "#error" not in said and "#ifndef" not in said

@@ -6,7 +6,7 @@ from landscapes import made_up
 from gemmlab import catalog
 from gemmlab.widgets import maps, panel
 from gemmlab.widgets.maps import Maps, recorded_cell
-from gemmlab.widgets.tries import Memory, Try, best, between
+from gemmlab.widgets.tries import Try, best, between, load, save
 
 VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
 
@@ -40,7 +40,9 @@ def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200):
     assert "7.00–8.00 GFLOPS" in cells(here)[place]["label"]
     measured = [cell for cell in here["cells"] if cell["state"] == "mine"]
     assert len(measured) == 1, "it fills as the reader measures"
+    assert 0 < measured[0]["low"] < measured[0]["high"] == 1, "with whiskers"
     assert {c["state"] for c in there["cells"]} == {"recorded", "illegal"}
+    assert "you are at TS=32, WPT=4" in made.still().alt, "what readers without a kernel see"
 
 
 def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
@@ -69,12 +71,6 @@ def test_a_text_of_the_readers_own_and_an_unrecorded_kernel_have_no_record(h200)
     assert len(other.maps) == 1 and other.still() is None
 
 
-def test_readers_without_a_kernel_see_the_recorded_map(h200):
-    made = Maps(catalog[3], h200.limits)
-    made.show(VALUES | {"WPT": 8}, [])
-    assert "you are at TS=32, WPT=8" in made.still().alt
-
-
 def test_a_setting_without_a_rate_says_why(h200):
     spec = catalog[3]
     assert "not legal" in recorded_cell(h200, spec, {"TS": 64, "WPT": 2}).words
@@ -101,11 +97,11 @@ def test_the_best_try_is_the_one_that_is_certain():
 def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
     monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     history = [tried((4.0, 5.0, 6.0)), tried(None, right=False)]
-    Memory("one").save(history)
-    Memory("another").save([])
-    assert Memory("one").load() == history and Memory("a third").load() == []
+    save("one", history)
+    save("another", [])
+    assert load("one") == history and load("a third") == []
     (tmp_path / "explorers.json").write_text("{")
-    assert Memory("one").load() == []
+    assert load("one") == []
 
 
 @pytest.mark.parametrize("rate", [1e-5, 0.0123, 0.4, 7.61, 53.6, 9999, 3e6])

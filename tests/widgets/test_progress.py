@@ -70,15 +70,6 @@ def test_a_check_notes_what_is_solved_under_the_exercise_s_number(mine):
     assert mine.entries == {"00.1": True, "02.1": True}
 
 
-@pytest.mark.parametrize("text", ["{", "[1, 2]", ""])
-def test_a_file_that_cannot_be_read_counts_as_none(mine, text):
-    mine.path.parent.mkdir()
-    mine.path.write_text(text)
-    assert mine.entries == {}
-    mine.note("00.1", True)
-    assert mine.entries == {"00.1": True}
-
-
 def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path, capsys):
     (tmp_path / "own").write_text("a file, and no folder")
     map_ = Progress(tmp_path / "own" / "progress.json", NOTEBOOKS)

@@ -12,12 +12,6 @@ from gemmlab.worker.client import Outcome
 from gemmlab.worker.look import Seen
 
 TEXT = sources.read("03_work_per_thread.cl")
-LIMITS = {
-    "maxComputeInvocationsPerWorkgroup": 1024,
-    "maxComputeWorkgroupSizeX": 1024,
-    "maxComputeWorkgroupSizeY": 1024,
-    "maxComputeWorkgroupStorageSize": 32768,
-}
 
 
 class Desk:
@@ -64,42 +58,21 @@ class Reader:
         self.browser.view.result = {"id": request["id"], **right, **found}
 
 
-def test_a_product_becomes_an_outcome(desk):
+def test_a_product_becomes_an_outcome_compared_with_its_reference(desk):
+    """A size that does not fit runs as the next that does."""
     reader = Reader()
-    reader.ask()
+    first = reader.ask(size=100)
     assert reader.steps == ["page"] and not desk.asked
-    assert set(reader.browser.view.request["jobs"]) == {"even", "laid out"}
-    reader.answer()
-    (outcome,) = reader.outcomes
-    assert outcome.ok and outcome.result.gflops == pytest.approx(2 * 128**3 / 0.002 / 1e9)
-    assert outcome.compared.rate[1] == pytest.approx(outcome.result.gflops)
-
-
-def test_a_reference_alternates_with_it(desk):
-    reader = Reader()
-    first = reader.ask()
-    reader.ask(params={"TS": 16, "WPT": 4}, reference=first)
+    jobs = reader.browser.view.request["jobs"]
+    assert set(jobs) == {"even", "laid out"} and jobs["even"]["m"] == 128
+    reader.ask(size=100, params={"TS": 16, "WPT": 4}, reference=first)
     reference = reader.browser.view.request["reference"]["even"]
     assert reference["params"] == {"TS": 32, "WPT": 8}
     reader.answer(other=[0.004] * 11)
-    assert reader.outcomes[0].compared.ratio[1] == pytest.approx(2)
-
-
-def test_sizes_that_do_not_fit_run_as_the_next_that_do(desk):
-    reader = Reader()
-    reader.ask(size=100)
-    assert reader.browser.view.request["jobs"]["even"]["m"] == 128
-    reader.answer()
-    assert reader.outcomes[0].result.gflops == pytest.approx(2 * 100**3 / 0.002 / 1e9)
-
-
-def test_limits_arrive_with_the_page():
-    reader = Reader()
-    assert reader.browser.limits == browser.LEAST
-    reader.browser.view.gpu = {"name": "test", "limits": LIMITS}
-    assert reader.opened == [True] and reader.browser.limits.work_group == 1024
-    reader.browser.view.gpu = {"name": "test", "limits": LIMITS, "reason": "lost", "words": "lost"}
-    assert reader.opened == [True]
+    (outcome,) = reader.outcomes
+    assert outcome.ok and outcome.result.gflops == pytest.approx(2 * 100**3 / 0.002 / 1e9)
+    assert outcome.compared.rate[1] == pytest.approx(outcome.result.gflops)
+    assert outcome.compared.ratio[1] == pytest.approx(2)
 
 
 def test_a_text_reaches_the_page_only_after_the_simulator_ran_it(desk):

@@ -2,7 +2,6 @@
 answer in words.
 """
 
-import contextlib
 import os
 import queue
 import resource
@@ -13,7 +12,6 @@ import textwrap
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,6 +34,10 @@ FAR = edited(1, and_store(1, "C[(long)(M + 1)*100000000000] = 1.0f;"))
 JUST_OUTSIDE = edited(1, and_store(1, "C[M*N] = 1.0f;"))
 MISTAKE = edited(1, ("acc += A", "acc += oops + A"))
 
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="processes are looked up in Linux's /proc"
+)
+
 
 class Answers:
     """What comes back, in order, with waiting."""
@@ -43,29 +45,19 @@ class Answers:
     def __init__(self):
         self.outcomes: list[Outcome] = []
         self.steps: list[str] = []
-        self._changed = threading.Condition()
+        self.done, self.step = self.outcomes.append, self.steps.append
 
-    def done(self, outcome: Outcome) -> None:
-        with self._changed:
-            self.outcomes.append(outcome)
-            self._changed.notify_all()
-
-    def step(self, step: str) -> None:
-        with self._changed:
-            self.steps.append(step)
-            self._changed.notify_all()
-
-    def wait(self, reached, seconds: float = 240) -> None:
-        with self._changed:
-            assert self._changed.wait_for(lambda: reached(self), seconds), (
-                self.steps,
-                self.outcomes,
-            )
+    def wait(self, reached) -> None:
+        end = time.monotonic() + 240
+        while not reached(self) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert reached(self), (self.steps, self.outcomes)
 
 
 @pytest.fixture
 def worker(any_device):
-    made = Worker(LIMITS)
+    made = Worker()
+    made.limits |= LIMITS
     yield made
     made.close()
 
@@ -111,10 +103,6 @@ def gone(pid: int, seconds: float = 60) -> bool:
     return not alive(pid)
 
 
-on_linux = pytest.mark.skipif(
-    sys.platform != "linux", reason="processes are looked up in Linux's /proc"
-)
-
 BUILD = ("BuildError", f"line {1 + MISTAKE[: MISTAKE.index('oops')].count(chr(10))}: ")
 
 
@@ -128,55 +116,83 @@ BUILD = ("BuildError", f"line {1 + MISTAKE[: MISTAKE.index('oops')].count(chr(10
         ({"kernel": 3, "params": {"TS": 20, "WPT": 8}}, "ParameterError",
          "kernel 3: TS=20 is not a multiple of WPT=8"),
         ({"m": 0}, "ValueError", "m"),
-        ({"params": {"TS": "8"}}, "TypeError", "TS"),
+        ({"m": 4096, "most_seconds": 0.01}, "TooSlow", "4096 x 4096 x 4096 would take about"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_an_answer_in_words(worker, arguments, kind, words):
+def test_what_is_wrong_is_an_answer_in_words(worker, capfd, arguments, kind, words):
+    """And what a compiler prints goes neither between the answers nor onto the screen."""
     outcome = ask(worker, **arguments)
     assert not outcome.ok and outcome.kind == kind and words in str(outcome), outcome
     if kind == "crash":
         ends = "died (signal SIG", "the device gave up"
         assert any(end in outcome.problem for end in ends), outcome.problem
     assert works(worker)
+    assert capfd.readouterr() == ("", "")
 
 
-@on_linux
-def test_the_work_is_done_in_one_other_process(worker):
-    """Which can be started before it is needed."""
-    worker.warm()
-    child = worker._child.process.pid
-    worker.warm()
-    for _ in range(2):
-        assert works(worker) and worker._child.process.pid == child != os.getpid()
-
-
-def test_clients_do_not_displace_each_other(worker):
-    """And each may submit again from its answer, as a widget whose controls have moved does."""
+def test_an_answer_is_a_result(worker):
     answers = Answers()
-
-    def again(outcome):
-        worker.submit("a", job(m=34), answers.done)
-
-    for name, done in (("a", again), ("b", answers.done), ("c", answers.done)):
-        worker.submit(name, job(m=33), done)
-    answers.wait(lambda a: len(a.outcomes) == 3)
-    assert sorted(outcome.result.m for outcome in answers.outcomes) == [33, 33, 34]
+    params = {"TS": np.int8(8), "WPT": 2}
+    arguments = job(kernel=3, m=np.int64(40), n=24, k=56, repeats=2, params=params)
+    worker.submit("test", arguments, answers.done, answers.step)
+    answers.wait(lambda a: a.outcomes)
+    outcome = answers.outcomes[0]
+    assert outcome.ok and isinstance(outcome.result, Result) and outcome.arguments == arguments
+    result = outcome.result
+    assert (result.m, result.n, result.k, result.params) == (40, 24, 56, {"TS": 8, "WPT": 2})
+    assert result.kernel_ms[1] <= result.kernel_ms[0] <= result.kernel_ms[2] and result.gflops > 0
+    assert answers.steps == ["start", "compile", "check", "time"]
+    assert str(outcome) == str(outcome.result) and not outcome.problem
+    with pytest.raises(TypeError, match="cannot be sent"):
+        ask(worker, source=lambda: 0)
 
 
 def test_peaks_and_compiling_are_jobs_too(worker):
     answers = Answers()
     worker.submit("peaks", {"device": 0}, answers.done, job="peaks")
     answers.wait(lambda a: a.outcomes)
-    found = answers.outcomes[0].result
-    assert found["gflops"] > 0 and found["bandwidth"] > 0 and found["width"] in (1, 2, 4, 8, 16)
+    assert answers.outcomes[0].result.gflops > 0 and answers.outcomes[0].result.bandwidth > 0
     arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "params": {"TS": 8, "WPT": 2}}
     worker.submit("ahead", arguments, answers.done, answers.step, job="compile")
     answers.wait(lambda a: len(a.outcomes) == 2)
-    assert answers.outcomes[1].result["seconds"] > 0
-    assert answers.steps[-2:] == ["compile", "predict"]
+    assert not answers.outcomes[1].problem and answers.steps[-2:] == ["compile", "predict"]
 
 
-@on_linux
+def test_clients_do_not_displace_each_other(worker):
+    """Each may submit again from its answer, as a widget whose controls have moved does; what is
+    held waits, and what is forgotten never runs.
+    """
+    answers = Answers()
+
+    def again(outcome):
+        worker.submit("a", job(m=34), answers.done)
+
+    worker.hold()
+    for name, done in (("a", again), ("b", answers.done), ("old 1", answers.done)):
+        worker.submit(name, job(m=33), done)
+    worker.forget("old")
+    time.sleep(0.3)
+    assert answers.outcomes == []
+    worker.hold(False)
+    answers.wait(lambda a: len(a.outcomes) == 2)
+    assert works(worker)
+    assert sorted(outcome.result.m for outcome in answers.outcomes) == [33, 34]
+
+
+def test_the_newest_wins_and_results_come_in_order(worker):
+    assert works(worker)
+    answers = Answers()
+    sizes = list(range(101, 121))
+    for size in sizes:  # at once: a pause of a few milliseconds may last as long as a job
+        worker.submit("slider", job(m=size, repeats=100), answers.done)
+    answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
+    time.sleep(0.5)  # nothing may come after the newest
+    shown = [outcome.result.m for outcome in answers.outcomes]
+    assert shown[-1] == sizes[-1] and shown == sorted(set(shown))
+    assert all(outcome.ok for outcome in answers.outcomes)
+    assert len(shown) < len(sizes), "jobs that nobody waits for any more were run to their end"
+
+
 def test_newer_requests_overtake_a_hang(worker):
     """Long before that is stopped by its limit; the newest of them counts."""
     assert works(worker)
@@ -189,7 +205,6 @@ def test_newer_requests_overtake_a_hang(worker):
     assert all(outcome.ok for outcome in answers.outcomes)
 
 
-@on_linux
 @pytest.mark.parametrize("source", [ENDLESS, NAIVE])
 def test_what_runs_can_be_stopped(worker, source):
     """At once, in a sentence, and the next request is served; an answer in the last moment does not
@@ -207,10 +222,23 @@ def test_what_runs_can_be_stopped(worker, source):
     assert time.monotonic() - start < 60 and works(worker)
 
 
-@on_linux
+def test_what_only_waits_can_be_stopped(worker):
+    """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing
+    does nothing.
+    """
+    worker.stop("slider")
+    first, second = Answers(), Answers()
+    worker.submit("other", job(), first.done)
+    worker.submit("slider", job(m=33), second.done)
+    worker.stop("slider")
+    first.wait(lambda a: a.outcomes)
+    assert first.outcomes[0].ok and [o.kind for o in second.outcomes] == ["stopped"]
+    assert works(worker) and len(second.outcomes) == 1
+
+
 @pytest.mark.parametrize("at_work", [False, True])
 def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
-    worker = Worker(LIMITS)
+    worker = Worker()
     answers = begun(worker) if at_work else Answers()
     assert at_work or works(worker)
     child = worker._child.process.pid
@@ -223,44 +251,6 @@ def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
         worker.submit("test", {}, lambda outcome: None)
 
 
-def test_an_answer_is_a_result(worker):
-    answers = Answers()
-    arguments = job(kernel=3, m=40, n=24, k=56, repeats=2, params={"TS": 8, "WPT": 2})
-    worker.submit("test", arguments, answers.done, answers.step)
-    answers.wait(lambda a: a.outcomes)
-    outcome = answers.outcomes[0]
-    assert outcome.ok and isinstance(outcome.result, Result) and outcome.arguments == arguments
-    result = outcome.result
-    assert (result.m, result.n, result.k, result.params) == (40, 24, 56, arguments["params"])
-    assert result.kernel_ms[1] <= result.kernel_ms[0] <= result.kernel_ms[2]
-    assert type(result.kernel_ms) is tuple and result.gflops > 0
-    assert answers.steps == ["start", "compile", "check", "time"]
-    assert str(outcome) == str(outcome.result) and not outcome.problem
-
-
-def test_whole_numbers_of_every_type_are_sent_and_nothing_else(worker):
-    outcome = ask(worker, kernel=np.int64(1), m=np.int32(16), params={"TS": np.int8(4)})
-    assert outcome.ok and outcome.result.params == {"TS": 4}
-    with pytest.raises(TypeError, match="cannot be sent"):
-        ask(worker, source=object())
-    assert works(worker)
-
-
-def test_the_newest_wins_and_results_come_in_order(worker):
-    assert works(worker)
-    answers = Answers()
-    sizes = list(range(101, 121))
-    for size in sizes:  # at once: a pause of a few milliseconds may last as long as a job
-        worker.submit("slider", job(m=size, repeats=100), answers.done)
-    answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
-    time.sleep(0.5)  # nothing may come after the newest
-    shown = [outcome.result.m for outcome in answers.outcomes]
-    assert shown[-1] == sizes[-1] and shown == sorted(set(shown))
-    assert all(outcome.ok for outcome in answers.outcomes)
-    assert len(shown) < len(sizes), "jobs that nobody waits for any more were run to their end"
-
-
-@on_linux
 def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     assert works(worker)
     child = worker._child.process.pid
@@ -270,17 +260,13 @@ def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     worker.limits |= LIMITS
     took = time.monotonic() - start
     assert not outcome.ok and outcome.kind == "hang"
-    assert (
-        outcome.problem.startswith("stopped: running took over 3 s.")
-        and "never ends" in outcome.problem
-    )
+    assert "running took over 3 s." in outcome.problem and "never ends" in outcome.problem
     assert "was stopped" in str(outcome.seen), "the simulator, in the next child, says what it saw"
     assert SHORT["check"] < took < SHORT["check"] + 90
     assert gone(child), "the process that hung is still there"
     assert works(worker)
 
 
-@on_linux
 @pytest.mark.parametrize("when", ["running", "starting", "compiling"])
 def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
     """As by a compiler that aborts: some versions of PoCL do on some kernels."""
@@ -290,44 +276,30 @@ def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
         os.mkfifo(tmp_path / "endless.h")
         arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
     worker.warm()
-    # until then it is not heard
-    with worker._lock if when == "starting" else contextlib.nullcontext():
-        worker.submit("test", arguments, answers.done, answers.step)
-        if when != "starting":
-            answers.wait(lambda a: {"compiling": "compile", "running": "check"}[when] in a.steps)
-        child = worker._child.process.pid
+    child = worker._child.process.pid
+    if when == "starting":
+        os.kill(child, signal.SIGKILL)
+    worker.submit("test", arguments, answers.done, answers.step)
+    if when != "starting":
+        answers.wait(lambda a: {"compiling": "compile", "running": "check"}[when] in a.steps)
         os.kill(child, signal.SIGKILL)
     answers.wait(lambda a: a.outcomes)
     outcome = answers.outcomes[0]
-    assert (
-        outcome.kind == "crash"
-        and f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
-    )
+    assert outcome.kind == "crash"
+    assert f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
     assert gone(child)
     assert works(worker) and worker._child.process.pid != child
 
 
-@on_linux
-@pytest.mark.parametrize("noticed", [True, False])
-def test_a_child_killed_while_idle_is_replaced(worker, noticed):
-    """The next job is not to blame, even if it comes before anybody has noticed."""
+def test_a_child_killed_while_idle_is_replaced(worker):
+    """The work is done in one other process, and the next job is not to blame for its end."""
     assert works(worker)
-    child, answers = worker._child.process.pid, Answers()
-    with worker._lock:  # as long as this is held, nobody notices
-        os.kill(child, signal.SIGKILL)
-        assert gone(child)
-        if not noticed:
-            worker.submit("test", job(), answers.done)
-    if noticed:
-        end = time.monotonic() + 60
-        while worker._child is not None and time.monotonic() < end:
-            time.sleep(0.01)
-        worker.submit("test", job(), answers.done)
-    answers.wait(lambda a: a.outcomes)
-    assert answers.outcomes[0].ok, answers.outcomes[0]
+    child = worker._child.process.pid
+    assert works(worker) and worker._child.process.pid == child != os.getpid()
+    os.kill(child, signal.SIGKILL)
+    assert gone(child) and works(worker)
 
 
-@on_linux
 def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     def held() -> tuple[int, int]:
         # the thread that watched over a dead child takes a moment to notice
@@ -351,64 +323,25 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     )
 
 
-def test_what_would_take_too_long_is_refused(worker):
-    start = time.monotonic()
-    outcome = ask(worker, m=4096, most_seconds=0.01)
-    assert outcome.kind == "TooSlow" and "4096 x 4096 x 4096 would take about" in outcome.problem
-    assert "which is enough for about" in outcome.problem and time.monotonic() - start < 60
-    assert ask(worker, m=64, most_seconds=2).ok
-
-
-def test_what_only_waits_can_be_stopped(worker):
-    """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing
-    does nothing.
-    """
-    worker.stop("slider")
-    first, second = Answers(), Answers()
-    worker.submit("other", job(), first.done)
-    worker.submit("slider", job(m=33), second.done)
-    worker.stop("slider")
-    first.wait(lambda a: a.outcomes)
-    assert first.outcomes[0].ok and [o.kind for o in second.outcomes] == ["stopped"]
-    assert works(worker) and len(second.outcomes) == 1
-
-
 def test_only_a_text_of_the_readers_own_may_be_endless():
     """A kernel's own text ends, but a runtime may compile it at its first launch."""
-    worker = Worker({"compile": 60.0, "predict": 20.0, "check": 10.0})
-    assert (
-        worker.limit("predict", {"source": "a text"}) == 20
-        and worker.limit("check", {"source": "a text"}) == 10
-    )
-    assert worker.limit("predict", {}) == worker.limit("check", {}) == 60
-
-
-def test_last_words_are_those_of_the_job(worker):
-    """And not what an earlier cell left behind."""
-    assert ask(worker, source=MISTAKE).kind == "BuildError"
-    worker._child.words.write(b"left over from an earlier job\n")
-    worker._child.words.flush()
-    outcome = ask(worker, source=FAR)
-    assert outcome.kind == "crash" and "left over" not in outcome.problem
+    worker = Worker()
+    worker.limits |= {"compile": 60.0, "predict": 20.0, "check": 10.0}
+    assert [worker.limit(step, {"source": "x"}) for step in ("predict", "check")] == [20, 10]
+    assert [worker.limit(step, {}) for step in ("predict", "check")] == [60, 60]
 
 
 def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
     """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
-    asked = []
+    stopped = []
 
-    class Interrupted:
-        def put(self, outcome):
-            raise AssertionError
+    def interrupted(name, arguments, done, job):
+        monkeypatch.setattr(client.worker(), "stop", lambda other: stopped.append(other == name))
+        signal.raise_signal(signal.SIGINT)
 
-        def get(self):
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(client.worker(), "submit", lambda name, *rest, **more: asked.append(name))
-    monkeypatch.setattr(client.worker(), "stop", asked.append)
-    monkeypatch.setattr(client, "queue", SimpleNamespace(SimpleQueue=Interrupted))
-    with pytest.raises(KeyboardInterrupt, match="was stopped"):
+    monkeypatch.setattr(client.worker(), "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         client.trial(1, 32)
-    assert len(asked) == 2 and asked[0] == asked[1]
 
 
 PARENT = """
@@ -423,7 +356,6 @@ PARENT = """
 """
 
 
-@on_linux
 @pytest.mark.parametrize("doing", ["idle", "running"])
 def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
     """As a notebook's kernel is on a restart: no orphan survives, not even one whose kernel
@@ -451,7 +383,6 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
     assert gone(int(child)), "an orphan survives"
 
 
-@on_linux
 def test_the_shared_worker_ends_with_its_process(any_device):
     text = (
         "from gemmlab.worker import client; print(client.trial(1, 32).ok, "
@@ -463,44 +394,31 @@ def test_the_shared_worker_ends_with_its_process(any_device):
 
 
 def test_a_trial_never_raises(any_device):
-    assert client.trial(1, 32, params={"TS": 8}).ok
     assert client.trial(1, 32, device=any_device).ok
     for options, kind in (
-        ({"params": {"TS": 8}, "source": MISTAKE}, "BuildError"),
         ({"kernel": 99}, "ValueError"),
         ({"params": {"XY": 8}}, "ParameterError"),
         ({"device": "no such thing"}, "NoDeviceError"),
         ({"source": b"not text"}, "TypeError"),
+        ({"source": lambda: 0}, "TypeError"),
     ):
         outcome = client.trial(**{"kernel": 1, "m": 32, **options})
         assert not outcome.ok and outcome.kind == kind and outcome.problem
 
 
-def test_a_child_leaves_no_words_of_its_own_behind(worker, capfd):
-    """What a compiler prints goes to the report of a crash, not between the answers or onto the
-    screen.
-    """
-    assert ask(worker, source=MISTAKE).kind == "BuildError" and works(worker)
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("where", ["step", "done", "line"])
-def test_whatever_goes_wrong_while_listening_the_next_request_is_served(
-    worker, where, monkeypatch, capsys
-):
+@pytest.mark.parametrize("where", ["step", "done", "answer"])
+def test_whatever_goes_wrong_while_listening_the_next_request_is_served(worker, where, monkeypatch):
     assert works(worker)
-    answers = Answers()
 
     def fails(*_):
         raise ZeroDivisionError("of the widget")
 
-    request = job()
     monkeypatch.setattr(sys, "excepthook", lambda *_: None)
-    if where == "line":
-        worker._events.put((worker._child, b'{"id": 1, "resu'))
+    if where == "answer":
+        worker._events.put((worker._child, (0, {"problem": "of an earlier job"})))
     else:
-        call = answers.done if where == "step" else fails
-        worker.submit("first", request, call, fails if where == "step" else lambda step: None)
+        step = fails if where == "step" else lambda step: None
+        worker.submit("first", job(), fails if where == "done" else Answers().done, step)
     assert works(worker)
 
 
@@ -515,22 +433,17 @@ def test_no_process_can_be_started(worker, monkeypatch):
     assert works(worker)
 
 
-def test_no_temporary_folder_is_no_reason_to_fail(monkeypatch, any_device):
+def test_a_text_takes_no_more_memory_than_it_may(monkeypatch, any_device):
+    """Neither in the compiler or the kernel nor in the simulator, and none of it in this
+    process; without a temporary folder as well.
+    """
+
     def fails():
         raise FileNotFoundError("No usable temporary directory")
 
+    monkeypatch.setattr(process, "free_memory", lambda: 3 * 2**30)
     monkeypatch.setattr(process.tempfile, "TemporaryFile", fails)
-    worker = Worker(LIMITS)
-    assert works(worker)
-    worker.close()
-
-
-@on_linux
-def test_a_text_takes_no_more_memory_than_it_may(any_device):
-    """Neither in the compiler or the kernel nor in the simulator, and none of it in this
-    process.
-    """
-    worker = Worker(LIMITS, memory_bytes=3 * 2**30)
+    worker = Worker()
     large = edited(1, ("float acc = 0.0f;", "float x[1000000]; x[K] = 1; float acc = x[M];"))
     assert large != NAIVE
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -542,16 +455,16 @@ def test_a_text_takes_no_more_memory_than_it_may(any_device):
 
 
 FORKING = """
-import os, sys, time
+import os, pickle, sys, time
 pid = os.fork()
 if not pid:
     time.sleep(600)  # with the pipe of answers open
-print(pid, flush=True)
+sys.stdout.buffer.write(pickle.dumps(pid))
+sys.stdout.buffer.flush()
 os.abort()
 """
 
 
-@on_linux
 def test_copies_of_a_child_end_with_it(monkeypatch):
     """Some runtimes let a kernel call fork(). The end of the child counts, not that of its pipe."""
     monkeypatch.setattr(process, "COMMAND", ("-c", FORKING))
@@ -559,5 +472,5 @@ def test_copies_of_a_child_end_with_it(monkeypatch):
     child = process.Child(events)
     said, (_, end) = events.get(timeout=60), events.get(timeout=60)
     assert end is None and child.process.returncode == -signal.SIGABRT
-    assert gone(int(said[1]))
+    assert gone(said[1])
     child.close()

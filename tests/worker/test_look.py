@@ -30,42 +30,37 @@ def test_the_kernels_own_texts_are_clean(number):
     "number", [n for n in catalog if n not in (1, 11) and isinstance(n, int) and n < 15]
 )
 def test_every_missing_barrier_is_seen(number):
-    """With the reader's own parameters."""
+    """With the reader's own parameters, and the line of the text."""
     for which in (1,) if number in (9, 10, 13) else (1, 2):
-        seen = look(number, 256, params=SMALL[number], source=without_barrier(number, which))
+        source = without_barrier(number, which)
+        seen = look(number, 256, params=SMALL[number], source=source)
         assert seen is not None and "no barrier between" in seen.why, number
+        assert "[" in source.splitlines()[int(seen.why.split("line ")[1].split(":")[0]) - 1]
 
 
-def test_the_line_is_that_of_the_text():
-    lines = RACE.splitlines()
-    seen = look(2, 64, params={"TS": 8}, source=RACE)
-    number = int(seen.why.split("line ")[1].split(":")[0])
-    assert "tile[" in lines[number - 1]
-    moved = look(2, 64, params={"TS": 8}, source=f"\n{RACE}")
-    assert moved.why.startswith(f"line {number + 1}: ")
+def test_of_a_text_that_cannot_be_read_that_is_said(monkeypatch):
+    """Or not in time, or because of an error of the simulator's own."""
 
+    def broken(*args, **options):
+        raise KeyError("on purpose")
 
-def test_of_a_text_that_cannot_be_read_that_is_said():
     calls = "__kernel void gemm(int a) { a.b(); }"
     for source in ("float f(float x) { return x; }", "__kernel void gemm(", "", "%%", calls):
         seen = look(1, 64, source=source)
         assert seen.unread and str(seen).startswith("the simulator did not look for races: ")
-
-
-def test_an_error_inside_the_simulator_never_hurts(monkeypatch):
-    def broken(*args, **options):
-        raise KeyError("on purpose")
-
+    whole = sources.read("production/warp_tiling.cl")
+    assert look("warp_tiling", 1024, source=whole, seconds=0.02).unread
     monkeypatch.setattr(module.simt, "simulate", broken)
     assert "KeyError" in str(look(2, 64, source=RACE))
 
 
-def test_what_takes_too_long_is_given_up():
-    start = time.monotonic()
-    assert look(
-        "warp_tiling", 1024, source=sources.read("production/warp_tiling.cl"), seconds=0.02
-    ).unread
-    assert time.monotonic() - start < 60
+def test_a_text_is_looked_at_with_small_tiles_if_they_suit_it():
+    small = closely(2, {"TS": 32}, edited(2))
+    assert small.ok and small.params == {"TS": 8} and (small.m, small.n, small.k) == (16, 16, 16)
+    fixed = edited(2, ("k < TS", "k < 32"), ("k0 += TS", "k0 += 32"))
+    assert closely(2, {"TS": 32}, fixed).params == {"TS": 32}
+    with pytest.raises(ValueError, match="expected ';'"):
+        closely(2, {"TS": 32}, edited(2, ("float acc = 0.0f;", "float acc = 0.0f")))
 
 
 def test_what_else_the_machine_does_hides_no_race(monkeypatch):

@@ -1,0 +1,50 @@
+"""Chapter 01 in Notebook 7 and in Voila: its explorer answers a move by key."""
+
+from pathlib import Path
+
+import pytest
+from lab import PATIENCE, started
+
+pytestmark = pytest.mark.system
+
+CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "01_naive.ipynb"
+
+
+@pytest.fixture(scope="module")
+def lab(caches):
+    """One server: Notebook and Voila are extensions of it, as JupyterLab is."""
+    with started(caches=caches, idle=False) as lab:
+        lab.copy(CHAPTER)
+        yield lab
+
+
+def kernels(page, lab) -> list[dict]:
+    return page.request.get(f"{lab.url}/api/kernels?token={lab.token}").json()
+
+
+@pytest.mark.parametrize("front_end", ["notebooks", "voila/render"])
+def test_the_explorer_of_a_chapter_answers(lab, front_end):
+    page = lab.browser.new_page()
+    page.set_default_timeout(2000 * PATIENCE)
+    page.goto(f"{lab.url}/{front_end}/{CHAPTER.name}?token={lab.token}")
+    prompts = page.locator(".jp-InputPrompt")
+    if front_end == "notebooks":
+        # until the page has a kernel, Run All does nothing, or asks for one
+        while not any(kernel["connections"] for kernel in kernels(page, lab)):
+            page.wait_for_timeout(200)
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+        page.get_by_role("menuitem", name="Run").click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    instrument = page.locator(".gemmlab-instrument")
+    answer = instrument.locator("[data-state=ok]")
+    answer.wait_for()
+    while prompts.filter(has_text="[*]").count():  # until then, the focus moves from cell to cell
+        page.wait_for_timeout(200)
+    start = answer.get_attribute("data-key")
+    cells = page.locator(".jp-Cell").count()
+    for key in ("d", "d", "ArrowLeft"):  # the first two delete a cell, if they are not kept
+        instrument.get_by_role("slider", name="TS").press(key)
+    moved = instrument.locator(f"[data-state=ok]:not([data-key='{start}'])")
+    moved.wait_for()
+    assert "GFLOPS" in moved.inner_text() and page.locator(".jp-Cell").count() == cells
+    page.close()
