@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import signal
 import sys
@@ -22,6 +23,12 @@ from gemmlab.opencl.devices import Device
 
 #: Seconds between two writes of a long record.
 SAVE_EVERY = 15.0
+
+
+def lesson(name: str) -> Any:
+    """A module of ``notebooks/lessons``."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "notebooks"))
+    return importlib.import_module(f"lessons.{name}")
 
 
 # Options and commands

@@ -1,9 +1,11 @@
-"""Record what explorers and the model of `matmul` need of a device.
+"""Record what chapters, explorers and the model of `matmul` show or need of a device.
 
     python tools/record.py landscape --kernels 3 --seconds 200     settings of the explorers
     python tools/record.py candidates results/my_candidates.json   kernels that matmul may choose
+    python tools/record.py chapters results/my_chapters.json       sweeps that the chapters show
 
-Both continue a file that exists. `python -m gemmlab bench --json` records the kernels themselves.
+`landscape` and `candidates` continue a file that exists. `python -m gemmlab bench --json` records
+the kernels themselves.
 """
 
 from __future__ import annotations
@@ -11,15 +13,120 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 from math import inf
+from typing import Any
 
 import common
 import record_candidates
 import record_landscape
 
 from gemmlab import catalog
+from gemmlab.catalog import Key
 from gemmlab.cli import count, kernel_numbers, output_file
+from gemmlab.measurement import records, sweeps, timing
 from gemmlab.measurement.landscape import Landscape
-from gemmlab.opencl.devices import find_device
+from gemmlab.opencl import launch, ptx
+from gemmlab.opencl.devices import Device, find_device
+
+#: The switches of kernel 8: READONLY and SHUFFLE.
+SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
+#: The kernels of the ladder that CUDA can run; kernel 4 adds vectors, which it cannot.
+IN_CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
+#: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
+#: parameters. "WPTM WPTN" varies both together.
+CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
+    "02 TS": (2, "TS", (4, 8, 16, 32), {}),
+    "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
+    "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
+    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
+    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
+    "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
+    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
+    "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
+    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
+    "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
+    "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
+    "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
+    "warp_tiling ASYNC": ("warp_tiling", "ASYNC", (0, 1), {}),
+    "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
+    "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
+    "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
+    "warp_tiling BATCHES": (
+        "warp_tiling",
+        "BATCHES",
+        (1, 3, 6, 15),
+        {"TRANSPOSED": 0, "STAGES": 3},
+    ),
+    "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
+    "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
+    "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
+    "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
+}
+
+
+# The sweeps of the chapters
+
+
+def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
+    """Run the sweeps of these kernels.
+
+    Returns:
+        By title: GFLOPS ("curves"), largest absolute errors ("errors"), registers per work-item
+        with bytes spilled ("registers", NVIDIA); and by size the milliseconds of each pass
+        ("passes").
+    """
+    found: dict[str, Any] = {
+        "size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}
+    }  # fmt: skip
+    for title, (kernel, name, values, params) in CURVES.items():
+        if kernel not in kernels:
+            continue
+        results = sweeps.sweep(kernel, name, values, size, params, device, repeats=5)
+        over_sizes = name == "size"
+        rates = {
+            str(value): result.pipeline_gflops if over_sizes else result.gflops
+            for value, result in results.items()
+        }
+        found["curves"][title] = rates
+        found["errors"][title] = {str(value): result.error for value, result in results.items()}
+        if over_sizes:
+            found["passes"] |= {str(value): result.passes_ms for value, result in results.items()}
+        else:
+            used = {
+                str(value): ptx.registers(launch.kernel(kernel, result.params, device))
+                for value, result in results.items()
+            }
+            if any(used.values()):
+                found["registers"][title] = used
+        print(title, {value: round(rate) for value, rate in rates.items()}, flush=True)
+    return found
+
+
+def everything(device: Device, size: int) -> dict[str, Any]:
+    """All that the chapters show of a recorded device; `size` is that of the square matrices."""
+    found = curves(device, size, list(catalog)) | {"instructions": {}, "switches": {}}
+    for wpt in CURVES["03 WPT"][2]:
+        if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
+            found["instructions"][str(wpt)] = ptx.instructions(text)
+    found["transposing"] = {
+        name: sweeps.transposing(size, name == "coalesced", device)
+        for name in ("coalesced", "naive")
+    }
+    for name, (readonly, shuffle) in SWITCHES.items():
+        params = {"READONLY": readonly, "SHUFFLE": shuffle}
+        result = timing.measure(8, size, params=params, device=device, repeats=10)
+        found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
+    if "nvidia" in device.features:
+        found["cuda"] = {
+            str(number): common.lesson("cuda").measure(number, size) for number in IN_CUDA
+        }
+        found["opencl"] = {
+            str(number): timing.measure(number, size, device=device, repeats=10).gflops
+            for number in IN_CUDA
+        }
+    return found
+
+
+# Commands
 
 
 def run_landscape(given: argparse.Namespace) -> None:
@@ -37,6 +144,15 @@ def run_landscape(given: argparse.Namespace) -> None:
 
 def run_candidates(given: argparse.Namespace) -> None:
     record_candidates.record(find_device(given.device), given.file, given.seconds, given.random)
+
+
+def run_chapters(given: argparse.Namespace) -> None:
+    device = find_device(given.device)
+    head = common.head(device, given.title)
+    if given.kernels:
+        records.write(given.file, head | curves(device, given.size, given.kernels))
+    else:
+        records.write(given.file, head | everything(device, given.size))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -59,8 +175,15 @@ def parser() -> argparse.ArgumentParser:
     candidates.add_argument("--seconds", type=float, default=inf, help=words)
     words = "so many random shapes (default: 240)"
     candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
-    candidates.add_argument("file", type=output_file, help="the file to write")
-    for command in (explorers, candidates):
+    chapters = commands.add_parser("chapters", help="the sweeps that the chapters show")
+    chapters.set_defaults(run=run_chapters)
+    chapters.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
+    words = "only the sweeps of these kernels"
+    chapters.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
+    for command in (candidates, chapters):
+        command.add_argument("file", type=output_file, help="the file to write")
+    chapters.add_argument("--title", help="a short name of the device for charts")
+    for command in (explorers, candidates, chapters):
         common.add_device(command)
     return top
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from calls import random_shapes
+from compare import random_shapes
 from hypothesis import given
 from hypothesis import strategies as st
 
