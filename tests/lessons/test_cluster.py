@@ -33,8 +33,8 @@ def part(size: int, parts: int, which: int, start: int = 0) -> range:
 
 @pytest.mark.parametrize("grid", [(1, 1, 1), (4, 1, 1), (1, 2, 1), (2, 2, 1), (1, 1, 3), (2, 3, 2)])
 def test_what_a_cut_moves_is_what_can_be_counted(grid):
-    cut = Cut(24, 36, 48, *grid, element_bytes=8)
-    assert counted(cut) == pytest.approx([cut.moved_bytes / 8] * cut.devices)
+    cut = Cut(24, 36, 48, *grid)
+    assert counted(cut) == pytest.approx([cut.moved_bytes / 4] * cut.devices)
     assert cut.flops * cut.devices == 2 * 24 * 36 * 48
 
 
