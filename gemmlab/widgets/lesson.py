@@ -189,7 +189,8 @@ class Verdict:
         return ("Solved: " if self.ok else "Not yet: ") + self.words
 
     def _repr_html_(self) -> str:
-        return _bar(repr(self), self.ok)
+        # no alarm in red: an unsolved exercise is an invitation
+        return _bar(repr(self), True) if self.ok else _bar(f"✎ {self}", None)
 
 
 def verdict(ok: bool, right: str, wrong: str) -> Verdict:
