@@ -1,20 +1,20 @@
-"""The microscope: a kernel's own text runs in Python, all work-items in step, and everything it
-does is seen.
+"""The microscope: it runs a kernel's own text in Python, all work-items in lockstep, and records
+everything that they do.
 
     run = gemmlab.simulate(kernel=6, m=16, n=16, k=16)    # or with source=... an edited text
     run.verdict, run.findings                             # is it right, and what is wrong, in words
-    run.counts, run.lines[51]                             # what it cost, in all and by line
+    run.counts, run.lines[51]                             # what it costs, in all and by line
     run.events(group=0)                                   # every access, as a table
 
-It covers OpenCL C 1.2 but for images, inline assembly, bit-fields, pointers to functions, jumps
-into inner blocks (by `goto` or `case`) and packed fields that are not aligned; of these it says
-that they are not known to it, and claims nothing about the text (`UnknownError`).
+The simulator reads OpenCL C 1.2 except images, inline assembly, bit-fields, function pointers,
+jumps into inner blocks (by `goto` or `case`), and packed fields that are not aligned. What it
+cannot read it names, with the line, and claims nothing about the text (`UnknownError`).
 
-It needs NumPy and nothing else. The way of a text: `text` (tokens, macros), `parse` and `meaning`
-with the tables of `builtins` and `types` (a `tree` in which every expression has its type; up to
-here without NumPy), `translate` with `expressions` and `calls` (a Python function), `machine` with
-`memory`, `values` and `printing` (it runs), `watch` (findings), `count` (costs), `api`; `views` is
-what pictures and chapters ask of a run.
+A text passes through `text` (tokens, macros), `parse` and `meaning` with the tables of `builtins`
+and `types` (a `tree` in which every expression has its type; up to here without NumPy), `translate`
+with `expressions` and `calls` (a Python function), `machine` with `memory`, `values` and `printing`
+(it runs), `watch` (findings), `count` (costs), and `api`. `views` has what pictures and chapters
+ask of a run. NumPy is the only dependency.
 """
 
 from importlib import import_module

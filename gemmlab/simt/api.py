@@ -83,10 +83,8 @@ class Run:
         self.notes = [f for f in machine.findings if f.kind in NOTES]
         self.findings: list[Finding] = distinct([*races(machine.log), *seen])
         self.stop, self.printed = machine.stop, machine.printed
-        self.global_size, self.local_size = (
-            machine.global_size,
-            machine.local_size[: len(machine.global_size)],
-        )
+        self.global_size = machine.global_size
+        self.local_size = machine.local_size[: len(machine.global_size)]
 
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 

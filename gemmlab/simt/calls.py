@@ -104,13 +104,10 @@ class Calls(Expressions):
     def waits(self, function: tree.Function) -> bool:
         """Whether a function comes to a barrier, or may, as a kernel."""
         if function.key not in self._waits:
-            self._waits[function.key] = function.kernel
-            self._waits[function.key] = function.kernel or any(
-                self.waits(call.target)
-                if call.target
-                else call.name in BARRIERS or call.name == "wait_group_events"
-                for call in self.calls(function)
-            )
+            own = [call.target for call in self.calls(function) if call.target]
+            names = {call.name for call in self.calls(function) if not call.target}
+            at_once = function.kernel or bool(names & {*BARRIERS, "wait_group_events"})
+            self._waits[function.key] = at_once or any(map(self.waits, own))
         return self._waits[function.key]
 
     # ---- by name
@@ -302,10 +299,6 @@ class Calls(Expressions):
         return Value(self.keep(code), node.type)
 
     families: dict[str, Callable] = {
-        "as_": reinterpreted,
-        "convert_": converted,
-        "vload": vector_access,
-        "vstore": vector_access,
-        "atomic_": atomic,
-        "atom_": atomic,
-    }
+        "as_": reinterpreted, "convert_": converted, "vload": vector_access,
+        "vstore": vector_access, "atomic_": atomic, "atom_": atomic,
+    }  # fmt: skip

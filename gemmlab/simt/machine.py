@@ -435,10 +435,8 @@ class Machine:
         """A work-item by its number in the launch."""
         group, item = divmod(number, self.work_items)
         used = max(self.dimensions, 2)
-        where, own = (
-            np.unravel_index(x, s, order="F")
-            for x, s in ((group, self.num_groups), (item, self.local_size))
-        )
+        where = np.unravel_index(group, self.num_groups, order="F")
+        own = np.unravel_index(item, self.local_size, order="F")
         return WorkItem(tuple(map(int, where[:used])), tuple(map(int, own[:used])))
 
     def run(

@@ -379,9 +379,8 @@ class Meaning:
         if op in COMPARISONS and (both or (op in ("==", "!=") and nothing)):
             if both and pointers[0].space != pointers[1].space and not nothing:
                 shown = f"{pointers[0]}, {pointers[1]}"
-                self.fail(
-                    f"{op!r} cannot be applied to pointers to different memories ({shown})", spot
-                )
+                what = f"pointers to different memories ({shown})"
+                self.fail(f"{op!r} cannot be applied to {what}", spot)
             return tree.Binary(spot, op, left, right, type=INT)
         if both and op == "-":
             if pointers[0].to != pointers[1].to:
@@ -420,9 +419,8 @@ class Meaning:
             return self.choice_by_element(spot, condition, yes, no)
         condition = self.condition(condition)
         a, b = yes.type, no.type
-        if isinstance(a, Pointer) and (
-            is_zero(no) or isinstance(b, Pointer) and a.space == b.space
-        ):
+        same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space
+        if isinstance(a, Pointer) and (is_zero(no) or same_space):
             const = a.const or (isinstance(b, Pointer) and b.const)
             to: Type = Pointer(a.to, a.space, const)
         elif isinstance(b, Pointer) and is_zero(yes):

@@ -58,6 +58,7 @@ QUALIFIERS = words(
     "write_only __read_write read_write"
 )
 TYPE_WORDS = {word for words in WORDS for word in words.split()}
+SIZED = {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"}  # depends on the device
 TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
@@ -807,13 +808,10 @@ class Parser(Meaning):
             self.attributes()
             if specified.storage == "typedef":
                 self.declare(one.name, one.type)
-            elif (
-                self.text == "("
-                and len(self.scopes) > 1
-                and (self.ahead().text == ")" or self.is_type(self.ahead()))
-            ):
-                raise UnknownError("a function that is declared inside another", one.name.spot)
             else:
+                inside = len(self.scopes) > 1 and self.text == "("
+                if inside and (self.ahead().text == ")" or self.is_type(self.ahead())):
+                    raise UnknownError("a function that is declared inside another", one.name.spot)
                 items.append(self.variable(specified, one))
             one, comma = None, self.token
             if self.accept(","):
@@ -1046,9 +1044,7 @@ class Parser(Meaning):
             if one.name is not None and not isinstance(kind, Opaque):
                 self.usable(kind, name)
             self.attributes()
-            if words & {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"} and isinstance(
-                kind, Scalar
-            ):
+            if words & SIZED and isinstance(kind, Scalar):
                 self.sized.add(name.text)
             variable = Variable(name.text, kind, const=const)
             params.append(tree.Declaration(name.spot, variable, None))
@@ -1139,11 +1135,8 @@ class Filler:
     def some(self, to: Type, items: list[Expr], where: int) -> int:
         """Fill a part from the first of some items, or from several; returns how many."""
         item = items[0]
-        if (
-            not isinstance(to, (Array, Struct))
-            or isinstance(item, (tree.Braces, tree.Text))
-            or (isinstance(to, Struct) and item.type == to)
-        ):
+        whole = isinstance(item, (tree.Braces, tree.Text)) or not isinstance(to, (Array, Struct))
+        if whole or (isinstance(to, Struct) and item.type == to):
             self.one(to, item, where)
             return 1
         taken = 0

@@ -198,10 +198,8 @@ def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
             own["A"][who, at % m] = True
             own["B"][who, at // m] = True
     shared = any(e.memory.space == "local" for e in log)
-    groups = {
-        name: np.repeat(x.reshape(-1, machine.work_items, x.shape[1]).any(1), machine.work_items, 0)
-        for name, x in own.items()
-    }
+    each = machine.work_items
+    groups = {k: np.repeat(x.reshape(-1, each, x.shape[1]).any(1), each, 0) for k, x in own.items()}
     for e, values in _followed(log, {run.names["A"], run.names["B"]}):
         in_group = shared and e.memory.space == "global"  # type: ignore[union-attr]
         found = _foreign(e, values, groups if in_group else own, (m, k, n), machine, in_group)

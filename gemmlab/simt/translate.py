@@ -224,12 +224,11 @@ class Translator(Calls):
     def statements(self, body: list[Node]) -> None:
         """A list of statements; after one that some lanes leave, for the rest."""
         labels = [n.name for n in body if isinstance(n, tree.Label)]
-        if labels and any(
-            isinstance(n, tree.Jump) and n.word == "goto" for s in body for n in s.walk()
-        ):
+        jumps = (n for s in body for n in s.walk() if isinstance(n, tree.Jump))
+        if labels and any(jump.word == "goto" for jump in jumps):
             self.with_labels(body, labels)
-            return
-        self.guarded(body)
+        else:
+            self.guarded(body)
 
     def guarded(self, body: list[Node]) -> None:
         guarded = False

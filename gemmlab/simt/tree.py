@@ -282,10 +282,10 @@ class Function(Node):
 def owner(node: Expr) -> Expr:
     """What a field, or a number of a vector, is a part of; anything else itself."""
     while True:
-        if isinstance(node, Member) or (
-            isinstance(node, Index) and isinstance(node.array.type, Vector)
-        ):
-            node = node.vector if isinstance(node, Member) else node.array
+        if isinstance(node, Member):
+            node = node.vector
+        elif isinstance(node, Index) and isinstance(node.array.type, Vector):
+            node = node.array
         elif isinstance(node, Part):
             node = node.of
         else:

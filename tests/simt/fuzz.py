@@ -95,35 +95,38 @@ def misread(name, source: str) -> str:
 
 
 # ---- as a program
-def compared(number: int) -> tuple[list[str], int]:
-    """What is not as clang and the runtimes have it, and how many types are compared."""
+def compared(number: int, which: int) -> tuple[list[str], int]:
+    """What is not as clang and one of the runtimes have it, and how many types are compared."""
     from simt.judge import differences
 
     from gemmlab.opencl.devices import devices
 
-    source = kernel(number, BLOCKS)
+    source, device = kernel(number, BLOCKS), devices()[which]
     try:
         wrong, expressions = differences(source)
-        problems = wrong[:3]
-        for device in devices():
-            problem = unlike(source, on_device(device.queue, source))
-            problems += [f"{device.platform}: {problem}"] if problem else []
-        return problems, expressions
+        problem = unlike(source, on_device(device.queue, source))
+        return wrong[:3] + [f"{device.platform}: {problem}"] * bool(problem), expressions
     except Exception as error:
         return [f"{type(error).__name__}: {str(error)[:300]}"], 0
 
 
 def try_kernels(count: int, seed: int) -> None:
-    """In a child process, because a runtime's compiler may crash."""
+    """In child processes: a compiler may crash, and does where two runtimes share a process."""
+    from gemmlab.opencl.devices import devices
+
     same, types = 0, 0
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    spawn = multiprocessing.get_context("spawn")
+    pools = [ProcessPoolExecutor(1, spawn) for _ in devices()]
     for number in range(seed, seed + count):
-        try:
-            problems, expressions = pool.submit(compared, number).result()
-        except BrokenProcessPool:
-            problems, expressions = ["a runtime crashed"], 0
-            pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-        same, types = same + (not problems), types + expressions
+        problems: list[str] = []
+        for which, pool in enumerate(pools):
+            try:
+                found, expressions = pool.submit(compared, number, which).result()
+            except BrokenProcessPool:
+                found, expressions = ["a runtime crashed"], 0
+                pools[which] = ProcessPoolExecutor(1, spawn)
+            problems, types = problems + found, types + expressions
+        same += not problems
         for problem in problems:
             print(f"kernel {number}: {problem}", flush=True)
         if (number - seed) % 100 == 99:
