@@ -18,6 +18,7 @@ from typing import Any
 import common
 import record_candidates
 import record_landscape
+from registers import registers
 
 from gemmlab import catalog
 from gemmlab.catalog import Key
@@ -92,7 +93,7 @@ def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
             found["passes"] |= {str(value): result.passes_ms for value, result in results.items()}
         else:
             used = {
-                str(value): ptx.registers(launch.kernel(kernel, result.params, device))
+                str(value): registers(launch.kernel(kernel, result.params, device))
                 for value, result in results.items()
             }
             if any(used.values()):

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import common
 import numpy as np
 import pyopencl as cl
+from registers import build_log, in_log
 from tqdm import tqdm
 
 from gemmlab import check, environment, model
@@ -30,7 +31,7 @@ from gemmlab.blas.problem import Problem
 from gemmlab.catalog import KernelSpec, Key, Limits, find, sources
 from gemmlab.measurement import peaks, records, timing
 from gemmlab.measurement.landscape import Landscape
-from gemmlab.opencl import launch, ptx
+from gemmlab.opencl import launch
 from gemmlab.opencl.devices import Device, find_device
 
 #: M = N = K at which the defaults of every kernel are recorded as well.
@@ -336,7 +337,7 @@ class Bench:
             self._inputs = None  # frees its memory first
             self._inputs = Inputs(self.device, size)
         nvidia = "nvidia" in self.device.features
-        return {"used": ptx.in_log(ptx.build_log(self._kernel)) if nvidia else None}
+        return {"used": in_log(build_log(self._kernel)) if nvidia else None}
 
     def time(self) -> dict[str, Any]:
         """Milliseconds on random matrices, after a run on the exact ones for `check`."""

@@ -21,7 +21,7 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from ..caches import cached
 from ..catalog import sources
 from ..catalog.spec import Params, round_up, tiles_over
-from ..generate import Schedule, split, tiles
+from ..generate import split, tiles
 from ..generate.precision import letter_of
 from ..generate.tiles import OperandLayout
 from ..generate.written import Gemm, View, written
@@ -79,11 +79,11 @@ class Product(NamedTuple):
     """C = alpha A B + beta C0, column-major, in terms of a plan.
 
     Attributes:
-        problem: sizes and layouts, K positive.
+        problem: sizes and layouts.
         a, b: the memory of the operands.
         alpha, beta: numbers.
         before: the memory and the layout of C0, or None if beta is 0. C0 may be C itself.
-        out: C, compact.
+        out: C; generated kernels write to any layout, others to a compact one.
     """
 
     problem: Problem
@@ -330,15 +330,11 @@ class Builder:
         each = self.result.itemsize
         self.steps.append(Copy("copy", source, to, each * offset, each * elements))
 
-    def scale(self, beta: float | complex, x: View, out: Matrix) -> None:
-        """out = beta x, elements of the result with any strides: a product without steps of k."""
-        sizes = out.layout.rows, out.layout.cols, 0
-        letter, empty = letter_of(self.dtype, self.result), OperandLayout("N", 0, 1)
-        tile = tiles.by_rule(self.device, letter, sizes)
-        schedule = tiles.configure(letter, tile, sizes, empty, empty, True, submatrix=True)
-        unread = View(out.buffer, 0, 1, 1)
-        y = View(out.buffer, out.layout.offset, 1, out.layout.ld)
-        self._generated("scale", schedule, Gemm(sizes, 0.0, unread, unread, beta, x, y))
+    def scale(self, beta: float | complex, before: tuple[Memory, Operand], out: Matrix) -> None:
+        """C = beta C0, of the result's type: a product without steps of k."""
+        problem = Problem.compact(out.layout.rows, out.layout.cols, 0)
+        tile = tiles.by_rule(self.device, letter_of(self.dtype, self.result), problem[:3])
+        self.gemm(Product(problem, out.buffer, out.buffer, 0.0, beta, before, out), tile)
 
     def transpose(self, x: Matrix, out: Layout | Matrix) -> Matrix:
         made, y = out if isinstance(out, Matrix) else self.new(out), x.layout
@@ -463,22 +459,31 @@ class Builder:
             self._readable(x, buffer, tile, batch is None and min(problem[:3]) >= WORTH_A_COPY)
             for x, buffer in ((problem.a, product.a), (problem.b, product.b))
         )
-        aligned = batch.aligned(a, b) if batch else (a, b)
+        layout = product.out.layout
+        submatrix = not layout.is_compact
         schedule = tiles.configure(
             letter_of(self.dtype, self.result),
             tile,
             problem[:3],
-            *aligned,
+            *(batch.aligned(a, b) if batch else (a, b)),
             before is not None,
             batch is not None,
+            submatrix,
+        )
+        kernel = written(schedule, self.device, self.queue.context)
+        workspace = kernel.workspace(problem[:3], self.queue)
+        out = (
+            View(product.out.buffer, layout.offset, 1, layout.ld)
+            if submatrix
+            else product.out.buffer
         )
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
             left = View(in_a, a.offset + at_a, 1, a.ld)
             right = View(in_b, b.offset + at_b, 1, b.ld)
             factors = product.alpha, left, right, product.beta
-            gemm = Gemm(problem[:3], *factors, before, product.out.buffer, pairs)
-            self._generated("gemm", schedule, gemm)
+            gemm = Gemm(problem[:3], *factors, before, out, pairs)
+            self.launch("gemm", kernel.bound(gemm, workspace))
 
     def _readable(
         self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool
@@ -497,25 +502,14 @@ class Builder:
 
     def gemm_part(self, product: Product, part: split.Launch) -> None:
         """Launch a generated kernel that computes a rectangle of C."""
-        problem, before = product.problem, view(*product.before) if product.before else None
-        a = _moved(problem.a.layout, "TC", part.row)
-        b = _moved(problem.b.layout, "NR", part.column)
-        out = View(product.out.buffer, part.row + part.column * problem.m, 1, problem.m)
-        if before is not None:
-            first = before.offset + part.row * before.down + part.column * before.across
-            before = before._replace(offset=first)
-        sizes = part.rows, part.columns, problem.k
-        letter = letter_of(self.dtype, self.result)
-        schedule = tiles.configure(
-            letter, part.tile, sizes, a, b, before is not None, submatrix=True
-        )
-        left, right = View(product.a, a.offset, 1, a.ld), View(product.b, b.offset, 1, b.ld)
-        factors = product.alpha, left, right, product.beta
-        self._generated(part.edges, schedule, Gemm(sizes, *factors, before, out))
-
-    def _generated(self, name: str, schedule: Schedule, gemm: Gemm) -> None:
-        kernel = written(schedule, self.device, self.queue.context)
-        self.launch(name, kernel.bound(gemm, kernel.workspace(gemm.sizes, self.queue)))
+        (m, _, k, a, b), before, out = product.problem, product.before, product.out
+        a, b = _from(a, part.row, 0), _from(b, 0, part.column)
+        if before:
+            before = before[0], _from(before[1], part.row, part.column)
+        first = part.row + part.column * m
+        rectangle = Matrix(out.buffer, Layout(part.rows, part.columns, m, first, out.layout.room))
+        problem = Problem(part.rows, part.columns, k, a, b)
+        self.gemm(product._replace(problem=problem, before=before, out=rectangle), part.tile)
 
 
 def view(buffer: Memory, operand: Operand) -> View:
@@ -525,11 +519,10 @@ def view(buffer: Memory, operand: Operand) -> View:
     return View(buffer, x.offset, down, across)
 
 
-def _moved(x: OperandLayout, by_ld: str, by: int) -> OperandLayout:
-    """An operand from a row (of A) or a column (of B) on; with these operations, one is a leading
-    dimension from the next.
-    """
-    return x._replace(offset=x.offset + by * (x.ld if x.operation in by_ld else 1))
+def _from(x: Operand, row: int, column: int) -> Operand:
+    """The part of an operand from this element on."""
+    _, _, down, across = view(None, x)
+    return x.moved(row * down + column * across)
 
 
 def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:

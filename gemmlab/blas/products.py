@@ -20,7 +20,6 @@ import pyopencl.array as cla
 
 from ..caches import cached
 from ..generate.precision import PRECISIONS, results_of
-from ..generate.written import View
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
@@ -53,10 +52,9 @@ from .plan import (
     check_memory,
     pool_of,
     trim,
-    view,
     wait_for_others,
 )
-from .problem import Batch, Layout, Problem
+from .problem import Batch, Layout, Operand, Problem
 from .request import PLAIN, Request
 from .routes import Query, choose
 
@@ -155,11 +153,12 @@ def _planned(call: Call) -> Plan:
             batch = batch.swapped
         _emit(builder, call.request, product, batch)
     elif before:
-        builder.scale(operation.beta, view(*before), Matrix(memory, Layout.compact(n, m)))
+        builder.scale(operation.beta, before, Matrix(memory, Layout.compact(n, m)))
     else:
         builder.zeros(memory, elements)
     for i, layout in enumerate(gaps):
-        builder.scale(1.0, View(memory, i * m * n, 1, layout.rows), Matrix(OUT, layout))
+        compact = Layout(layout.rows, layout.cols, layout.rows, i * m * n, elements)
+        builder.scale(1.0, (memory, Operand("out", compact, None)), Matrix(OUT, layout))
     return builder.plan(shape, otherwise=lambda: plan_for(call._replace(request=PLAIN)))
 
 
