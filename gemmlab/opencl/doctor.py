@@ -201,6 +201,8 @@ def findings() -> list[str]:
         unregistered_driver(),
         *idle_gpus(),
         rusticl_without_devices(),
+        old_rusticl(),
+        windows_subsystem(),
         unusable_cache(),
     ]
     return [paragraph for paragraph in problems if paragraph]
@@ -284,6 +286,32 @@ def rusticl_without_devices() -> str:
         "Mesa's rusticl is installed, but enables no driver by itself; radeonsi is for AMD, iris "
         "for Intel, nouveau for NVIDIA, llvmpipe for any CPU:\n"
         f"  export RUSTICL_ENABLE={','.join(dict.fromkeys(fitting)) or 'llvmpipe'}"
+    )
+
+
+def old_rusticl() -> str:
+    """Before Mesa 23, rusticl reports wrong limits and times."""
+    for d in devices.listed():
+        version = re.match(r"\d+", d.driver_version)
+        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
+            return (
+                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
+                "of work-groups and wrong times. Products are right, but kernels get small "
+                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
+            )
+    return ""
+
+
+def windows_subsystem() -> str:
+    """In the Windows Subsystem for Linux, only Intel's driver offers a GPU to OpenCL."""
+    if "microsoft" not in platform.release().lower():
+        return ""
+    if any(d.type & cl.device_type.GPU for d in devices.listed()):
+        return ""
+    return (
+        "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to OpenCL "
+        "(sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: for these, "
+        "install Python and gemmlab in Windows itself."
     )
 
 

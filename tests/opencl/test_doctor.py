@@ -31,7 +31,7 @@ def platform_of(name: str) -> SimpleNamespace:
 
 def listed(platform: str, **facts) -> SimpleNamespace:
     """A device that a runtime lists."""
-    defaults = {"name": "a device", "vendor": "a vendor", "type": 0}
+    defaults = {"name": "a device", "vendor": "a vendor", "driver_version": "1.0", "type": 0}
     return SimpleNamespace(platform=platform_of(platform), **(defaults | facts))
 
 
@@ -144,6 +144,22 @@ def test_a_gpu_that_this_user_may_not_open(gpu, monkeypatch):
     offer(monkeypatch, None)
     (advice,) = doctor.idle_gpus()
     assert "renderD128" in advice and "sudo usermod -aG" in advice
+
+
+def test_a_mesa_that_is_too_old_is_named(monkeypatch):
+    offer(monkeypatch, "rusticl", listed("rusticl", driver_version="22.3.6"))
+    assert "Mesa 22.3.6 is too old" in doctor.old_rusticl()
+    offer(monkeypatch, "rusticl", listed("rusticl", driver_version="23.1.0"))
+    assert doctor.old_rusticl() == ""
+
+
+def test_windows_subsystem_for_linux(monkeypatch):
+    offer(monkeypatch, None)
+    assert doctor.windows_subsystem() == ""
+    monkeypatch.setattr(doctor.platform, "release", lambda: "5.15.90.1-microsoft-standard-WSL2")
+    assert "Windows Subsystem" in doctor.windows_subsystem()
+    offer(monkeypatch, None, listed("Intel(R) OpenCL Graphics", type=GPU))
+    assert doctor.windows_subsystem() == ""
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no .icd files")
