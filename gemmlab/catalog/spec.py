@@ -39,7 +39,7 @@ class Limits:
         per_dimension: work-items per work-group in dimensions 0, 1, 2.
         local_memory: bytes per work-group.
         vector: numbers in the widest vector that its compiler supports.
-        complex_bytes: bytes in the widest vector of complex numbers that it supports.
+        vector_bytes: bytes in the widest vector that it supports.
         unroll: iterations that its compiler can unroll without taking seconds.
         asynchronous: whether it has asynchronous copies and TF32 (NVIDIA's, since compute
             capability 8.0).
@@ -51,7 +51,7 @@ class Limits:
     per_dimension: tuple[int, ...]
     local_memory: int
     vector: int = 16
-    complex_bytes: int = 64
+    vector_bytes: int = 64
     unroll: int = 16
     asynchronous: bool = True
     warpgroups: bool = True

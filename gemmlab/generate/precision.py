@@ -105,11 +105,8 @@ def results_of(dtype: np.dtype) -> tuple[np.dtype, ...]:
 
 def widest_vector(precision: str, limits: Limits) -> int:
     """Numbers that a vector may have on a device; a complex element counts as two."""
-    components = PRECISIONS[precision].components
-    if components == 1:
-        return limits.vector
-    real_bytes = PRECISIONS[precision].sum_size // components
-    return min(limits.vector, limits.complex_bytes // real_bytes)
+    real_bytes = PRECISIONS[precision].sum_size // PRECISIONS[precision].components
+    return min(limits.vector, limits.vector_bytes // real_bytes)
 
 
 def check_double(precision: str, device: Device) -> None:

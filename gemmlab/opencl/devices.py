@@ -136,7 +136,7 @@ def _describe(index: int, d: cl.Device) -> Device:
     )
     name = d.name.strip()
     nvidia = "nvidia" in d.platform.name.lower()
-    # it aborts the whole process for some kernels with float16
+    # it aborts the whole process for some kernels with vectors of 64 bytes
     old_pocl = "PoCL 3.0" in d.platform.version
     limits = Limits(
         name,
@@ -144,7 +144,7 @@ def _describe(index: int, d: cl.Device) -> Device:
         tuple(d.max_work_item_sizes),
         d.local_mem_size,
         vector=8 if old_pocl else 16,
-        complex_bytes=32 if old_pocl else 64,  # with AVX-512 and 64 bytes it aborts as well
+        vector_bytes=32 if old_pocl else 64,
         # with 16, PoCL takes up to a minute at the first launch
         unroll=4 if "PoCL" in d.platform.version else 16,
         asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
