@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,6 +23,21 @@ from .. import environment
 from ..catalog.spec import Limits
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
+
+
+#: Held where all threads must get the same object: Python's caches call a function once for each
+#: thread that comes before the first result.
+_creating = threading.Lock()
+
+
+@lru_cache(maxsize=16)
+def _context_of(device: cl.Device) -> Context:
+    return Context([device])
+
+
+@lru_cache(maxsize=16)
+def _queue_of(context: Context) -> CommandQueue:
+    return CommandQueue(context)
 
 
 class NoDeviceError(RuntimeError):
@@ -60,12 +76,15 @@ class Device:
 
     @cached_property
     def context(self) -> Context:
-        return Context([self.cl])
+        with _creating:
+            return _context_of(self.cl)
 
     @cached_property
     def queue(self) -> CommandQueue:
         """Where products run, if the caller names no queue."""
-        return CommandQueue(self.context)
+        context = self.context
+        with _creating:
+            return _queue_of(context)
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
@@ -246,7 +265,8 @@ def devices() -> list[Device]:
     """All usable OpenCL devices in order of preference: GPUs, then Intel's CPU runtime, then others
     such as PoCL.
     """
-    return list(_find())
+    with _creating:
+        return list(_find())
 
 
 def default_device() -> Device:
@@ -276,7 +296,7 @@ def find_device(device: Device | int | str | None = None) -> Device:
         )
     if isinstance(device, Device):
         return device
-    usable = _find()
+    usable = devices()
     if not usable:
         raise NoDeviceError(
             "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
@@ -311,4 +331,4 @@ def in_order(queue: CommandQueue) -> CommandQueue:
 
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device to which a PyOpenCL queue belongs."""
-    return next((d for d in _find() if d.cl == queue.device), None) or _describe(-1, queue.device)
+    return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)
