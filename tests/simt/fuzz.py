@@ -34,6 +34,11 @@ SETTINGS = {
 }
 
 
+def widest(device) -> int:
+    """Elements of vectors that the device's compiler takes, whatever their type."""
+    return 16 if device.limits.vector_bytes >= 64 else device.limits.vector_bytes // 8
+
+
 def on_device(queue, source: str) -> np.ndarray:
     """What a real runtime stores."""
     import pyopencl as cl
@@ -101,7 +106,8 @@ def compared(number: int, which: int) -> tuple[list[str], int]:
 
     from gemmlab.opencl.devices import devices
 
-    source, device = kernel(number, BLOCKS), devices()[which]
+    device = devices()[which]
+    source = kernel(number, BLOCKS, widest(device))
     try:
         wrong, expressions = differences(source)
         problem = unlike(source, on_device(device.queue, source))

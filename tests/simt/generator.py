@@ -145,8 +145,8 @@ int helper(int a, int b)
 class Block:
     """Statements in { } that end with a store of one number to out[at]."""
 
-    def __init__(self, rng: random.Random, number: int):
-        self.rng, self.number = rng, number
+    def __init__(self, rng: random.Random, number: int, widest: int = 16):
+        self.rng, self.number, self.widest = rng, number, widest
         self.scopes: list[dict[str, str]] = [{}]
         self.count = 0
         self.loops = 0
@@ -221,7 +221,7 @@ class Block:
     def type(self) -> str:
         rng = self.rng
         if rng.random() < 0.35:
-            return f"{rng.choice(VECTORS)}{rng.choice(WIDTHS)}"
+            return f"{rng.choice(VECTORS)}{min(rng.choice(WIDTHS), self.widest)}"
         return rng.choice(SCALARS)
 
     def declare(self) -> list[str]:
@@ -330,12 +330,12 @@ class Block:
         return "\n".join(["{", *lines, f"out[id*{slots} + {self.number}] = {value};", "}"])
 
 
-def kernel(seed: int, blocks: int) -> str:
+def kernel(seed: int, blocks: int, widest: int = 16) -> str:
     """A kernel of some blocks, each of which stores a number per work-item: out[id*blocks +
-    block].
+    block]. Its vectors have at most `widest` elements.
     """
     rng = random.Random(seed)
-    body = "\n".join(Block(rng, number).text(blocks) for number in range(blocks))
+    body = "\n".join(Block(rng, number, widest).text(blocks) for number in range(blocks))
     return f"""{BEFORE}
 __kernel __attribute__((reqd_work_group_size({ITEMS}, 1, 1)))
 void fuzz(const __global float* x, const __global int* y, __global long* out)

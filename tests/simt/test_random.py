@@ -10,29 +10,26 @@ from pathlib import Path
 import pytest
 from conftest import DEVICES, FULL, in_part
 from simt.cases import SMALL, text
-from simt.fuzz import BLOCKS, edit, misread, on_device, unlike
+from simt.fuzz import BLOCKS, edit, misread, on_device, unlike, widest
 from simt.generator import kernel
 
 from gemmlab import simt
 
 
 @pytest.fixture
-def queue(any_device):
+def device(any_device):
     """PoCL's if it is there: it takes programs whose statements are compiled as they are
     written.
     """
-    first = next(
-        (device for device in DEVICES.values() if "Portable" in device.platform), any_device
-    )
-    return first.queue
+    return next((d for d in DEVICES.values() if "Portable" in d.platform), any_device)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(400) if FULL else in_part(range(25), 3))
-def test_random_kernels_do_what_a_real_runtime_does(queue, seed):
+def test_random_kernels_do_what_a_real_runtime_does(device, seed):
     """Numbers and vectors of all types, macros, structures, loops, jumps, functions, arrays."""
-    source = kernel(seed, BLOCKS)
-    assert unlike(source, on_device(queue, source)) == ""
+    source = kernel(seed, BLOCKS, widest(device))
+    assert unlike(source, on_device(device.queue, source)) == ""
 
 
 @pytest.mark.parametrize("number", SMALL)
