@@ -331,4 +331,7 @@ def in_order(queue: CommandQueue) -> CommandQueue:
 
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device to which a PyOpenCL queue belongs."""
-    return next((d for d in devices() if d.cl == queue.device), None) or _describe(-1, queue.device)
+    for device in devices():
+        if device.cl == queue.device:
+            return device
+    return _describe(-1, queue.device)
