@@ -331,7 +331,6 @@ def in_order(queue: CommandQueue) -> CommandQueue:
 
 def of_queue(queue: cl.CommandQueue) -> Device:
     """The Device to which a PyOpenCL queue belongs."""
-    for device in devices():
-        if device.cl == queue.device:
-            return device
-    return _describe(-1, queue.device)
+    with _creating:
+        usable = _find()
+    return next((d for d in usable if d.cl == queue.device), None) or _describe(-1, queue.device)
