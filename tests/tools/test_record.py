@@ -34,9 +34,3 @@ def test_what_makes_no_sense_is_refused(arguments, words, tmp_path, monkeypatch,
         record.main(arguments)
     assert words in capsys.readouterr().err + str(refused.value)
     assert not list(tmp_path.iterdir())
-
-
-def test_candidates_are_for_gpus(tmp_path, any_device):
-    if any_device.kind == "CPU":
-        with pytest.raises(ValueError, match="has no candidates"):
-            record.main(["candidates", str(tmp_path / "x.json"), "--device", str(any_device.index)])
