@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import socket
 import sys
@@ -95,7 +96,8 @@ def _importing_the_script() -> bool:
     the name ``__mp_main__``: multiprocessing makes it the main module afterwards.
     """
     main = sys.modules["__main__"]
-    return sys.modules.get("__mp_main__", main) is not main
+    is_child = multiprocessing.current_process().name != "MainProcess"
+    return is_child and sys.modules.get("__mp_main__", main) is not main
 
 
 @contextmanager
