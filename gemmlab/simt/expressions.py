@@ -228,7 +228,7 @@ class Expressions(Writer):
         self.fail(node, f"{written(node)} has no place")
 
     def place_of(self, node: Expr) -> Place:
-        """The same of any value; one that lies nowhere is put into memory."""
+        """The same for any value; one without an address is put into memory."""
         if has_place(node):
             return self.place(node)
         value = self.expression(node)

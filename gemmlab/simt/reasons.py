@@ -75,7 +75,7 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
         for which in combinations(names, count):
             a, b, c = ((turned if name in which else given)[name] for name in "ABC")
             if np.array_equal(a.astype(np.float64) @ b, c):
-                text = "this takes {0} row by row, but it lies column by column: {1}"
+                text = "this reads {0} as row-major, but it is column-major: {1}"
                 return [
                     _finding(
                         _line(run, "store" if name == "C" else "load", run.names[name]),

@@ -480,7 +480,7 @@ class Explorer(Shell):
             background.submit(f"{self._client} ceiling {number}", arguments, learn, job="ceiling")
         device, name = {"device": self.device.index}, str(self.device)
         if isinstance(self.device, Device) and name not in _peaks:
-            _peaks[name] = None  # asked for once
+            _peaks[name] = None  # measured once
             background.submit(
                 f"peak of {name}", device, lambda o: self._learn_peak(name, o), job="peaks"
             )

@@ -91,7 +91,7 @@ class Stepper(Sliders):
     def _add_film(
         self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
     ) -> w.HBox:
-        """Add sliders for step, work-item and, if asked for, work-group; the buttons to play."""
+        """Add sliders for step, work-item and, optionally, work-group; the buttons to play."""
         group = start.get("group", 0)
         choices = (control.value for control in controls.values())
         key = (*choices, group)

@@ -96,7 +96,7 @@ class _Request:
     Attributes:
         number: of the message to the child.
         at: the step that the child has begun; empty before it has heard of the request.
-        outdated: when its client asked for something else.
+        outdated: when its client has sent a newer request.
         ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
     """
 
@@ -377,7 +377,7 @@ def worker() -> Worker:
 
 @cache
 def background() -> Worker:
-    """A second worker, for what nobody waits for; its child gives way to everything else."""
+    """A second worker, for work in the background; its child has a low priority."""
     return _shared(19)
 
 
