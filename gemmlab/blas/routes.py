@@ -128,7 +128,8 @@ class Ladder(Route):
             return f"kernels of the catalog multiply float32, not {query.dtype}"
         if request.kernel != AUTO:
             spec, params = find(request.kernel), request.params
-            settings = spec.fit(device.limits) if params is None else dict(params)
+            limits = device.limits
+            settings = spec.fit(limits) if params is None else spec.validate(dict(params), limits)
             return cls(spec.number, settings, inf, fits_batch(spec, settings, query))
         if request == PLAIN and device.kind == "CPU":
             return "on CPUs the packed kernel is faster"

@@ -142,6 +142,8 @@ def test_wrong_parameters_reach_the_caller_of_every_function(any_device, no_laun
         ):
             with pytest.raises(kind, match=name):
                 call(params)
+    empty_tile = {"TSM": 0, "TSN": 0}
+    refused(ParameterError, "TSM", matmul, SQUARE, SQUARE, kernel=6, params=empty_tile)
     with pytest.raises(ParameterError, match="TSX"):
         matmul(SQUARE, SQUARE, kernel="family", params={"TSX": 8}, device=any_device)
     for value in ([8], "TS", 3):
