@@ -22,7 +22,8 @@ TILE = 64
 @cache
 def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8, LWIDTH: int = 4) -> ProductRun:
     """A simulated run of kernel 10 or 15 on one tile that holds the block of a warp."""
-    tile = {"TSM": max(TILE, WPTM * WARPM), "TSN": max(TILE, WPTN * WARP // WARPM), "TSK": 16}
+    side = TILE if kernel == 15 else 2 * TILE  # kernel 10's default: its warp is a flat strip
+    tile = {"TSM": max(side, WPTM * WARPM), "TSN": max(side, WPTN * WARP // WARPM), "TSK": 16}
     params = tile | {"WPTM": WPTM, "WPTN": WPTN, "UNROLL": 1}
     params |= {"WARPM": WARPM, "LWIDTH": LWIDTH} if kernel == 15 else {"WIDTH": 1}
     return simulate(kernel, tile["TSM"], tile["TSN"], 16, params, groups=[(0, 0)])
