@@ -17,17 +17,17 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean, median
 from typing import NamedTuple
 
 import common
 import numpy as np
 import pyopencl.array as cla
 
-from gemmlab import matmul
+from gemmlab import files, matmul
 from gemmlab.cli import amount, count, output_file, size_list
-from gemmlab.generate import choice, table
+from gemmlab.generate import table
 from gemmlab.measurement import clock, records
-from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
 #: Rounds of a comparison; the median counts.
@@ -45,6 +45,10 @@ MOST_FLOPS = {"GPU": 2e12, "CPU": 1e10}
 #: With at least so many operations the device, not the host, decides how long a call takes.
 LARGE = {"GPU": 1e9, "CPU": 1e8}
 TYPES = ("float32", "float64", "complex64", "complex128", "float16")
+NOTE = (
+    "whole calls in wall-clock time, alternating with another library's product of the same "
+    "operands; a ratio is its seconds over ours"
+)
 
 Shape = tuple[int, int, int]
 #: A function that multiplies, and one that waits for all results.
@@ -80,7 +84,7 @@ class Row(NamedTuple):
 
     def __str__(self) -> str:
         *ours, other = self.seconds
-        rate = 1e-9 * self.flops / float(np.median(self.seconds[other]))
+        rate = 1e-9 * self.flops / median(self.seconds[other])
         words = [f"{self.dtype}, {self.m} x {self.n} x {self.k}: {other} {rate:,.1f} GFLOPS"]
         for name in ours:
             low, middle, high = np.percentile(self.ratios(name), (0, 50, 100))
@@ -129,14 +133,8 @@ def compare(
     """
     if precisions and (numpy or dtype != "float32"):
         given = f"numpy={numpy}, dtype={dtype!r}"
-        raise ValueError(
-            f"precisions={tuple(precisions)} needs device arrays of float32, not {given}"
-        )
-    shapes, rows = list(shapes), []
-    for precision in (*precisions, "float32") if dtype == "float32" else ():
-        compile_ahead(
-            device, [choice.choose(device, (n, m, k), "auto", precision) for m, n, k in shapes]
-        )
+        raise ValueError(f"precisions={[*precisions]} needs device arrays of float32, not {given}")
+    rows = []
     for m, n, k in shapes:
         a, b = operands(m, n, k, dtype)
         rivals = contenders(a, b, device, numpy, precisions)
@@ -146,7 +144,7 @@ def compare(
     return rows
 
 
-def operands(m: int, n: int, k: int, dtype: str = "float32") -> tuple[np.ndarray, np.ndarray]:
+def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Matrices of standard normal numbers, m x k and k x n; the same numbers repeat."""
     real = np.empty(0, dtype).real.dtype
     rng = np.random.default_rng(0)
@@ -167,13 +165,12 @@ def contenders(
         ours = {"matmul of NumPy arrays": (partial(matmul, a, b, device=device), lambda: None)}
     else:
         u, v = (cla.to_device(device.queue, x) for x in (a, b))
-        names = {"matmul": "float32"} if not precisions else {p: p for p in precisions}
-        ours = {
-            name: (partial(matmul, u, v, precision=precision), device.queue.finish)
-            for name, precision in names.items()
-        }
         if precisions:
-            return {**ours, "float32": (partial(matmul, u, v), device.queue.finish)}
+            return {
+                name: (partial(matmul, u, v, precision=name), device.queue.finish)
+                for name in (*precisions, "float32")
+            }
+        ours = {"matmul": (partial(matmul, u, v), device.queue.finish)}
     if device.kind == "GPU":
         return {**ours, "PyTorch": pytorch(a, b, numpy)}
     return {**ours, "NumPy": (lambda: a @ b, lambda: None)}
@@ -203,7 +200,7 @@ def alternating(rivals: dict[str, Contender], rounds: int) -> dict[str, list[flo
             time.sleep(PAUSE)
         else:
             clock.wall_seconds(call, wait)  # a first call after another library's takes longer
-        return clock.wall_seconds(call, wait, calls)
+        return common.short(clock.wall_seconds(call, wait, calls))
 
     each = {name: partial(one_round, *contender) for name, contender in rivals.items()}
     return clock.alternating(each, rounds)
@@ -218,12 +215,12 @@ def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for name in [*rows[0].seconds][:-1] if rows else []:
         each = [row.ratios(name) for row in rows]
-        ratios = np.array([np.median(r) for r in each])
+        ratios = [median(r) for r in each]
         found[name] = {
-            "mean": float(np.exp(np.log(ratios).mean())),
-            "share": float((ratios > 0.9).mean()),
-            "least": float(ratios.min()),
-            "spread": float(np.median([(max(r) - min(r)) / np.median(r) for r in each])),
+            "mean": geometric_mean(ratios),
+            "share": sum(ratio > 0.9 for ratio in ratios) / len(ratios),
+            "least": min(ratios),
+            "spread": median((max(r) - min(r)) / median(r) for r in each),
         }
     return found
 
@@ -238,8 +235,6 @@ def large(rows: list[Row], kind: str) -> list[Row]:
 
 def run_calls(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    if given.title and not given.json:
-        raise ValueError("--title is for the record; give --json FILE, too")
     shapes = [table.dimensions(size) for size in given.sizes]
     if given.random:
         most = given.most_flops or MOST_FLOPS.get(device.kind, MOST_FLOPS["CPU"])
@@ -262,28 +257,13 @@ def run_calls(given: argparse.Namespace) -> None:
 def run_join(given: argparse.Namespace) -> None:
     sets = []
     for part in given.parts:
-        shapes, equals, file = part.partition("=")
-        if not equals:
+        shapes, _, file = part.partition("=")
+        if not Path(file).is_file():
             raise ValueError(f"{part!r} is not of the form SHAPES=FILE")
-        sets.append({"shapes": shapes, **json.loads(Path(file).read_text(encoding="utf-8"))})
-    note = (
-        "whole calls in wall-clock time, alternating with another library's product of the same "
-        "operands; a ratio is its seconds over ours"
-    )
-    kept = ("title", "shapes", "command", "device", "summary", "large")
-    joined = [
-        {**{name: one[name] for name in kept}, "calls": [rounded(call) for call in one["calls"]]}
-        for one in sets
-    ]
+        sets.append({"shapes": shapes, **files.load_json(file, dict)})
     shared = {name: sets[0][name] for name in ("device", "date", "versions")}
-    head = {"title": given.title, "command": common.command(), **shared, "note": note}
-    records.write(given.file, {**head, "sets": joined})
-
-
-def rounded(call: dict) -> dict:
-    """A call with its seconds in four digits, a small part of what differs from round to round."""
-    seconds = {name: [float(f"{s:.4g}") for s in each] for name, each in call["seconds"].items()}
-    return {**call, "seconds": seconds}
+    head = {"title": given.title, "command": common.command(), **shared, "note": NOTE}
+    records.write(given.file, {**head, "sets": sets})
 
 
 def words_from(*allowed: str) -> Callable[[str], list[str]]:
@@ -299,8 +279,7 @@ def words_from(*allowed: str) -> Callable[[str], list[str]]:
 
 
 def parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    top = common.parser(__doc__)
     commands = top.add_subparsers(required=True)
     whole = commands.add_parser("calls", help="whole calls in wall-clock time")
     whole.set_defaults(run=run_calls)
@@ -317,14 +296,13 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--precision", type=words_from("tf32", "tf32x3"), default=[], help=words)
     common.add_device(whole)
     whole.add_argument("--json", type=output_file, metavar="FILE", help="write a record")
-    whole.add_argument("--title", help="with --json: a short name of the device for charts")
+    whole.add_argument("--title", help="of the record: a short name of the device for charts")
     join = commands.add_parser("join", help="join records of calls into one")
     join.set_defaults(run=run_join)
     join.add_argument("file", type=output_file, help="the file to write")
     join.add_argument("title", help="of the joined record")
-    join.add_argument(
-        "parts", nargs="+", metavar="SHAPES=FILE", help="what was recorded, and where"
-    )
+    words = "what was recorded, and where"
+    join.add_argument("parts", nargs="+", metavar="SHAPES=FILE", help=words)
     return top
 
 

@@ -10,9 +10,6 @@ and a random vector.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,7 +29,7 @@ from gemmlab import distributed, files
 from gemmlab.blas.staging import Staging
 from gemmlab.cli import output_file
 from gemmlab.distributed import blocks, stored
-from gemmlab.measurement import records
+from gemmlab.measurement import clock, records
 
 FACTORS = np.array([-3, -1, 1, 3], np.float32)
 
@@ -75,9 +72,7 @@ def expected(block: int) -> tuple[np.ndarray, np.ndarray]:
 def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
     """matrix x in float64, without a copy of the matrix."""
     starts = range(0, len(matrix), 256)
-    with ThreadPoolExecutor(8) as threads:
-        parts = threads.map(lambda i: matrix[i : i + 256].astype(np.float64) @ x, starts)
-        return np.concatenate(list(parts))
+    return np.concatenate([matrix[i : i + 256].astype(np.float64) @ x for i in starts])
 
 
 def right(c, block: int, number: int, block_id=(0, 0)) -> np.ndarray:
@@ -133,16 +128,8 @@ def warm(rows: int, columns: int, depth: int) -> None:
 
 def one_call(block: int) -> dict:
     """`gemmlab.matmul` of device arrays, as its user calls it."""
-    x, y = pattern_on_device("a", block), pattern_on_device("b", block)
-    found = []
-    for _ in range(5):
-        finish()
-        start = time.perf_counter()
-        c = gemmlab.matmul(x, y)
-        finish()
-        found.append(time.perf_counter() - start)
-        del c
-    return rate(block, float(np.median(found[1:])), 1)
+    call = partial(gemmlab.matmul, *(pattern_on_device(name, block) for name in "ab"))
+    return rate(block, clock.call_seconds(call, finish), 1)
 
 
 class Target:
@@ -178,57 +165,45 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
     sides = (block,) * number
 
     def made(name: str, first: int, count: int, worker: str) -> da.Array:
-        lazy = da.map_blocks(
-            in_place,
-            name,
-            block,
-            number,
-            first,
-            chunks=(sides[:count], sides),
-            dtype=np.float32,
-            meta=np.empty((0, 0), np.float32),
-            name=f"{name}-{first}-{count}-{worker}-{size}",
-        )
+        known = {"dtype": np.float32, "meta": np.empty((0, 0), np.float32)}
+        key = f"{name}-{first}-{count}-{worker}-{size}"
+        chunks = sides[:count], sides
+        lazy = da.map_blocks(in_place, name, block, number, first, chunks=chunks, name=key, **known)
         return client.persist(lazy, workers=[worker])
 
-    numbered = list(enumerate(addresses))
-    tops = [made("a", i * each, each, w) for i, w in numbered]
+    tops = [made("a", i * each, each, worker) for i, worker in enumerate(addresses)]
     if copies:
-        bs = [made("b", 0, number, w) for w in addresses]
+        bs = [made("b", 0, number, worker) for worker in addresses]
     else:
-        bs = [da.concatenate([made("b", i * each, each, w) for i, w in numbered])] * devices
+        rows = [made("b", i * each, each, worker) for i, worker in enumerate(addresses)]
+        bs = [da.concatenate(rows)] * devices
     wait([*tops, *bs])
     client.run(warm, block, block, block)
     client.run(spent)
     start = time.perf_counter()
     products = [
-        client.persist(distributed.matmul(a, b), workers=[w])
-        for a, b, w in zip(tops, bs, addresses, strict=True)
+        client.persist(distributed.matmul(a, b), workers=[worker])
+        for a, b, worker in zip(tops, bs, addresses, strict=True)
     ]
     wait(products)
     client.run(finish)
     found = rate(size, time.perf_counter() - start, devices)
     found["spent"] = list(client.run(spent).values())
-    checks = {"chunks": ((1,) * number,) * 2, "dtype": bool}
-    checked = da.map_blocks(right, da.concatenate(products), block, number, **checks)
+    chunks = ((1,) * number,) * 2
+    checked = da.map_blocks(
+        right, da.concatenate(products), block, number, chunks=chunks, dtype=bool
+    )
     return found | {"right": bool(checked.compute().all())}
 
 
 def write_file(file: Path, size: int, block: int) -> None:
-    """a or b, by the file's name, written by several threads."""
+    """a or b, by the file's name."""
     number = size // block
     whole = np.lib.format.open_memmap(file, "w+", np.float32, (size, size))
     tile, by = pattern(file.stem, block), factors(file.stem, number)
-
-    def fill(task: tuple[int, int]) -> None:
-        i, at = task
-        rows = slice(i * block + at, i * block + min(block, at + 512))
-        for j in range(number):
-            columns = slice(j * block, (j + 1) * block)
-            np.multiply(tile[at : at + 512], by[i, j], out=whole[rows, columns])
-
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(fill, [(i, at) for i in range(number) for at in range(0, block, 512)]))
+    for i, j in np.ndindex(number, number):
+        rows, columns = (slice(at * block, (at + 1) * block) for at in (i, j))
+        np.multiply(tile, by[i, j], out=whole[rows, columns])
 
 
 def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> dict:
@@ -254,8 +229,7 @@ def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> d
 
 
 def main() -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = common.parser(__doc__)
     parser.add_argument("out", type=output_file)
     parser.add_argument("--size", type=int, default=65536)
     parser.add_argument("--block", type=int, default=16384, help="side of the known blocks")
@@ -267,35 +241,28 @@ def main() -> None:
     found = common.head(device, f"{len(given.devices)} x {device.name}")
     found["device"] |= {"devices": len(given.devices)}
     found["parts"] = files.load_json(given.out, dict).get("parts", {})
-
-    def part(name: str, run: Callable[[], dict]) -> None:
-        if given.only in name:
-            found["parts"][name] = run()
-            records.write(given.out, found)
-            print(name, found["parts"][name], flush=True)
-
-    def run(client: Client, name: str, size: int, block: int, chunks: tuple) -> None:
-        rows, columns, depth = chunks
-        title = f"{name}from files, blocks of {rows} x {columns}, steps of {depth}"
-        part(title, lambda: from_files(client, folder, size, block, chunks))
-
-    with tempfile.TemporaryDirectory(dir=given.folder) as name:
-        folder = Path(name)
-        with distributed.cluster(given.devices, dashboard=False) as client:
-            client.run(watch)
-            part("one call", lambda: client.submit(one_call, block).result())
-            run(client, "", size, block, (size // 2, size // 2, block // 2))
-            part("in place", partial(blocks_in_place, client, size, block, True))
-            part("b spread", partial(blocks_in_place, client, size // 2, block // 2, False))
-        with distributed.cluster(given.devices[:1], dashboard=False) as client:
-            client.run(watch)
-            part("one device, in place", partial(blocks_in_place, client, size, block, True))
-            chunks = (size // 2, size // 8, block // 2)
-            run(client, "one device, ", size // 2, block // 2, chunks)
+    rows, depth = size // 2, block // 2
+    with (
+        tempfile.TemporaryDirectory(dir=given.folder) as folder,
+        distributed.cluster(given.devices, dashboard=False) as client,
+    ):
+        client.run(watch)
+        parts: dict[str, Callable[[], dict]] = {
+            "one call": lambda: client.submit(one_call, block).result(),
+            f"from files, blocks of {rows} x {rows}, steps of {depth}": lambda: from_files(
+                client, Path(folder), size, block, (rows, rows, depth)
+            ),
+            "in place": lambda: blocks_in_place(client, size, block, True),
+            "b spread": lambda: blocks_in_place(client, size // 2, block // 2, False),
+        }
+        for name, run in parts.items():
+            if given.only in name:
+                found["parts"][name] = run()
+                records.write(given.out, found)
+                print(name, found["parts"][name], flush=True)
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent))
     import devices  # by its name, so that workers import it as well
 
     common.run(devices.main)

@@ -11,14 +11,14 @@ the kernels themselves.
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from math import inf
 from typing import Any
 
 import common
 import record_candidates
 import record_landscape
-from registers import registers
+from registers import own_cache, registers
 
 from gemmlab import catalog
 from gemmlab.catalog import Key
@@ -30,84 +30,53 @@ from gemmlab.opencl.devices import Device, find_device
 
 #: The switches of kernel 8: READONLY and SHUFFLE.
 SWITCHES = {"plain": (0, 0), "read-only": (1, 0), "shuffles": (0, 1), "both": (1, 1)}
-#: The kernels of the ladder that CUDA can run; kernel 4 adds vectors, which it cannot.
-IN_CUDA = (1, 2, 3, 5, 6, 7, 8, 9, 10)
 #: The sweeps that the chapters show: kernel, the parameter that varies, its values, fixed
 #: parameters. "WPTM WPTN" varies both together.
 CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
     "02 TS": (2, "TS", (4, 8, 16, 32), {}),
     "03 WPT": (3, "WPT", (1, 2, 4, 8, 16), {"TS": 32}),
     "04 WIDTH": (4, "WIDTH", (1, 2, 4, 8), {"TS": 32}),
-    "05 PAD": (5, "PAD", (0, 1, 2), {"TS": 32, "TSK": 16, "WPT": 8}),
-    "05 TSK": (5, "TSK", (8, 16, 32), {"TS": 32, "WPT": 8, "PAD": 1}),
     "06 block": (6, "WPTM WPTN", (2, 4, 8), {"TSM": 64, "TSN": 64, "TSK": 16}),
-    "06 tile": (6, "TSM TSN", (32, 64, 128), {"WPTM": 4, "WPTN": 4, "TSK": 16}),
     "07 WIDTH": (7, "WIDTH", (1, 2, 4, 8), {}),
-    "09 TSK, kernel 7": (7, "TSK", (8, 16, 32), {}),
     "09 TSK, kernel 9": (9, "TSK", (8, 16, 32), {}),
     "10 size": (10, "size", (1000, 1016, 1023, 1024, 1025, 1032, 1088, 1151, 1152, 1153), {}),
     "10 large sizes": (10, "size", (500, 1000, 2000, 4000), {}),
-    "warp_tiling ASYNC": ("warp_tiling", "ASYNC", (0, 1), {}),
-    "warp_tiling STAGES": ("warp_tiling", "STAGES", (2, 3, 4), {}),
-    "warp_tiling block": ("warp_tiling", "WPTM WPTN", (4, 8), {"TSM": 64, "TSN": 64}),
-    "warp_tiling WARPM": ("warp_tiling", "WARPM", (4, 8, 16), {}),
-    "warp_tiling BATCHES": (
-        "warp_tiling",
-        "BATCHES",
-        (1, 3, 6, 15),
-        {"TRANSPOSED": 0, "STAGES": 3},
-    ),
-    "warp_tiling ORDER": ("warp_tiling", "ORDER", (1, 4, 8, 32), {}),
-    "tensor_cores PARTS": ("tensor_cores", "PARTS", (1, 2), {}),
-    "tensor_cores EVERY": ("tensor_cores", "EVERY", (0, 1, 2, 8), {"WN": 32}),
-    "tensor_cores PAD": ("tensor_cores", "PAD", (0, 4, 8), {}),
 }
-
-
-# The sweeps of the chapters
 
 
 def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
     """Run the sweeps of these kernels.
 
     Returns:
-        By title: GFLOPS ("curves"), largest absolute errors ("errors"), registers per work-item
-        with bytes spilled ("registers", NVIDIA); and by size the milliseconds of each pass
-        ("passes").
+        By title: GFLOPS ("curves") and registers per work-item with bytes spilled ("registers");
+        and by size the milliseconds of each pass ("passes").
     """
-    found: dict[str, Any] = {
-        "size": size, "curves": {}, "passes": {}, "registers": {}, "errors": {}
-    }  # fmt: skip
+    found: dict[str, Any] = {"size": size, "curves": {}, "passes": {}, "registers": {}}
     for title, (kernel, name, values, params) in CURVES.items():
         if kernel not in kernels:
             continue
         results = sweeps.sweep(kernel, name, values, size, params, device, repeats=5)
-        over_sizes = name == "size"
-        rates = {
-            str(value): result.pipeline_gflops if over_sizes else result.gflops
-            for value, result in results.items()
-        }
-        found["curves"][title] = rates
-        found["errors"][title] = {str(value): result.error for value, result in results.items()}
-        if over_sizes:
-            found["passes"] |= {str(value): result.passes_ms for value, result in results.items()}
+        if name == "size":
+            rates = {value: result.pipeline_gflops for value, result in results.items()}
+            found["passes"] |= {value: result.passes_ms for value, result in results.items()}
         else:
-            used = {
-                str(value): registers(launch.kernel(kernel, result.params, device))
-                for value, result in results.items()
+            rates = {value: result.gflops for value, result in results.items()}
+            found["registers"][title] = {
+                value: registers(kernel, result.params, device) for value, result in results.items()
             }
-            if any(used.values()):
-                found["registers"][title] = used
+        found["curves"][title] = rates
         print(title, {value: round(rate) for value, rate in rates.items()}, flush=True)
     return found
 
 
 def everything(device: Device, size: int) -> dict[str, Any]:
     """All that the chapters show of a recorded device; `size` is that of the square matrices."""
+    from lessons import cuda
+
     found = curves(device, size, list(catalog)) | {"instructions": {}, "switches": {}}
     for wpt in CURVES["03 WPT"][2]:
         if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
-            found["instructions"][str(wpt)] = ptx.instructions(text)
+            found["instructions"][wpt] = ptx.instructions(text)
     found["transposing"] = {
         name: sweeps.transposing(size, name == "coalesced", device)
         for name in ("coalesced", "naive")
@@ -117,12 +86,10 @@ def everything(device: Device, size: int) -> dict[str, Any]:
         result = timing.measure(8, size, params=params, device=device, repeats=10)
         found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
     if "nvidia" in device.features:
-        found["cuda"] = {
-            str(number): common.lesson("cuda").measure(number, size) for number in IN_CUDA
-        }
+        found["cuda"] = {number: cuda.measure(number, size) for number in cuda.KERNELS}
         found["opencl"] = {
-            str(number): timing.measure(number, size, device=device, repeats=10).gflops
-            for number in IN_CUDA
+            number: timing.measure(number, size, device=device, repeats=10).gflops
+            for number in cuda.KERNELS
         }
     return found
 
@@ -149,41 +116,39 @@ def run_candidates(given: argparse.Namespace) -> None:
 
 def run_chapters(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    head = common.head(device, given.title)
-    if given.kernels:
-        records.write(given.file, head | curves(device, given.size, given.kernels))
-    else:
-        records.write(given.file, head | everything(device, given.size))
+    with own_cache() if "nvidia" in device.features else nullcontext():
+        if given.kernels:
+            found = curves(device, given.size, given.kernels)
+        else:
+            found = everything(device, given.size)
+    records.write(given.file, common.head(device, given.title) | found)
 
 
 def parser() -> argparse.ArgumentParser:
-    raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    top = common.parser(__doc__)
     commands = top.add_subparsers(required=True)
     explorers = commands.add_parser("landscape", help="every setting that the explorers offer")
     explorers.set_defaults(run=run_landscape)
     words = "such as 1-3,10 (default: all)"
     explorers.add_argument("--kernels", type=kernel_numbers, default=list(catalog), help=words)
-    explorers.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
-    explorers.add_argument(
-        "--seconds", type=float, default=inf, help="begin no more after that time"
-    )
     words = "the file to write (default: landscape_DEVICE.json in results/)"
     explorers.add_argument("--out", type=output_file, metavar="FILE", help=words)
     candidates = commands.add_parser("candidates", help="every kernel that matmul may choose")
     candidates.set_defaults(run=run_candidates)
-    words = "compile for at most half of that time, begin no more shapes after it"
-    candidates.add_argument("--seconds", type=float, default=inf, help=words)
     words = "so many random shapes (default: 240)"
     candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
     chapters = commands.add_parser("chapters", help="the sweeps that the chapters show")
     chapters.set_defaults(run=run_chapters)
-    chapters.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
     words = "only the sweeps of these kernels"
     chapters.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
+    chapters.add_argument("--title", help="a short name of the device for charts")
     for command in (candidates, chapters):
         command.add_argument("file", type=output_file, help="the file to write")
-    chapters.add_argument("--title", help="a short name of the device for charts")
+    for command in (explorers, chapters):
+        command.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
+    for command in (explorers, candidates):
+        words = "begin nothing more after that time"
+        command.add_argument("--seconds", type=float, default=inf, help=words)
     for command in (explorers, candidates, chapters):
         common.add_device(command)
     return top

@@ -8,14 +8,16 @@ order.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from math import inf
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any
 
 import common
 import numpy as np
@@ -28,12 +30,10 @@ from gemmlab import files, matmul
 from gemmlab.blas.plan import Builder, Matrix
 from gemmlab.blas.problem import Layout, Problem
 from gemmlab.catalog import find
-from gemmlab.catalog.spec import tiles_over
 from gemmlab.generate import choice
 from gemmlab.generate.cost import text_of
 from gemmlab.generate.table import PRECISIONS, Choice, Sizes, implied
 from gemmlab.measurement import clock, records, timing
-from gemmlab.measurement.peaks import peaks
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
 
@@ -57,8 +57,8 @@ THIN = (
 #: saw.
 SEED = 20101
 RANDOM = 240
-#: Of how many random shapes the precisions of tensor cores are recorded.
-TENSOR_SHAPES = 60
+#: The precisions of tensor cores are recorded at every so many shapes.
+EVERY = 5
 #: Sides of the squares at which the range check of operands for TF32 is timed.
 RANGE_SIDES = (64, 1024, 4096, 8192)
 #: Side of the square whose whole call is timed with that check.
@@ -66,11 +66,9 @@ RANGE_CALL_SIDE = 65
 #: Seconds that timing a candidate at a shape should take.
 PAIR_SECONDS = 0.02
 LEAST_RUNS, MOST_RUNS = 2, 5
-#: A candidate that could at best take so many times as long as the best one so far is skipped.
+#: A candidate that takes so many times as long as the best one so far is run once.
 HOPELESS = 3.0
 
-#: The kernels with candidates.
-KERNELS = ("warp_tiling", "tensor_cores", "warpgroups", "narrow")
 #: Tiles of warp tiling: TSM, TSN, TSK, WPTM, WPTN, WARPM, STAGES, BATCHES; and the work-groups per
 #: compute unit that may share all tiles.
 WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
@@ -110,6 +108,9 @@ TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
     "warpgroups": ({"TSK": 16, "STAGES": 3},),
 }
 
+#: A candidate with the sizes of the column-major product that it computes.
+Job = tuple[Choice, Sizes]
+
 
 def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ...]]]:
     """Kernels with parameters, and the work-groups per compute unit among which to share."""
@@ -147,26 +148,7 @@ def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list
     return found
 
 
-class Job(NamedTuple):
-    """A candidate at M, N, K of a column-major product."""
-
-    choice: Choice
-    sizes: tuple[int, int, int]
-    precision: str
-
-    @property
-    def text(self) -> tuple:
-        """What has to be compiled: equal for jobs that run the same binary."""
-        kernel, params = self.choice
-        return kernel, tuple(find(kernel).macros(*self.sizes[:2], dict(params)).items())
-
-    @property
-    def entry(self) -> list:
-        """The candidate as it is recorded."""
-        return [self.choice[0], dict(self.choice[1])]
-
-
-def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
+def shapes(random: int = RANDOM) -> list[Sizes]:
     """M, N, K of the row-major products to record, shuffled: any part has all kinds."""
     drawn = random_shapes(random, SEED, MOST_FLOPS["GPU"])
     found = list(dict.fromkeys([*PROMISED, *SQUARES, *THIN, *drawn]))
@@ -174,59 +156,42 @@ def shapes(random: int = RANDOM) -> list[tuple[int, int, int]]:
     return [(int(m), int(n), int(k)) for m, n, k in found]
 
 
-def jobs(device: Device, random: int) -> list[list[Job]]:
-    """The candidates of each shape, in the precisions that the device has."""
-    groups = []
-    for number, (rows, columns, k) in enumerate(shapes(random)):
-        sizes = columns, rows, k  # as the column-major product of the swapped operands
-        precisions = ["float32"]
-        if "tensor" in device.features and number % (1 + random // TENSOR_SHAPES) == 0:
-            precisions += ["tf32", "tf32x3"]
-        groups.append([
-            Job(one, sizes, precision)
-            for precision in precisions
-            for one in candidates(device, sizes, precision)
-        ])  # fmt: skip
-    return groups
-
-
 def record(device: Device, path: Path, seconds: float = inf, random: int = RANDOM) -> None:
-    """Time the candidates that the file lacks.
+    """Time the candidates at the shapes that the file lacks.
 
     Args:
         device: a GPU.
         path: the file to write or to continue; it is up to date even after an interrupt.
-        seconds: compile for at most half of that time, and begin no more shapes after it.
+        seconds: begin no more shapes after that time.
         random: how many random shapes.
 
     Raises:
         ValueError: for a device without candidates, such as a CPU, and a file of another device.
     """
-    end = time.monotonic() + seconds
-    groups = jobs(device, random)
-    if not all(groups):
-        raise ValueError(f"{device} has no candidates to time; they are for GPUs")
-    data = begin(path, device)
-    recorded = {tuple(shape["sizes"]): shape for shape in data["shapes"]}
-    missing = []
-    for group in groups:
-        shape = recorded.get(group[0].sizes, {})
-        missing.append([job for job in group if not has(shape, job, data["kernels"])])
-    missing = [group for group in missing if group]
-    ready = compiled(device, missing, seconds / 2)
+    end, data = time.monotonic() + seconds, begin(path, device)
+    recorded = {tuple(shape["sizes"]) for shape in data["shapes"]}
+    wanted: dict[Sizes, dict[str, list[Choice]]] = {}
+    for number, (m, n, k) in enumerate(shapes(random)):
+        sizes = n, m, k  # as the column-major product of the swapped operands
+        with_tensor = "tensor" in device.features and number % EVERY == 0
+        if sizes not in recorded:
+            wanted[sizes] = {
+                precision: candidates(device, sizes, precision)
+                for precision in (PRECISIONS if with_tensor else ["float32"])
+            }
+            if not wanted[sizes]["float32"]:
+                raise ValueError(f"{device} has no candidates to time; they are for GPUs")
+    compile_all(device, wanted)
     bench = Bench(device)
     if "tensor" in device.features and "range_call_us" not in data:
         data["range_us"] = [bench.range_check(side) for side in RANGE_SIDES]
         data["range_call_us"] = bench.call_with_range_check()
     saved = time.monotonic()
     try:
-        for group in tqdm(missing, unit="shape", disable=None):
+        for sizes, precisions in tqdm(wanted.items(), unit="shape", disable=None):
             if time.monotonic() > end:
                 break
-            if group[0].sizes not in recorded:
-                recorded[group[0].sizes] = {"sizes": list(group[0].sizes)}
-                data["shapes"].append(recorded[group[0].sizes])
-            bench.shape(recorded[group[0].sizes], [job for job in group if job.text in ready], data)
+            data["shapes"].append(bench.shape(sizes, precisions, data["kernels"]))
             if time.monotonic() > saved + common.SAVE_EVERY:
                 records.write(path, data)
                 saved = time.monotonic()
@@ -244,50 +209,31 @@ def begin(path: Path, device: Device) -> dict[str, Any]:
             )
         return data
     note = "runs: number in kernels, least and median microseconds of all launches"
-    peak = round(peaks(device).gflops)
-    return {**common.head(device), "gflops": peak, "note": note, "kernels": [], "shapes": []}
+    return {**common.head(device), "note": note, "kernels": [], "shapes": []}
 
 
-def has(shape: dict[str, Any], job: Job, kernels: list) -> bool:
-    """Whether a job was timed, skipped, or failed."""
-    if job.precision not in shape or job.entry not in kernels:
-        return False
-    number, times = kernels.index(job.entry), shape[job.precision]
-    rows = times["runs"] + times["failed"]
-    return number in times["skipped"] or any(number == row[0] for row in rows)
+def compile_all(device: Device, wanted: dict[Sizes, dict[str, list[Choice]]]) -> None:
+    """Compile every text once on a GPU, on all cores; the driver keeps the results on disk."""
+    by_text: dict[tuple, Job] = {}
+    for sizes, precisions in wanted.items():
+        for one in (one for some in precisions.values() for one in some):
+            macros = find(one[0]).macros(*sizes[:2], dict(one[1]))
+            by_text[one[0], tuple(macros.items())] = one, sizes
+    if device.kind == "GPU":
+        with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+            done = pool.map(partial(compile_one, device.index), by_text.values())
+            list(tqdm(done, total=len(by_text), unit="text", disable=None))
 
 
-def compiled(device: Device, groups: list[list[Job]], seconds: float) -> set[tuple]:
-    """The texts that the device accepts, compiled in so many seconds; the most frequent ones first.
-
-    On a CPU texts are compiled when they are needed.
-    """
-    texts = Counter(job.text for group in groups for job in group)
-    if device.kind != "GPU":
-        return set(texts)
-    example = {job.text: job for group in groups for job in group}
-    work = [example[text] for text, _ in texts.most_common()]
-    results = common.parallel(
-        partial(accepts, device.index), work, None if seconds == inf else seconds
-    )
-    ready = {job.text for job, accepted in tqdm(results, total=len(work), unit="text") if accepted}
-    print(f"compiled {len(ready)} of {len(texts)} texts")
-    return ready
-
-
-def accepts(index: int, job: Job) -> bool:
-    """Compile what a job needs; whether the device accepts it."""
+def compile_one(index: int, job: Job) -> None:
+    """Compile what a job needs; timing it will say why this fails."""
     with suppress(RuntimeError, ValueError, cl.Error):
-        build(find_device(index), job)
-        return True
-    return False
+        build(find_device(index), job[0]).launch(*job[1])
 
 
-def build(device: Device, job: Job) -> Kernel:
-    kernel, params = job.choice
-    built = Kernel(find(kernel), dict(params), device, device.context)
-    built.launch(*job.sizes)
-    return built
+@cache
+def build(device: Device, one: Choice) -> Kernel:
+    return Kernel(find(one[0]), dict(one[1]), device, device.context)
 
 
 class Bench:
@@ -296,17 +242,30 @@ class Bench:
     def __init__(self, device: Device):
         self.device = device
         self._generator = PhiloxGenerator(device.context, seed=0)
-        self._peak = peaks(device).gflops * 1e9
-        self._kernels: dict[Choice, Kernel] = {}
 
-    def shape(self, found: dict[str, Any], group: list[Job], data: dict[str, Any]) -> None:
-        """Add measurements to what is recorded of a shape; and new kernels to the record."""
-        m, n, k = found["sizes"]
+    def shape(
+        self, sizes: Sizes, precisions: dict[str, list[Choice]], kernels: list
+    ) -> dict[str, Any]:
+        """What is recorded of a shape; new candidates are added to `kernels`."""
+        m, n, k = sizes
         operands = self._random(m * k), self._random(k * n)
-        for precision in dict.fromkeys(job.precision for job in group):
-            some = [job for job in group if job.precision == precision]
-            times = found.setdefault(precision, {"runs": [], "skipped": [], "failed": []})
-            self._times(times, some, operands, data["kernels"])
+        found: dict[str, Any] = {"sizes": list(sizes)}
+        for precision, some in precisions.items():
+            runs, failed, best = [], [], inf
+            for one in some:
+                if (entry := [one[0], dict(one[1])]) not in kernels:
+                    kernels.append(entry)
+                number = kernels.index(entry)
+                try:
+                    seconds = self._seconds((one, sizes), operands, best)
+                except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
+                    failed.append([number, str(error).splitlines()[0][:120]])
+                    continue
+                best = min(best, *seconds)
+                least, middle = 1e6 * min(seconds), 1e6 * median(seconds)
+                runs.append([number, common.short(least), common.short(middle)])
+            found[precision] = {"runs": runs, "failed": failed}
+        return found
 
     def range_check(self, side: int) -> list[float]:
         """Elements of two square matrices, and microseconds of the device to check their range."""
@@ -320,62 +279,26 @@ class Bench:
             return clock.device_seconds(*(event for _, event in plan(self.device.timed_queue)))
 
         seconds()  # compiles
-        return [2 * side**2, short(1e6 * min(seconds() for _ in range(20)))]
+        return [2 * side**2, common.short(1e6 * min(seconds() for _ in range(20)))]
 
     def call_with_range_check(self) -> float:
         """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
         queue = cl.CommandQueue(self.device.context, self.device.cl)
         x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
         call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
-        call()  # compiles
-        rounds = (clock.wall_seconds(call, queue.finish, clock.MOST_CALLS) for _ in range(3))
-        return short(1e6 * min(rounds))
+        return common.short(1e6 * clock.call_seconds(call, queue.finish))
 
     def _random(self, elements: int) -> cl.Buffer:
         """So many standard normal numbers on the device."""
         return self._generator.normal(self.device.queue, elements, np.float32).base_data
 
-    def _times(self, found: dict[str, list], group: list[Job], operands, kernels: list) -> None:
-        best = min((1e-6 * run[1] for run in found["runs"]), default=inf)
-        for job in sorted(group, key=self._least_seconds):
-            if job.entry not in kernels:
-                kernels.append(job.entry)
-            number = kernels.index(job.entry)
-            if self._least_seconds(job) > HOPELESS * best:
-                found["skipped"].append(number)
-                continue
-            try:
-                seconds = self._seconds(job, operands, best)
-            except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
-                found["failed"].append([number, str(error).splitlines()[0][:120]])
-                continue
-            best = min(best, *seconds)
-            median = float(np.median(seconds))
-            found["runs"].append([number, short(1e6 * min(seconds)), short(1e6 * median)])
-
-    def _least_seconds(self, job: Job) -> float:
-        """A bound: no compute unit exceeds its part of the peak, zeros around C included."""
-        kernel, params = job.choice[0], dict(job.choice[1])
-        rows, columns, _ = find(kernel).tiles(params)
-        count = tiles_over(job.sizes[0], rows) * tiles_over(job.sizes[1], columns)
-        units = self.device.units
-        waves = count / units if params.get("GROUPS") else tiles_over(count, units)
-        rate = self._peak * (1 if job.precision == "float32" else 4)
-        return waves * 2 * rows * columns * job.sizes[2] * units / rate
-
     def _seconds(self, job: Job, operands, best: float) -> list[float]:
         """Seconds on the device of each run after the first one."""
-        if job.choice not in self._kernels:
-            self._kernels[job.choice] = build(self.device, job)
-        kernel, problem = self._kernels[job.choice], Problem.compact(*job.sizes)
-        product = timing.Product(kernel, self.device, problem, *operands)
-        first = 1e-3 * sum(product.run().values())
+        one, sizes = job
+        kernel, problem = build(self.device, one), Problem.compact(*sizes)
+        timed = timing.Product(kernel, self.device, problem, *operands)
+        first = 1e-3 * sum(timed.run().values())
         if first > HOPELESS * best and first > 1e-4:
             return [first]
-        count = int(np.clip(PAIR_SECONDS / first, LEAST_RUNS, MOST_RUNS))
-        return [1e-3 * sum(product.run().values()) for _ in range(count)]
-
-
-def short(value: float) -> float:
-    """Four significant digits."""
-    return float(f"{value:.4g}")
+        runs = int(np.clip(PAIR_SECONDS / first, LEAST_RUNS, MOST_RUNS))
+        return [1e-3 * sum(timed.run().values()) for _ in range(runs)]

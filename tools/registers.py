@@ -1,37 +1,53 @@
-"""Registers of a kernel, as NVIDIA's compiler reports them: it does so only when it compiles.
+"""Registers of a kernel, as NVIDIA's compiler reports them.
 
-`registers` runs this file in a child process, which compiles a kernel again without the driver's
-cache.
+It does so only when it compiles. `registers` therefore runs this file in a child process, with the
+caches that `own_cache` makes.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyopencl as cl
 
-from gemmlab.opencl.build import HIDDEN
-from gemmlab.opencl.devices import find_device
-from gemmlab.opencl.launch import Kernel
+from gemmlab import environment
+from gemmlab.catalog import Key
+from gemmlab.opencl import launch
+from gemmlab.opencl.devices import Device, find_device
+
+#: Seconds that the compiler may take.
+LIMIT = 60.0
 
 
-def registers(kernel: Kernel) -> tuple[int, int] | None:
-    """Registers per work-item, and bytes spilled to memory; None elsewhere, and for a text with
-    hidden instructions (see `opencl.build`), which the compiler would not count.
+@contextmanager
+def own_cache() -> Iterator[None]:
+    """Give NVIDIA's compiler an empty cache, also in child processes, and have it log registers."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"CUDA_CACHE_PATH": folder, "PYOPENCL_BUILD_OPTIONS": "-cl-nv-verbose"}
+        with environment.variables(options):
+            yield
+
+
+def registers(kernel: Key, params: dict[str, int], device: Device) -> tuple[int, int] | None:
+    """Registers per work-item, and bytes spilled to memory; None if the compiler does not say.
+
+    What was compiled stays in the cache.
     """
-    if "nvidia" not in kernel.device.features or HIDDEN in kernel.source:
+    if "nvidia" not in device.features:
         return None
-    job = {"device": kernel.device.index, "source": kernel.source, "options": kernel.options}
-    environment = {**os.environ, "CUDA_CACHE_DISABLE": "1", "PYOPENCL_NO_CACHE": "1"}
-    command = [sys.executable, __file__]
-    done = subprocess.run(
-        command, input=json.dumps(job), env=environment, capture_output=True, text=True
-    )
+    job = json.dumps([kernel, params, device.index])
+    command = [sys.executable, __file__, job]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return None
     return in_log(done.stdout)
 
 
@@ -42,18 +58,12 @@ def in_log(log: str) -> tuple[int, int] | None:
     return (int(used[1]), int(spilled[1]) if spilled else 0) if used else None
 
 
-def build_log(kernel: Kernel) -> str:
-    """The compiler's log; NVIDIA's is empty if the kernel came from its cache."""
-    program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
-    return program.get_build_info(kernel.device.cl, cl.program_build_info.LOG)
-
-
 def main() -> None:
-    """Print the build log of the job on standard input."""
-    job = json.load(sys.stdin)
-    device = find_device(job["device"])
-    program = cl.Program(device.context, job["source"])
-    program.build([*job["options"], "-cl-nv-verbose"], devices=[device.cl], cache_dir=False)  # type: ignore[arg-type]
+    """Print the build log of a kernel with these parameters."""
+    kernel, params, index = json.loads(sys.argv[1])
+    device = find_device(index)
+    built = launch.kernel(kernel, params, device)
+    program: Any = built.opencl.get_info(cl.kernel_info.PROGRAM)
     print(program.get_build_info(device.cl, cl.program_build_info.LOG))
 
 

@@ -99,7 +99,7 @@ def transposing(
 def recorded() -> dict:
     """The parameter sweeps recorded on an NVIDIA H200, with numbers as keys."""
     found = dict(records.read("nvidia_h200_chapters"))
-    for part in ("curves", "registers", "errors"):
+    for part in ("curves", "registers"):
         curves = found[part].items()
         found[part] = {title: {int(v): x for v, x in curve.items()} for title, curve in curves}
     for part in ("passes", "instructions"):
