@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 
 from gemmlab import web  # noqa: E402
 from gemmlab.catalog import catalog, sources  # noqa: E402
-from lessons.puzzles import PUZZLES  # noqa: E402
+from lessons import puzzles  # noqa: E402
 
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
 #: Files of Pyodide that a page loads; the rest of its package is for other uses.
@@ -136,11 +136,12 @@ def recorded() -> dict[int, float]:
     }
 
 
-def puzzle(one) -> dict:
+def puzzle(words: dict[str, str], one: puzzles.Puzzle) -> dict:
     known = [
-        {"text": text, "shaders": translated(text, None, {})} for text in (one.text, one.solution)
+        {"text": words[name], "shaders": translated(words[name], None, {})}
+        for name in ("text", "solution")
     ]
-    return {**asdict(one), "text": one.text, "solution": one.solution, "known": known}
+    return {**asdict(one), **words, "known": known}
 
 
 def packed(value) -> str:
@@ -169,7 +170,7 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
         "hero": {"text": HERO, "shaders": translated(HERO, None, {})},
         "rungs": [rung(kernel) for kernel in SLIDERS],
         "h200": recorded(),
-        "puzzles": [puzzle(one) for one in PUZZLES],
+        "puzzles": list(map(puzzle, puzzles.written(), puzzles.PUZZLES)),
     }
     place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}
     for name in ("index.html", "style.css"):

@@ -9,90 +9,92 @@ whole. With --check nothing is written, and the exit code says whether anything 
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import statistics
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+import common
 
 from gemmlab import catalog
 from gemmlab.measurement import explained, records
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "notebooks"))
+
+def markdown(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table; columns whose heads begin with ">" are aligned right."""
+    heads = [*heads]
+    ruler = "".join("---:|" if head.startswith(">") else "---|" for head in heads)
+    shown = [[head.removeprefix(">") for head in heads], *rows]
+    lines = [f"| {' | '.join(map(str, cells))} |".replace("|  |", "| |") for cells in shown]
+    return "\n".join([lines[0], f"|{ruler}", *lines[1:]])
 
 
 def chapters() -> str:
     """Each chapter with its question, from the first lines of its text."""
-    rows = ["| | chapter | question |", "|---|---|---|"]
-    for path in sorted((ROOT / "notebooks" / "text").glob("[0-9]*.md")):
+    rows = []
+    for path in sorted((common.ROOT / "notebooks" / "text").glob("[0-9]*.md")):
         text = path.read_text(encoding="utf-8")
         title = re.search(r"^# \d+ ([^:\n]+)", text, re.M)
         question = re.search(r"\*\*The question(?: of this chapter)?: (.+?)\*\*", text, re.S)
         if not title or not question:
-            raise SystemExit(
-                f"{path.name} has no title, or no line with the question of the chapter"
-            )
+            raise SystemExit(f"{path.name} has no title, or no line with the chapter's question")
         words = " ".join(question[1].split())
-        rows.append(
-            f"| {path.stem[:2]} | [{title[1]}]({path.stem}.ipynb) | {words[0].upper()}{words[1:]} |"
-        )
-    return "\n".join(rows)
+        link = f"[{title[1]}]({path.stem}.ipynb)"
+        rows.append([path.stem[:2], link, words[0].upper() + words[1:]])
+    return markdown(["", "chapter", "question"], rows)
 
 
 def main_line() -> str:
     """The kernels of the main line, from the slowest to the fastest, with cuBLAS among them."""
     from lessons.ladder import Table
 
-    rows = ["| | kernel | the idea | TFLOPS | of cuBLAS |", "|---|---|---|---:|---:|"]
+    rows = []
     for row in Table().rows:
         name = f"[{row.name}](kernels/{catalog[row.kernel].file})" if row.kernel else row.name
-        number = row.kernel or ""
-        rows.append(
-            f"| {number} | {name} | {row.idea} | {row.gflops / 1000:.1f} | {row.share:.0%} |"
-        )
-    return "\n".join(rows)
+        rate = f"{row.gflops / 1000:.1f}"
+        rows.append([row.kernel or "", name, row.idea, rate, f"{row.share:.0%}"])
+    return markdown(["", "kernel", "the idea", ">TFLOPS", ">of cuBLAS"], rows)
 
 
 def ladder() -> str:
     """Each kernel with its idea and its recorded rate on the H200, and the libraries beside it."""
     (rates,), yards = records.ladders(only=("H200",)).values(), records.yardsticks("H200")
-    rows = ["| | kernel | idea | TFLOPS |", "|---|---|---|---:|"]
+    rows = []
     for number, spec in catalog.items():
-        idea = spec.idea.rstrip(".")
         tflops = f"{rates[number] / 1000:.1f}" if number in rates else ""
         shown = number if isinstance(number, int) else ""
-        rows.append(f"| {shown} | [{spec.name}](../kernels/{spec.file}) | {idea} | {tflops} |")
+        link = f"[{spec.name}](../kernels/{spec.file})"
+        rows.append([shown, link, spec.idea.rstrip("."), tflops])
     for name, rate in yards.items():
-        rows.append(f"| | {name} | in the same run as warp tiling | {rate / 1000:.1f} |")
-    return "\n".join(rows)
+        rows.append(["", name, "in the same run as warp tiling", f"{rate / 1000:.1f}"])
+    return markdown(["", "kernel", "idea", ">TFLOPS"], rows)
 
 
 def beside_cublas() -> str:
     """How the recorded whole calls compare with cuBLAS SGEMM."""
-    found = next(file for file in records.recorded() if file.get("side_by_side"))
+    record = next(file for file in records.recorded() if file.get("side_by_side"))
     shares = {
         f"{r['m']} x {r['n']} x {r['k']}": statistics.median(r["auto"])
         / statistics.median(r["cublas"])
-        for r in found["side_by_side"]
+        for r in record["side_by_side"]
     }
-    mean = statistics.geometric_mean(shares.values())
-    rows = [
-        f"| {found['title']}, {len(shares)} sizes | share of cuBLAS SGEMM's rate |",
-        "|---|---:|",
-    ]
-    rows.append(f"| geometric mean | {mean:.0%} |")
-    for words, size in (
-        ("least", min(shares, key=shares.__getitem__)),
-        ("most", max(shares, key=shares.__getitem__)),
-    ):
-        rows.append(f"| {words}: {size} | {shares[size]:.0%} |")
-    return "\n".join(rows)
+    least, most = (best(shares, key=shares.__getitem__) for best in (min, max))
+    heads = [f"{record['title']}, {len(shares)} sizes", ">share of cuBLAS SGEMM's rate"]
+    return markdown(
+        heads,
+        [
+            ["geometric mean", f"{statistics.geometric_mean(shares.values()):.0%}"],
+            [f"least: {least}", f"{shares[least]:.0%}"],
+            [f"most: {most}", f"{shares[most]:.0%}"],
+        ],
+    )
 
 
-#: Parts of a set of calls: all shapes; those with at least 10^9 operations (on CPUs 10^8).
-PARTS = "summary", "large"
+def ratios(one: dict, name: str) -> list[str]:
+    """The mean ratio, and the least one, of all shapes, and of those with many operations."""
+    parts = (one[part][name] for part in ("summary", "large"))
+    return [f"{some['mean']:.2f} ({some['least']:.2f})" for some in parts]
 
 
 def calls() -> str:
@@ -102,35 +104,24 @@ def calls() -> str:
         ("nvidia_h200_calls", ""),
         ("nvidia_h200_device_time", ", time of the device alone"),
     ):
-        found = json.loads((ROOT / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        for one in found["sets"]:
-            cells = [
-                f"{some['mean']:.2f} ({some['least']:.2f})"
-                for some in (one[part]["matmul"] for part in PARTS)
-            ]
-            rows.append(f"| {one['shapes']}{alone} | {' | '.join(cells)} |")
-    rows = [
-        f"| {found['title']} | geometric mean (slowest shape) | large products |",
-        "|---|---:|---:|",
-        *rows,
-    ]
-    return "\n".join(rows)
+        record = records.read(name)
+        rows += [[one["shapes"] + alone, *ratios(one, "matmul")] for one in record["sets"]]
+    return markdown([record["title"], ">geometric mean (slowest shape)", ">large products"], rows)
 
 
 def calls_on_cpus() -> str:
     """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
-    found = json.loads((ROOT / "results" / "cpu_calls.json").read_text(encoding="utf-8"))
+    record, name = records.read("cpu_calls"), "matmul of NumPy arrays"
     rows = [
-        f"| {found['title']} | geometric mean (slowest shape) | large products | spread |",
-        "|---|---:|---:|---:|",
+        [
+            f"{one['title']}, {one['shapes']}",
+            *ratios(one, name),
+            f"{one['summary'][name]['spread']:.0%}",
+        ]
+        for one in record["sets"]
     ]
-    for one in found["sets"]:
-        every, large = (one[part]["matmul of NumPy arrays"] for part in PARTS)
-        cells = [f"{some['mean']:.2f} ({some['least']:.2f})" for some in (every, large)]
-        rows.append(
-            f"| {one['title']}, {one['shapes']} | {' | '.join(cells)} | {every['spread']:.0%} |"
-        )
-    return "\n".join(rows)
+    heads = [record["title"], ">geometric mean (slowest shape)", ">large products", ">spread"]
+    return markdown(heads, rows)
 
 
 #: The tables of each file, by the name in its comments.
@@ -167,31 +158,25 @@ def pictures(folder: Path) -> None:
     from lessons import comparison
 
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
-    (folder / "ladder.png").write_bytes(
-        plot.ladder(records.ladders(ordinary), records.yardsticks("H200")).png()
-    )
-    found = next(file for file in records.recorded() if "errors" in file)
-    picture = comparison.precisions(found["side_by_side"], found["errors"], found["title"])
+    ladder = plot.ladder(records.ladders(ordinary), records.yardsticks("H200"))
+    (folder / "ladder.png").write_bytes(ladder.png())
+    record = next(file for file in records.recorded() if "errors" in file)
+    picture = comparison.precisions(record["side_by_side"], record["errors"], record["title"])
     (folder / "precisions.png").write_bytes(picture.png())
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail if something would change"
-    )
-    parser.add_argument(
-        "--pictures",
-        type=Path,
-        metavar="FOLDER",
-        help="draw the pictures into this folder",
-    )
+    parser = common.parser(__doc__)
+    words = "write nothing; fail if something would change"
+    parser.add_argument("--check", action="store_true", help=words)
+    words = "draw the pictures into this folder"
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help=words)
     given = parser.parse_args()
     if given.pictures:
         pictures(given.pictures)
     changed = False
     for file in TABLES:
-        path = ROOT / file
+        path = common.ROOT / file
         old = path.read_text(encoding="utf-8")
         new = filled(old, file)
         changed |= new != old

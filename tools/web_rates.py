@@ -8,18 +8,19 @@ Every product is checked: inputs are small integers, C starts as NaN and has a f
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import statistics
 import struct
 import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import common
 import numpy as np
 
-from gemmlab import web
+from gemmlab import model, web
 from gemmlab.catalog import catalog
-from gemmlab.cli import output_file
+from gemmlab.cli import count, kernel_numbers, output_file
 from gemmlab.measurement import records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
@@ -32,6 +33,15 @@ LIMITS = (
     "max-storage-buffer-binding-size",
     "max-buffer-size",
 )
+
+
+class Ready(NamedTuple):
+    """A kernel with its arguments: what a pass needs."""
+
+    pipeline: Any
+    bindings: Any
+    groups: tuple[int, ...]
+    buffers: dict[str, Any]
 
 
 class Host:
@@ -52,13 +62,13 @@ class Host:
             required_features=self.features, required_limits=self.limits
         )
 
-    def allowed(self, name: str = "this GPU"):
+    def allowed(self):
         """Its limits as the catalog takes them."""
         of = {
             "".join(p.capitalize() if i else p for i, p in enumerate(key.split("-"))): value
             for key, value in self.limits.items()
         }
-        return web.limits(of, name)
+        return web.limits(of, "this GPU")
 
     def buffer(self, data, usage: str = "STORAGE"):
         use = self.wgpu.BufferUsage
@@ -74,94 +84,98 @@ class Host:
         else:
             self.device.queue.on_submitted_work_done_sync()
 
-    def build(self, shader):
-        """The pipeline, and the layout of its bindings: "auto" would leave out unused ones."""
+    def prepare(self, shader, arrays, values, groups) -> Ready:
+        """Compile a kernel and copy its arguments to the GPU.
+
+        Args:
+            shader: of `web.translate`.
+            arrays: by the names of its pointer arguments.
+            values: by the names of its other arguments.
+            groups: work-groups to launch.
+        """
+        buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
         kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
-        kinds += ["uniform"] * bool(shader.scalars) + ["storage"] * shader.watched
-        see = self.wgpu.ShaderStage.COMPUTE
+        bound = [*buffers.values()]
+        if shader.scalars:
+            letters = {"f32": "f", "u32": "I", "i32": "i"}
+            data = b"".join(struct.pack(letters[kind], values[n]) for n, kind in shader.scalars)
+            bound.append(self.buffer(data + b"\0" * (-len(data) % 16), "UNIFORM"))
+            kinds.append("uniform")
+        if shader.watched:
+            buffers["watch"] = self.buffer(np.zeros(4, np.int32))
+            bound.append(buffers["watch"])
+            kinds.append("storage")
+        compute = self.wgpu.ShaderStage.COMPUTE
+        # the layout "auto" would leave out unused bindings
         layout = self.device.create_bind_group_layout(
             entries=[
-                {"binding": i, "visibility": see, "buffer": {"type": kind}}
+                {"binding": i, "visibility": compute, "buffer": {"type": kind}}
                 for i, kind in enumerate(kinds)
             ]
         )
+        module = self.device.create_shader_module(code=shader.code)
         pipeline = self.device.create_compute_pipeline(
             layout=self.device.create_pipeline_layout(bind_group_layouts=[layout]),
-            compute={
-                "module": self.device.create_shader_module(code=shader.code),
-                "entry_point": shader.entry,
-            },
+            compute={"module": module, "entry_point": shader.entry},
         )
-        return pipeline, layout
-
-    def bind(self, layout, buffers):
         entries = [
             {"binding": i, "resource": {"buffer": b, "offset": 0, "size": b.size}}
-            for i, b in enumerate(buffers)
+            for i, b in enumerate(bound)
         ]
-        return self.device.create_bind_group(layout=layout, entries=entries)
+        bindings = self.device.create_bind_group(layout=layout, entries=entries)
+        return Ready(pipeline, bindings, groups, buffers)
 
-    def uniform(self, shader, values):
-        letters = {"f32": "f", "u32": "I", "i32": "i"}
-        data = b"".join(struct.pack("<" + letters[kind], values[n]) for n, kind in shader.scalars)
-        return self.buffer(data + b"\0" * (-len(data) % 16), "UNIFORM")
-
-    def launch(self, pipeline, group, groups, times: int = 1, stamps=None) -> None:
+    def launch(self, ready: Ready, times: int = 1, stamps=None) -> None:
+        """Submit so many launches; `stamps` is a set of two time stamps, and a buffer for them."""
         encoder = self.device.create_command_encoder()
-        if stamps is None:
-            compute = encoder.begin_compute_pass()
-        else:
-            compute = encoder.begin_compute_pass(
-                timestamp_writes={
-                    "query_set": stamps[0],
-                    "beginning_of_pass_write_index": 0,
-                    "end_of_pass_write_index": 1,
-                }
-            )
-        compute.set_pipeline(pipeline)
-        compute.set_bind_group(0, group)
+        options: dict[str, Any] = {}
+        if stamps:
+            options = {"query_set": stamps[0], "beginning_of_pass_write_index": 0}
+            options = {"timestamp_writes": {**options, "end_of_pass_write_index": 1}}
+        compute = encoder.begin_compute_pass(**options)
+        compute.set_pipeline(ready.pipeline)
+        compute.set_bind_group(0, ready.bindings)
         for _ in range(times):
-            compute.dispatch_workgroups(*groups)
+            compute.dispatch_workgroups(*ready.groups)
         compute.end()
-        if stamps is not None:
+        if stamps:
             encoder.resolve_query_set(stamps[0], 0, 2, stamps[1], 0)
         self.device.queue.submit([encoder.finish()])
 
     def run(self, shader, arrays, values, groups) -> dict[str, np.ndarray]:
-        """Run a kernel once: `arrays` by the names of its pointer arguments; returns what they
-        hold then, and `watch` of a watched one.
+        """Run a kernel once; what its arrays hold then, and the "watch" of a watched one.
+
+        The arguments are those of `prepare`.
         """
-        pipeline, layout = self.build(shader)
-        buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
-        everything = list(buffers.values())
-        if shader.scalars:
-            everything.append(self.uniform(shader, values))
-        if shader.watched:
-            buffers["watch"] = self.buffer(np.zeros(4, np.int32))
-            everything.append(buffers["watch"])
-        self.launch(pipeline, self.bind(layout, everything), groups)
+        ready = self.prepare(shader, arrays, values, groups)
+        self.launch(ready)
         dtypes = {name: array.dtype for name, array in arrays.items()} | {"watch": np.int32}
-        return {name: self.read(b, dtypes[name]) for name, b in buffers.items()}
+        return {name: self.read(b, dtypes[name]) for name, b in ready.buffers.items()}
 
     def product(self, job, a, b) -> tuple[np.ndarray, bool]:
         """C = A B, and whether the frame behind C is untouched."""
-        c = np.full(job.m * job.n + FRAME, np.nan, np.float32)
-        arrays = {"A": flat(a), "B": flat(b.T if job.transposed else b), "C": c}
-        sizes = {"M": job.m, "N": job.n, "K": job.k}
-        got = self.run(job.shader, arrays, sizes, job.groups)["C"]
+        ready = self.prepare_product(job, a, b)
+        self.launch(ready)
+        got = self.read(ready.buffers["C"])
         untouched = bool(np.isnan(got[job.m * job.n :]).all())
         return got[: job.m * job.n].reshape(job.n, job.m).T, untouched
 
-    def seconds(self, pipeline, group, groups) -> list[float]:
-        """Seconds per launch, three times, from timestamps or from the wall clock."""
+    def prepare_product(self, job, a, b) -> Ready:
+        c = np.full(job.m * job.n + FRAME, np.nan, np.float32)
+        arrays = {"A": flat(a), "B": flat(b.T if job.transposed else b), "C": c}
+        sizes = {"M": job.m, "N": job.n, "K": job.k}
+        return self.prepare(job.shader, arrays, sizes, job.groups)
+
+    def seconds(self, ready: Ready) -> list[float]:
+        """Seconds per launch, three times, from timestamps or in wall-clock time."""
         use, stamps = self.wgpu.BufferUsage, None
-        if "timestamp-query" in self.features:
+        if self.features:
             memory = self.device.create_buffer(size=16, usage=use.QUERY_RESOLVE | use.COPY_SRC)
             stamps = (self.device.create_query_set(type="timestamp", count=2), memory)
 
         def one(times: int) -> float:
             start = time.perf_counter()
-            self.launch(pipeline, group, groups, times, stamps)
+            self.launch(ready, times, stamps)
             self.wait()
             wall = time.perf_counter() - start
             if stamps is None:
@@ -184,78 +198,54 @@ def integers(rows: int, cols: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(-4, 5, (rows, cols)).astype(np.float32)
 
 
-def record(host: Host, kernels, size: int, styles) -> list[dict]:
+def rates(host: Host, kernels: Iterable[int], size: int) -> list[dict[str, Any]]:
+    """Check and time kernels at M = N = K = size, in each style; print each."""
     a, b = integers(size, size, 1), integers(size, size, 2)
-    held = {False: host.buffer(flat(b)), True: host.buffer(flat(b.T))}
-    memory_a, want = host.buffer(flat(a)), flat(a @ b)
-    blank = np.full(size * size + FRAME, np.nan, np.float32)
-    memory_c = host.buffer(blank)
-    rows = []
+    wanted, rows = a @ b, []
     for kernel in kernels:
-        spec = catalog[kernel]
-        params = spec.fit(host.allowed())
-        for label in styles:
-            job = web.job(kernel, size, size, size, params, style=web.STYLES[label])
-            start = time.perf_counter()
-            pipeline, layout = host.build(job.shader)
-            build = time.perf_counter() - start
-            host.device.queue.write_buffer(memory_c, 0, blank)
-            sizes = host.uniform(job.shader, {"M": size, "N": size, "K": size})
-            group = host.bind(layout, [memory_a, held[job.transposed], memory_c, sizes])
-            host.launch(pipeline, group, job.groups)
-            c = host.read(memory_c)
-            exact = np.array_equal(c[: size * size], want) and np.isnan(c[size * size :]).all()
-            times = host.seconds(pipeline, group, job.groups)
-            gflops = 2e-9 * size**3 / statistics.median(times)
-            print(f"{kernel:>2} {label:<8} {'exact' if exact else 'WRONG'} {gflops:9.1f} GFLOPS "
-                  f"build {build:.2f} s {params}", flush=True)  # fmt: skip
-            rows.append(
-                {
-                    "kernel": kernel,
-                    "params": params,
-                    "style": label,
-                    "m": size,
-                    "n": size,
-                    "k": size,
-                    "exact": bool(exact),
-                    "gflops": gflops,
-                    "kernel_ms": [1e3 * t for t in times],
-                    "build_s": build,
-                }
-            )
+        params = catalog[kernel].fit(host.allowed())
+        for label, style in web.STYLES.items():
+            job = web.job(kernel, size, size, size, params, style=style)
+            c, untouched = host.product(job, a, b)
+            exact = bool(np.array_equal(c, wanted) and untouched)
+            times = host.seconds(host.prepare_product(job, a, b))
+            rate = model.gflops(size, size, size, statistics.median(times))
+            verdict = "exact" if exact else "WRONG"
+            print(f"{kernel:>2} {label:<8} {verdict} {rate:9.1f} GFLOPS {params}", flush=True)
+            measured = {"exact": exact, "gflops": rate, "kernel_ms": [1e3 * t for t in times]}
+            setting = {"kernel": kernel, "params": params, "style": label}
+            rows.append({**setting, "m": size, "n": size, "k": size, **measured})
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="wgpudawn", choices=("wgpudawn", "wgpu"))
     parser.add_argument("--device", default="", help="part of its name")
-    parser.add_argument("--kernels", default=",".join(map(str, range(1, 14))))
-    parser.add_argument("--size", type=int, default=4096)
-    parser.add_argument("--styles", default=",".join(web.STYLES))
+    parser.add_argument("--kernels", type=kernel_numbers, default=range(1, 14))
+    parser.add_argument("--size", type=count, default=4096)
     parser.add_argument("--json", type=output_file)
-    args = parser.parse_args()
-    host = Host(args.backend, args.device)
+    given = parser.parse_args()
+    host = Host(given.backend, given.device)
     print(host.adapter.summary, host.features, host.limits, flush=True)
-    kernels = [int(k) for k in args.kernels.split(",")]
-    rows = record(host, kernels, args.size, args.styles.split(","))
-    if args.json:
-        compiler = "tint" if args.backend == "wgpudawn" else "naga"
+    rows = rates(host, given.kernels, given.size)
+    if given.json:
+        compiler = "tint" if given.backend == "wgpudawn" else "naga"
         name = host.adapter.info["device"]
-        found = {
+        device = {
+            "device": name,
+            "platform": "Vulkan",
+            "version": f"{compiler}, {given.backend} {host.wgpu.__version__}",
+            "driver": host.adapter.info.get("description", ""),
+            "kind": "GPU",
+        }
+        head = {
             "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
             **records.origin(common.command()),
-            "device": {
-                "device": name,
-                "platform": "Vulkan",
-                "version": f"{compiler}, {args.backend} {host.wgpu.__version__}",
-                "driver": host.adapter.info.get("description", ""),
-                "kind": "GPU",
-            },
+            "device": device,
             "limits": host.limits,
-            "rates": rows,
         }
-        records.write(args.json, found)
+        records.write(given.json, {**head, "rates": rows})
 
 
 if __name__ == "__main__":

@@ -1,12 +1,22 @@
 """Ten puzzles of one to five lines, for the site and for the notebook of puzzles.
 
-Each has a kernel with something missing, arrays to run it on, and what it must compute.
+The notebook's text has the title, the task, the kernel with something missing, and a hint. Here is
+what solves it, the arrays to run it on, and what it must compute.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+TEXT = Path(__file__).resolve().parents[1] / "text" / "puzzles.md"
+WRITTEN = re.compile(
+    r"## \d+\. (?P<title>.+?)\n\n(?P<task>.+?)\n\n```python\n"
+    r'puzzles\.check\(\d+, r"""\n(?P<text>.*?)"""\)\n```\n\n'
+    r"<details><summary>A hint</summary>\n\n(?P<hint>.+?)\n\n</details>",
+    re.DOTALL,
+)
 
 #: Arrays of floats, by the names of arguments.
 Arrays = dict[str, list[float]]
@@ -14,11 +24,10 @@ Arrays = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Puzzle:
-    """One puzzle.
+    """How one puzzle is solved and checked.
 
     Attributes:
-        task: what to write, in a sentence or two; hint: for those who are stuck.
-        kernel: with a line "@" for the gap; gap: what is written there; fill: a solution.
+        gap: what stands in the gap of its kernel; fill: a solution.
         groups: work-groups to launch.
         arrays: the pointer arguments; values: the other arguments.
         expected: what arrays must hold afterwards.
@@ -26,10 +35,6 @@ class Puzzle:
             what a result alone cannot show.
     """
 
-    title: str
-    task: str
-    hint: str
-    kernel: str
     gap: str
     fill: str
     groups: tuple[int, int, int]
@@ -38,14 +43,14 @@ class Puzzle:
     expected: Arrays
     needs: tuple[str, str] | None = None
 
-    @property
-    def text(self) -> str:
-        """The kernel as the reader gets it."""
-        return self.kernel.replace("@\n", self.gap)
 
-    @property
-    def solution(self) -> str:
-        return self.kernel.replace("@\n", self.fill)
+def written() -> list[dict[str, str]]:
+    """The "title", "task", "text" and "hint" of each puzzle, and its "solution"."""
+    found = [match.groupdict() for match in WRITTEN.finditer(TEXT.read_text(encoding="utf-8"))]
+    return [
+        {**words, "solution": words["text"].replace(puzzle.gap, puzzle.fill)}
+        for words, puzzle in zip(found, PUZZLES, strict=True)
+    ]
 
 
 def numbers(count: int, seed: int = 1) -> list[float]:
@@ -62,18 +67,6 @@ def product(m: int, n: int, k: int, seed: int) -> tuple[Arrays, dict[str, int], 
 
 PUZZLES = [
     Puzzle(
-        "One work-item, one element",
-        "64 work-items run this kernel, and each has its number i. Let each of them store twice "
-        "its element of x in y.",
-        "An array is indexed as in C: y[i] = ...",
-        """\
-__kernel __attribute__((reqd_work_group_size(16, 1, 1)))
-void twice(const __global float* x, __global float* y)
-{
-    const int i = get_global_id(0);   // 0, 1, 2 ... 63
-@
-}
-""",
         "    // your line: double element i\n",
         "    y[i] = 2.0f * x[i];\n",
         (4, 1, 1),
@@ -82,18 +75,6 @@ void twice(const __global float* x, __global float* y)
         {"y": [2 * v for v in numbers(64)]},
     ),
     Puzzle(
-        "More work-items than elements",
-        "Work-groups have 16 work-items, so 64 of them run for only 50 elements. Keep those with "
-        "nothing to do from reading and writing behind the end.",
-        "n is the number of elements: compare i with it.",
-        """\
-__kernel __attribute__((reqd_work_group_size(16, 1, 1)))
-void plus_one(const int n, const __global float* x, __global float* y)
-{
-    const int i = get_global_id(0);   // 0 ... 63, but n is 50
-@
-}
-""",
         "    y[i] = x[i] + 1.0f;\n",
         "    if (i < n) {\n        y[i] = x[i] + 1.0f;\n    }\n",
         (4, 1, 1),
@@ -102,20 +83,6 @@ void plus_one(const int n, const __global float* x, __global float* y)
         {"y": [v + 1 for v in numbers(50, 2)]},
     ),
     Puzzle(
-        "A matrix in memory",
-        "A and C have M rows and are stored column by column: all of column 0, then all of column "
-        "1. Say where element (m, n) is.",
-        "n whole columns of M elements come before it, and m elements of its own column.",
-        """\
-__kernel __attribute__((reqd_work_group_size(8, 8, 1)))
-void negate(const int M, const __global float* A, __global float* C)
-{
-    const int m = get_global_id(0);   // row
-    const int n = get_global_id(1);   // column
-@
-    C[at] = -A[at];
-}
-""",
         "    const int at = 0;   // fix this line\n",
         "    const int at = n*M + m;\n",
         (2, 1, 1),
@@ -124,45 +91,12 @@ void negate(const int M, const __global float* A, __global float* C)
         {"C": [-v for v in numbers(128, 3)]},
     ),
     Puzzle(
-        "One element of a product",
-        "Element (m, n) of C = A B is row m of A times column n of B. A is M x K, B is K x N, all "
-        "column-major. Write the loop.",
-        "for (int k = 0; k < K; k++), and element (m, k) of A is A[k*M + m].",
-        """\
-__kernel __attribute__((reqd_work_group_size(8, 8, 1)))
-void gemm(const int M, const int N, const int K,
-          const __global float* A, const __global float* B, __global float* C)
-{
-    const int m = get_global_id(0), n = get_global_id(1);
-    float sum = 0.0f;
-@
-    C[n*M + m] = sum;
-}
-""",
         "    // your lines: add up row m of A times column n of B\n",
         "    for (int k = 0; k < K; k++) {\n        sum += A[k*M + m] * B[n*K + k];\n    }\n",
         (2, 2, 1),
         *product(16, 16, 12, 4),
     ),
     Puzzle(
-        "Neighbours read neighbours",
-        "One work-group of 16 copies 64 elements in 4 steps, and signs each with its number. Here "
-        "a work-item takes 4 in a row, so neighbours are 4 apart: four times the memory traffic. "
-        "In every step, let work-items 0, 1, 2 ... touch elements that are neighbours.",
-        "In step 0 they copy elements 0 to 15, in step 1 elements 16 to 31.",
-        """\
-__kernel __attribute__((reqd_work_group_size(16, 1, 1)))
-void copy(const __global float* x, __global float* y,
-          __global float* who)
-{
-    const int l = get_local_id(0);
-    for (int step = 0; step < 4; step++) {
-@
-        y[i] = x[i];
-        who[i] = l;
-    }
-}
-""",
         "        const int i = l*4 + step;   // fix this line\n",
         "        const int i = step*16 + l;\n",
         (1, 1, 1),
@@ -171,22 +105,6 @@ void copy(const __global float* x, __global float* y,
         {"y": numbers(64, 6), "who": [float(i % 16) for i in range(64)]},
     ),
     Puzzle(
-        "Wait for the others",
-        "Each work-group of 32 reverses its 32 elements through local memory, which its "
-        "work-items share. Nobody may read before everybody has written.",
-        "barrier(CLK_LOCAL_MEM_FENCE) lets no work-item pass before all of its group have come.",
-        """\
-__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void reverse(const __global float* x, __global float* y)
-{
-    __local float tile[32];
-    const int l = get_local_id(0);
-    const int first = get_group_id(0)*32;
-    tile[l] = x[first + l];
-@
-    y[first + l] = tile[31 - l];
-}
-""",
         "    // your line: wait for the others\n",
         "    barrier(CLK_LOCAL_MEM_FENCE);\n",
         (2, 1, 1),
@@ -200,27 +118,6 @@ void reverse(const __global float* x, __global float* y)
         ),
     ),
     Puzzle(
-        "The second barrier",
-        "In each of four rounds a work-item reads what its neighbour has stored. One barrier "
-        "keeps it from reading too early. What keeps a fast work-item from storing the next "
-        "round's element while a slow one still reads?",
-        "The same line as before, in another place.",
-        """\
-__kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void neighbours(const __global float* x, __global float* y)
-{
-    __local float tile[32];
-    const int l = get_local_id(0);
-    float sum = 0.0f;
-    for (int step = 0; step < 4; step++) {
-        tile[l] = x[step*32 + l];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        sum += tile[(l + 1) % 32];
-@
-    }
-    y[l] = sum;
-}
-""",
         "        // your line: nobody may overwrite what others still read\n",
         "        barrier(CLK_LOCAL_MEM_FENCE);\n",
         (1, 1, 1),
@@ -234,22 +131,6 @@ void neighbours(const __global float* x, __global float* y)
         ),
     ),
     Puzzle(
-        "A pad against bank conflicts",
-        "This transposes a 16 x 16 tile, correctly. But where a column of the tile is read, its "
-        "elements are 16 apart: they come from the same few banks of local memory, one after the "
-        "other. Change one number, and they are in different banks.",
-        "Make each row one element longer than needed; nobody uses the last one.",
-        """\
-__kernel __attribute__((reqd_work_group_size(16, 16, 1)))
-void transpose(const __global float* in, __global float* out)
-{
-@
-    const int x = get_local_id(0), y = get_local_id(1);
-    tile[y][x] = in[y*16 + x];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    out[y*16 + x] = tile[x][y];
-}
-""",
         "    __local float tile[16][16];   // fix this line\n",
         "    __local float tile[16][17];\n",
         (1, 1, 1),
@@ -262,58 +143,12 @@ void transpose(const __global float* in, __global float* out)
         ),
     ),
     Puzzle(
-        "Load a tile",
-        "A work-group of 8 x 8 computes an 8 x 8 tile of C, 8 steps of k at a time. Let each "
-        "work-item load one element of A and one of B: column k0 + tn of A, row m; and column n "
-        "of B, row k0 + tm.",
-        "Element (m, k0 + tn) of A is A[(k0 + tn)*M + m]; element (k0 + tm, n) of B is B[n*K + k0 "
-        "+ tm].",
-        """\
-__kernel __attribute__((reqd_work_group_size(8, 8, 1)))
-void gemm(const int M, const int N, const int K,
-          const __global float* A, const __global float* B, __global float* C)
-{
-    __local float At[8][8], Bt[8][8];   // [k][m] and [n][k]
-    const int tm = get_local_id(0), tn = get_local_id(1);
-    const int m = get_global_id(0), n = get_global_id(1);
-    float sum = 0.0f;
-    for (int k0 = 0; k0 < K; k0 += 8) {
-@
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int k = 0; k < 8; k++) {
-            sum += At[k][tm] * Bt[tn][k];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    C[n*M + m] = sum;
-}
-""",
         "        // your lines: fill At[tn][tm] and Bt[tn][tm]\n",
         "        At[tn][tm] = A[(k0 + tn)*M + m];\n        Bt[tn][tm] = B[n*K + k0 + tm];\n",
         (2, 2, 1),
         *product(16, 16, 16, 9),
     ),
     Puzzle(
-        "Four columns per work-item",
-        "Memory is slow, registers are fast. This work-item computes 4 elements of row m, in "
-        "columns n0 to n0 + 3. In each step of k, load one element of A, once, and use it 4 "
-        "times.",
-        "const float a = A[k*M + m]; then a loop over j: acc[j] += a * B[(n0 + j)*K + k];",
-        """\
-__kernel __attribute__((reqd_work_group_size(8, 2, 1)))
-void gemm(const int M, const int N, const int K,
-          const __global float* A, const __global float* B, __global float* C)
-{
-    const int m = get_global_id(0), n0 = get_global_id(1)*4;
-    float acc[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    for (int k = 0; k < K; k++) {
-@
-    }
-    for (int j = 0; j < 4; j++) {
-        C[(n0 + j)*M + m] = acc[j];
-    }
-}
-""",
         "        // your lines: one element of A, used for all 4 columns\n",
         "        const float a = A[k*M + m];\n"
         "        for (int j = 0; j < 4; j++) {\n"

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gemmlab import web
-from lessons.puzzles import PUZZLES, check
+from lessons.puzzles import PUZZLES, check, written
 
 
 @pytest.mark.parametrize("number", range(1, len(PUZZLES) + 1))
 def test_a_puzzle_is_unsolved_until_it_is_solved(number):
-    puzzle = PUZZLES[number - 1]
-    assert puzzle.text.count(puzzle.gap) == 1
+    puzzle, words = PUZZLES[number - 1], written()[number - 1]
+    assert words["text"].count(puzzle.gap) == 1
     assert 1 <= puzzle.fill.count("\n") <= 5
-    words = check(number, puzzle.text)
-    assert words != "solved" and len(words) > 15
-    assert check(number, puzzle.solution) == "solved"
+    verdict = check(number, words["text"])
+    assert verdict != "solved" and len(verdict) > 15
+    assert check(number, words["solution"]) == "solved"
 
 
 def test_a_check_says_what_is_wrong():
     def wrong(number, line):
-        return check(number, PUZZLES[number - 1].text.replace(PUZZLES[number - 1].gap, line))
+        return check(number, written()[number - 1]["text"].replace(PUZZLES[number - 1].gap, line))
 
     assert re.fullmatch(
         r"y\[0\] is -?\d+; it should be -?\d+", wrong(1, "    y[i] = 3.0f + x[i];\n")
@@ -38,15 +37,8 @@ def test_a_check_says_what_is_wrong():
 @pytest.mark.parametrize("number", range(1, len(PUZZLES) + 1))
 def test_what_the_site_checks_is_in_the_translation(number):
     """The site has no simulator: it compares arrays, and looks for what `needs` says."""
-    puzzle = PUZZLES[number - 1]
-    solved, given = web.translate(puzzle.solution).code, web.translate(puzzle.text).code
+    puzzle, words = PUZZLES[number - 1], written()[number - 1]
+    solved, given = (web.translate(words[name]).code for name in ("solution", "text"))
     if puzzle.needs:
         assert re.search(puzzle.needs[0], solved) and not re.search(puzzle.needs[0], given)
     assert all(np.isfinite(values).all() for values in puzzle.expected.values())
-
-
-def test_the_notebook_has_each_puzzle_as_it_is():
-    text = (Path(__file__).resolve().parents[2] / "notebooks/text/puzzles.md").read_text()
-    for number, puzzle in enumerate(PUZZLES, 1):
-        assert f"## {number}. {puzzle.title}\n" in text and puzzle.task in text
-        assert f'puzzles.check({number}, r"""\n{puzzle.text}""")' in text
