@@ -144,14 +144,7 @@ def summa(cut: Cut, panel: int, cluster: Cluster) -> Times:
         cut: with a depth of 1.
         panel: columns of A, and rows of B, in a panel.
         cluster: what the devices can do.
-
-    Raises:
-        ValueError: for a cut along k, or a panel of no columns.
     """
-    if cut.depth != 1:
-        raise ValueError(f"SUMMA cuts along m and n alone; the depth of this grid is {cut.depth}")
-    if panel < 1:
-        raise ValueError(f"panel must be 1 or more, not {panel}")
     steps = ceil(cut.k / panel)
     hops = sum(ceil(log2(side)) for side in (cut.rows, cut.columns))
     multiply = cut.flops / steps / cluster.gflops * 1e-9

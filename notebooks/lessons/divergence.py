@@ -27,8 +27,6 @@ class Part:
 
 def _layout(name: str, m: int, n: int, layout: str) -> tuple[int, bool]:
     """The side of A or B cut among work-groups, and whether neighbouring lanes go along it."""
-    if layout not in ("row-major", "column-major"):
-        raise ValueError(f"layout must be 'row-major' or 'column-major', not {layout!r}")
     return {"A": (m, layout == "column-major"), "B": (n, layout == "row-major")}[name]
 
 
@@ -58,9 +56,6 @@ def formula(
 
     Returns:
         The parts by type.
-
-    Raises:
-        ValueError: for another layout.
     """
     cut, along = _layout(name, m, n, layout)
     across = -(-(n if name == "A" else m) // tile)

@@ -22,26 +22,18 @@ MIN_STRIP = 0.28
 Rates = dict[int, float]
 
 
-def cost(
-    kernel: Key,
-    params: dict[str, int],
-    m: int,
-    n: int,
-    k: int,
-    features: frozenset[str] = frozenset(),
-) -> tuple[int, int]:
+def cost(kernel: Key, params: dict[str, int], m: int, n: int, k: int) -> tuple[int, int]:
     """What a column-major product of compact matrices costs besides its arithmetic.
 
     Args:
         kernel: its number.
         params: all its parameters.
         m, n, k: sizes of the product.
-        features: of the device (`Device.features`); by default none.
 
     Returns:
         The number of launches, and the bytes of memory needed in addition to A, B and C.
     """
-    passes = plan(catalog[kernel], params, Problem.compact(m, n, k), features)
+    passes = plan(catalog[kernel], params, Problem.compact(m, n, k), frozenset())
     return len(passes), 4 * sum(step.floats for step in passes)
 
 
@@ -57,17 +49,13 @@ def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
     return found
 
 
-def rates(low: int, high: int, title: str = "NVIDIA H200") -> dict[str, Rates]:
-    """The recorded {size: GFLOPS} of every strategy at sizes from `low` to `high`.
-
-    Args:
-        title: of the record (see `recorded`).
-    """
+def rates(low: int, high: int) -> dict[str, Rates]:
+    """The {size: GFLOPS} of every strategy on an H200 at sizes from `low` to `high`."""
     return {
         strategy: {
             size: result["gflops"] for size, result in results.items() if low <= size <= high
         }
-        for strategy, results in recorded()[title].items()
+        for strategy, results in recorded()["NVIDIA H200"].items()
     }
 
 

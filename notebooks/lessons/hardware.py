@@ -29,18 +29,17 @@ _SHIFTS = {
 }
 
 
-def banks(indices: Iterable[int], bank_bytes: int = 4, title: str = "") -> Picture:
+def banks(indices: Iterable[int], bank_bytes: int = 4) -> Picture:
     """Which bank of local memory each lane of a warp accesses, and in which turn.
 
     Args:
         indices: for each lane, the index of its float in local memory.
         bank_bytes: width of a bank, 4 or 8 bytes; two floats share a wide one.
-        title: put in front of the description.
     """
     indices = [int(i) for i in indices]
     needed = model.turns(indices, bank_bytes)
     conflict = "no conflict" if needed == 1 else f"{needed}-way conflict"
-    alt = f"{title}{len(indices)} lanes take {count(needed, 'turn')}: {conflict}"
+    alt = f"{len(indices)} lanes take {count(needed, 'turn')}: {conflict}"
     picture = Picture(8, 4.9, alt)
     ax = picture.axes_plain()
     in_bank: dict[int, list[int]] = {}
@@ -106,17 +105,12 @@ def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, i
     the elements that it had inside the matrix before it was moved.
 
     Args:
-        m, n: rows and columns of the matrix.
+        m, n: rows and columns of the matrix, which is no smaller than a tile.
         rows, cols: of a tile.
 
     Returns:
         (first row, first column, rows moved up, columns moved left) of each tile.
-
-    Raises:
-        ValueError: if the matrix is smaller than a tile.
     """
-    if m < rows or n < cols:
-        raise ValueError(f"{m} x {n} is less than a tile of {rows} x {cols}")
     tiles = []
     for left in range(0, n, cols):
         for top in range(0, m, rows):
@@ -126,10 +120,7 @@ def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, i
 
 
 def shifts(m: int, n: int, rows: int, cols: int) -> Picture:
-    """The tiles of an m x n matrix after the last ones have moved back inside.
-
-    The arguments and errors are those of `shifted`.
-    """
+    """The tiles of an m x n matrix after the last ones have moved back inside (see `shifted`)."""
     groups = shifted(m, n, rows, cols)
     movers = {where: [g for g, (_, _, *by) in enumerate(groups)
                       if _SHIFTS[by[0] > 0, by[1] > 0][1] == where]

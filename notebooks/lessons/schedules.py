@@ -51,15 +51,7 @@ def spans(tiles: int, load: float, compute: float, buffers: int = 1, groups: int
         load, compute: time to load a tile and to compute with it, in any unit.
         buffers: 1 or 2.
         groups: work-groups on the multiprocessor.
-
-    Raises:
-        ValueError: if tiles or groups is less than 1, or buffers is neither 1 nor 2.
     """
-    if tiles < 1 or groups < 1 or buffers not in (1, 2):
-        raise ValueError(
-            f"tiles={tiles} and groups={groups} must be at least 1, and buffers={buffers} must be "
-            "1 or 2"
-        )
     work = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
     ready, tile = dict.fromkeys(range(groups), load), [0] * groups
     free = 0.0  # when the multiprocessor can compute for the next work-group

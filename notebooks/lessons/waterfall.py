@@ -164,7 +164,6 @@ def draw(
     rates: Mapping[str, float],
     words: Mapping[str, str],
     yardsticks: Mapping[str, float],
-    chip: model.Chip = model.H200,
 ) -> Picture:
     """Rates as steps: each bar begins at the rate of the rung before and ends at its own.
 
@@ -172,13 +171,14 @@ def draw(
         rates: GFLOPS by the name of the rung, from the first to the last.
         words: for rungs by name the ceiling that was lifted.
         yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
-        chip: whose arithmetic peak is drawn.
     """
     summary = "; ".join(
         f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")
         for name, rate in rates.items()
     )
-    picture = Picture(8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {chip.name}. {summary}")
+    picture = Picture(
+        8, 1.2 + 0.3 * len(rates), f"TFLOPS of each rung on {model.H200.name}. {summary}"
+    )
     ax = picture.axes_plain()
     right = ax.get_yaxis_transform()  # x in shares of the axes, y in rows
     for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
@@ -188,7 +188,7 @@ def draw(
         ax.text(high + 1, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
         lifted = words.get(list(rates)[row], "")
         ax.text(1.02, -row, lifted, transform=right, va="center", color=INK, fontsize=9)
-    limits = {f"float32 peak of {chip.name}": chip.gflops, **yardsticks}
+    limits = {f"float32 peak of {model.H200.name}": model.H200.gflops, **yardsticks}
     for (name, rate), style in zip(limits.items(), ("--", ":", "-."), strict=False):
         ax.axvline(rate / 1000, color=ORANGE, linewidth=1.5, linestyle=style, zorder=0, label=name)
     legend_above(ax, 3)

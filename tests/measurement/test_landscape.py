@@ -156,16 +156,6 @@ def test_hidden_instructions_count_as_code():
     assert a == b and len({a, c, d}) == 3
 
 
-def test_a_new_landscape_goes_to_the_checkout_or_to_the_users_folder(tmp_path, monkeypatch):
-    assert record_landscape.file_of(" GeForce (TM) 4090").name == "landscape_geforce_tm_4090.json"
-    assert record_landscape.file_of("x").parent == sources.folder("results")
-    installed = tmp_path / "gemmlab" / "results"
-    installed.mkdir(parents=True)
-    (installed.parent / "__init__.py").touch()
-    monkeypatch.setattr(sources, "folder", lambda name: installed)
-    assert record_landscape.file_of("x").parent == sources.own_folder()
-
-
 def test_what_is_recorded_is_legal_current_and_below_the_peak():
     for path in RECORDED:
         found = Landscape.load(path)
