@@ -213,22 +213,19 @@ def count(folder: Path) -> list[dict[str, Any]]:
     metrics = [*COUNTERS.values(), *(STALL.format(reason) for reason in STALLS)]
     words = [
         "ncu", "--csv", "--page", "raw", "--metrics", ",".join(metrics), "-k", "gemm",
-        "--clock-control", "none", "--replay-mode", "kernel",
+        "--clock-control", "none", "--replay-mode", "kernel", "--print-units", "base",
         sys.executable, __file__, "--launch", str(folder),
     ]  # fmt: skip
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     lines = [line for line in text.splitlines() if line.startswith('"')]
-    names, units, *rows = csv.reader(lines)
+    names, _, *rows = csv.reader(lines)
     found: list[dict[str, Any]] = []
     for row in rows[1::2]:
         values = dict(zip(names, row, strict=True))
-        unit = dict(zip(names, units, strict=True))[COUNTERS["seconds"]]
-        scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-        scale |= {"nsecond": 1e-9, "usecond": 1e-6, "msecond": 1e-3, "second": 1.0}
         counted = {
             name: float(values[metric].replace(",", "")) for name, metric in COUNTERS.items()
         }
-        counted["seconds"] *= scale[unit]
+        counted["seconds"] *= 1e-9
         counted["multiply_adds"] /= 32  # of warps
         stalls = {reason: float(values[STALL.format(reason)]) for reason in STALLS}
         found.append(counted | {"stalls": {r: s for r, s in stalls.items() if s >= 0.005}})

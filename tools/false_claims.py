@@ -1,7 +1,7 @@
 """How often a comparison calls a kernel faster or slower than itself, on a busy machine.
 
-    python tools/false_claims.py [COMPARISONS]     200 by default; two processes compute meanwhile
-    python tools/false_claims.py 50 --quiet        nothing computes meanwhile
+python tools/false_claims.py [COMPARISONS]     200 by default; two processes compute meanwhile
+python tools/false_claims.py 50 --quiet        nothing computes meanwhile
 """
 
 from __future__ import annotations

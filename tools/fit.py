@@ -10,7 +10,6 @@ the common ones where its record is short.
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import log
@@ -230,7 +229,7 @@ def quickest(record: dict[str, Any], sizes: Sizes, chip: Chip) -> list[Timed]:
 
 
 def nanoseconds(value: float) -> float:
-    return float(f"{1e9 * value:.4g}")
+    return common.short(1e9 * value)
 
 
 def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
@@ -264,19 +263,17 @@ def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser = common.parser(__doc__)
     parser.add_argument("record", type=Path, help="of candidates, by `record.py candidates`")
-    parser.add_argument(
-        "table", type=output_file, help="such as results/choice.json; other devices stay"
-    )
+    words = "such as results/choice.json; other devices stay"
+    parser.add_argument("table", type=output_file, help=words)
     given = parser.parse_args(arguments)
     table = files.load_json(given.table, dict)
     record = files.load_json(given.record, dict)
-    found = constants(record) | {"held_out": judged(record)}
-    table.setdefault(kind_of(record["device"]["platform"]), {})["model"] = found
+    fitted = constants(record) | {"held_out": judged(record)}
+    table.setdefault(kind_of(record["device"]["platform"]), {})["model"] = fitted
     records.write(given.table, table)
-    print(f"wrote {given.table}; at shapes that were left out of the fit: {found['held_out']}")
+    print(f"wrote {given.table}; at shapes that were left out of the fit: {fitted['held_out']}")
 
 
 if __name__ == "__main__":

@@ -44,54 +44,49 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
 }
 
 
-def curves(device: Device, size: int, kernels: list[Key]) -> dict[str, Any]:
-    """Run the sweeps of these kernels.
-
-    Returns:
-        By title: GFLOPS ("curves") and registers per work-item with bytes spilled ("registers");
-        and by size the milliseconds of each pass ("passes").
+def sweeps_of(device: Device, size: int) -> dict[str, Any]:
+    """GFLOPS ("curves") and registers per work-item with bytes spilled ("registers") of each sweep,
+    and by size the milliseconds of each pass ("passes").
     """
-    found: dict[str, Any] = {"size": size, "curves": {}, "passes": {}, "registers": {}}
+    recorded: dict[str, Any] = {"size": size, "curves": {}, "passes": {}, "registers": {}}
     for title, (kernel, name, values, params) in CURVES.items():
-        if kernel not in kernels:
-            continue
         results = sweeps.sweep(kernel, name, values, size, params, device, repeats=5)
         if name == "size":
             rates = {value: result.pipeline_gflops for value, result in results.items()}
-            found["passes"] |= {value: result.passes_ms for value, result in results.items()}
+            recorded["passes"] |= {value: result.passes_ms for value, result in results.items()}
         else:
             rates = {value: result.gflops for value, result in results.items()}
-            found["registers"][title] = {
+            recorded["registers"][title] = {
                 value: registers(kernel, result.params, device) for value, result in results.items()
             }
-        found["curves"][title] = rates
+        recorded["curves"][title] = rates
         print(title, {value: round(rate) for value, rate in rates.items()}, flush=True)
-    return found
+    return recorded
 
 
-def everything(device: Device, size: int) -> dict[str, Any]:
+def chapters(device: Device, size: int) -> dict[str, Any]:
     """All that the chapters show of a recorded device; `size` is that of the square matrices."""
     from lessons import cuda
 
-    found = curves(device, size, list(catalog)) | {"instructions": {}, "switches": {}}
+    recorded = sweeps_of(device, size) | {"instructions": {}, "switches": {}}
     for wpt in CURVES["03 WPT"][2]:
         if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
-            found["instructions"][wpt] = ptx.instructions(text)
-    found["transposing"] = {
+            recorded["instructions"][wpt] = ptx.instructions(text)
+    recorded["transposing"] = {
         name: sweeps.transposing(size, name == "coalesced", device)
         for name in ("coalesced", "naive")
     }
     for name, (readonly, shuffle) in SWITCHES.items():
         params = {"READONLY": readonly, "SHUFFLE": shuffle}
         result = timing.measure(8, size, params=params, device=device, repeats=10)
-        found["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
+        recorded["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
     if "nvidia" in device.features:
-        found["cuda"] = {number: cuda.measure(number, size) for number in cuda.KERNELS}
-        found["opencl"] = {
+        recorded["cuda"] = {number: cuda.measure(number, size) for number in cuda.KERNELS}
+        recorded["opencl"] = {
             number: timing.measure(number, size, device=device, repeats=10).gflops
             for number in cuda.KERNELS
         }
-    return found
+    return recorded
 
 
 # Commands
@@ -117,11 +112,8 @@ def run_candidates(given: argparse.Namespace) -> None:
 def run_chapters(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     with own_cache() if "nvidia" in device.features else nullcontext():
-        if given.kernels:
-            found = curves(device, given.size, given.kernels)
-        else:
-            found = everything(device, given.size)
-    records.write(given.file, common.head(device, given.title) | found)
+        recorded = chapters(device, given.size)
+    records.write(given.file, common.head(device, given.title) | recorded)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -137,19 +129,17 @@ def parser() -> argparse.ArgumentParser:
     candidates.set_defaults(run=run_candidates)
     words = "so many random shapes (default: 240)"
     candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
-    chapters = commands.add_parser("chapters", help="the sweeps that the chapters show")
-    chapters.set_defaults(run=run_chapters)
-    words = "only the sweeps of these kernels"
-    chapters.add_argument("--kernels", type=kernel_numbers, default=[], help=words)
-    chapters.add_argument("--title", help="a short name of the device for charts")
-    for command in (candidates, chapters):
+    shown = commands.add_parser("chapters", help="the sweeps that the chapters show")
+    shown.set_defaults(run=run_chapters)
+    shown.add_argument("--title", help="a short name of the device for charts")
+    for command in (candidates, shown):
         command.add_argument("file", type=output_file, help="the file to write")
-    for command in (explorers, chapters):
+    for command in (explorers, shown):
         command.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
     for command in (explorers, candidates):
         words = "begin nothing more after that time"
         command.add_argument("--seconds", type=float, default=inf, help=words)
-    for command in (explorers, candidates, chapters):
+    for command in (explorers, candidates, shown):
         common.add_device(command)
     return top
 

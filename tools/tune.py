@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 from contextlib import suppress
 from datetime import date
 from functools import partial
@@ -276,7 +277,8 @@ def run_tiles(given: argparse.Namespace) -> None:
 
 def run_constants(given: argparse.Namespace) -> None:
     device, sizes = find_device(given.device), (1000, 1000, 1000)
-    tiles = [tile for tile in with_constants(given.letter) if is_legal(device, given.letter, tile)]
+    wanted = [*with_constants(given.letter), *map(complete_tile, given.tile)]
+    tiles = [tile for tile in wanted if is_legal(device, given.letter, tile)]
     if not tiles:
         raise ValueError(f"{device} takes no tile of warps for --letter {given.letter}")
     rows = [
@@ -302,6 +304,8 @@ def parser() -> argparse.ArgumentParser:
     tiles.set_defaults(run=run_tiles)
     own = commands.add_parser("constants", help="constants of tiles of warps")
     own.set_defaults(run=run_constants)
+    words = """such as '{"TSM": 64, "TSN": 32}': a tile that the table does not have"""
+    own.add_argument("--tile", type=json.loads, action="append", default=[], help=words)
     for command in (kernels, tiles):
         words = "such as 512,64x8192x1024: M x N x K of column-major products"
         command.add_argument("--sizes", type=size_list, required=True, help=words)

@@ -7,15 +7,17 @@ import record
 
 
 @pytest.mark.system
-def test_chapters_of_some_kernels(tmp_path, any_device, monkeypatch):
-    """Only their sweeps, and of these what the chapters show."""
-    some = {"01 TS": (1, "TS", (4, 8), {}), "03 WPT": (3, "WPT", (2, 4), {"TS": 32})}
+def test_what_chapters_show_is_recorded(tmp_path, any_device, monkeypatch):
+    some = {"03 WPT": (3, "WPT", (2, 4), {"TS": 32}), "10 size": (10, "size", (40, 64), {})}
     monkeypatch.setattr(record, "CURVES", some)
     file = tmp_path / "chapters.json"
-    record.main(["chapters", str(file), "--kernels", "3", "--size", "64"])
-    found = json.loads(file.read_text())
-    assert list(found["curves"]) == ["03 WPT"] and list(found["curves"]["03 WPT"]) == ["2", "4"]
-    assert found["size"] == 64 and {"device", "date", "command"} <= set(found)
+    record.main(["chapters", str(file), "--size", "64", "--device", str(any_device.index)])
+    recorded = json.loads(file.read_text())
+    assert list(recorded["curves"]["03 WPT"]) == ["2", "4"]
+    assert set(recorded["passes"]) == {"40", "64"} and set(recorded["switches"]) == {
+        *record.SWITCHES
+    }
+    assert recorded["size"] == 64 and {"device", "date", "command"} <= set(recorded)
 
 
 @pytest.mark.parametrize(
