@@ -77,13 +77,6 @@ def test_a_product_stops_to_scale():
     assert shares[0] > 0.99 and shares[-1] < 0.1
 
 
-def test_what_summa_refuses():
-    with pytest.raises(ValueError, match="depth of this grid is 2"):
-        cluster.summa(Cut(8, 8, 8, 1, 1, 2), 4, Cluster(1, 1))
-    with pytest.raises(ValueError, match="panel must be 1 or more"):
-        cluster.summa(Cut(8, 8, 8), 0, Cluster(1, 1))
-
-
 @pytest.mark.parametrize(("bandwidth", "word"), [(1e6, "throughout"), (0.1, "receiving")])
 def test_a_picture_of_scaling_says_where_it_stops_and_why(bandwidth, word):
     times = cluster.scaling(8192, [1, 4, 16, 64], 512, Cluster(1000, bandwidth))

@@ -31,7 +31,7 @@ def side_by_side() -> dict:
 
 PICTURES = {
     "banks": lambda: hardware.banks(range(0, 32 * 16, 16)),
-    "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8, "Kernel 5: "),
+    "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8),
     "occupancy": lambda: hardware.occupancy(model.H200, 256, 117, 17408),
     "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
     "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),

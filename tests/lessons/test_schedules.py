@@ -118,11 +118,3 @@ def test_shifted_tiles_are_inside_and_own_every_element_once(rows, cols, more_ro
         assert 0 <= up < rows and 0 <= over < cols
         owned[top + up : top + rows, left + over : left + cols] += 1
     assert (owned == 1).all()
-
-
-@pytest.mark.parametrize("bad", [{"tiles": 0}, {"buffers": 3}, {"groups": 0}])
-def test_nonsense_is_an_error(bad):
-    with pytest.raises(ValueError, match="3 x 8 is less than a tile of 4 x 4"):
-        hardware.shifted(3, 8, 4, 4)
-    with pytest.raises(ValueError, match=next(iter(bad))):
-        schedules.spans(**{"tiles": 4, "load": 3, "compute": 2, **bad})
