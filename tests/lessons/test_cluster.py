@@ -75,9 +75,3 @@ def test_a_product_stops_to_scale():
     shares = [t.multiplying / t.total for t in times]
     assert shares == sorted(shares, reverse=True)
     assert shares[0] > 0.99 and shares[-1] < 0.1
-
-
-@pytest.mark.parametrize(("bandwidth", "word"), [(1e6, "throughout"), (0.1, "receiving")])
-def test_a_picture_of_scaling_says_where_it_stops_and_why(bandwidth, word):
-    times = cluster.scaling(8192, [1, 4, 16, 64], 512, Cluster(1000, bandwidth))
-    assert word in cluster.draw_scaling(times, "a test").alt

@@ -83,9 +83,3 @@ def test_the_count_is_that_of_the_kernel():
                     loading = len(items & set(range(start, start + warp)))
                     found[group % counts.shape[0], group // counts.shape[0]] += 0 < loading < warp
         assert (found == counts).all()
-
-
-def test_the_picture_says_the_counts():
-    counts = by_group("B", 100, 50, 70, 16)
-    said = f"{counts.sum()} of {counts.size * 8 * 5} warp-phases diverge"
-    assert said in divergence.draw("B", 100, 50, 70, 16).alt

@@ -30,18 +30,14 @@ def side_by_side() -> dict:
 
 
 PICTURES = {
-    "banks": lambda: hardware.banks(range(0, 32 * 16, 16)),
     "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8),
-    "occupancy": lambda: hardware.occupancy(model.H200, 256, 117, 17408),
     "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
     "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
     "shifts": lambda: hardware.shifts(11, 14, 4, 4),
-    "time line": lambda: schedules.timeline(8, 3, 2, 2, 4),
     "time line of many": lambda: schedules.timeline(32, 3, 2, 1, 4),
     "stages": lambda: schedules.stages(12, 5, 2, 4),
     "waiting": lambda: schedules.waiting(4, 2, 3),
     "shares": lambda: schedules.shares(9, 12, 6),
-    "shares of one": lambda: schedules.shares(1, 6, 3),
     "divergence": lambda: divergence.draw("B", 100, 50, 70, 16),
     "launches": lambda: edges.draw_launches(LAUNCHES),
     "fragments": lambda: tensors.fragments(5, 3),
@@ -50,13 +46,11 @@ PICTURES = {
     "errors": lambda: tf32.draw_errors(
         {"one": {8: 1e-3, 64: 1e-3}}, {"one": {64: 5e-4}, "theirs": {64: 1e-6}}
     ),
-    "block": lambda: warps.block(8, 8, 8),
     "narrow block": lambda: warps.block(4, 4, 16, 1, lane=31),
     "precisions": lambda: comparison.precisions(
         side_by_side()["side_by_side"], side_by_side()["errors"], "NVIDIA H200"
     ),
     "cut": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096, 2, 2, 4)),
-    "a device alone": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096)),
     "step of SUMMA": lambda: cluster.draw_step(2, 4, 8, 5),
     "scaling": lambda: cluster.draw_scaling(
         cluster.scaling(8192, [1, 4, 16, 64], 512, CLUSTER), "a test"
