@@ -266,18 +266,6 @@ def run_join(given: argparse.Namespace) -> None:
     records.write(given.file, {**head, "sets": sets})
 
 
-def words_from(*allowed: str) -> Callable[[str], list[str]]:
-    """The type of an option that takes some of these words, separated by commas."""
-
-    def parse(text: str) -> list[str]:
-        words = text.split(",")
-        if unknown := [word for word in words if word not in allowed]:
-            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(allowed)}")
-        return words
-
-    return parse
-
-
 def parser() -> argparse.ArgumentParser:
     top = common.parser(__doc__)
     commands = top.add_subparsers(required=True)
@@ -289,11 +277,12 @@ def parser() -> argparse.ArgumentParser:
     whole.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
     words = "operations of a random shape at most (default: 2e12, on CPUs 1e10)"
     whole.add_argument("--most-flops", type=amount, help=words)
-    words = "such as float64,complex64 (default: float32)"
-    whole.add_argument("--types", type=words_from(*TYPES), default=["float32"], help=words)
+    words = "of the elements (default: float32)"
+    whole.add_argument("--types", nargs="+", choices=TYPES, default=["float32"], help=words)
     whole.add_argument("--numpy", action="store_true", help="NumPy arrays instead of device arrays")
-    words = "tf32, tf32x3 or both, compared with float32 instead of another library"
-    whole.add_argument("--precision", type=words_from("tf32", "tf32x3"), default=[], help=words)
+    words = "compared with float32 instead of another library"
+    precisions = "tf32", "tf32x3"
+    whole.add_argument("--precision", nargs="+", choices=precisions, default=[], help=words)
     common.add_device(whole)
     whole.add_argument("--json", type=output_file, metavar="FILE", help="write a record")
     whole.add_argument("--title", help="of the record: a short name of the device for charts")

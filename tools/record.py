@@ -11,14 +11,14 @@ the kernels themselves.
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from math import inf
 from typing import Any
 
 import common
 import record_candidates
 import record_landscape
-from registers import own_cache, registers
+from registers import registers
 
 from gemmlab import catalog
 from gemmlab.catalog import Key
@@ -111,9 +111,8 @@ def run_candidates(given: argparse.Namespace) -> None:
 
 def run_chapters(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    with own_cache() if "nvidia" in device.features else nullcontext():
-        recorded = chapters(device, given.size)
-    records.write(given.file, common.head(device, given.title) | recorded)
+    recorded = common.head(device, given.title) | chapters(device, given.size)
+    records.write(given.file, recorded)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import common
-from registers import own_cache, registers
+from registers import VERBOSE, registers
 from tqdm import tqdm
 
-from gemmlab import model, trial
+from gemmlab import environment, model, trial
 from gemmlab.catalog import KernelSpec, Key, Limits, find
 from gemmlab.measurement import peaks, records
 from gemmlab.measurement.landscape import Landscape
@@ -91,10 +92,11 @@ def compiled_ahead(device: Device, jobs: list[Job]) -> Iterator[Iterator[Used]]:
     if "nvidia" not in device.features:
         yield iter([None] * len(jobs))
         return
-    with own_cache():
+    with tempfile.TemporaryDirectory() as cache:
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
-            yield pool.map(lambda job: registers(job.kernel, job.params, device), jobs)
+            with environment.variables({"CUDA_CACHE_PATH": cache, **VERBOSE}):
+                yield pool.map(lambda job: registers(job.kernel, job.params, device, cache), jobs)
         finally:
             pool.shutdown(cancel_futures=True)
 

@@ -1,54 +1,47 @@
-"""Registers of a kernel, as NVIDIA's compiler reports them.
+"""Registers of a kernel, as NVIDIA's compiler reports them: it does so only when it compiles.
 
-It does so only when it compiles. `registers` therefore runs this file in a child process, with the
-caches that `own_cache` makes.
+`registers` therefore runs this file in a child process, which compiles a kernel again.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pyopencl as cl
 
-from gemmlab import environment
 from gemmlab.catalog import Key
 from gemmlab.opencl import launch
 from gemmlab.opencl.devices import Device, find_device
 
 #: Seconds that the compiler may take.
 LIMIT = 60.0
+#: Has the compiler log registers. Whoever is to find the kernel in a cache needs this, too.
+VERBOSE = {"PYOPENCL_BUILD_OPTIONS": "-cl-nv-verbose"}
 
 
-@contextmanager
-def own_cache() -> Iterator[None]:
-    """Give NVIDIA's compiler an empty cache, also in child processes, and have it log registers."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = {"CUDA_CACHE_PATH": folder, "PYOPENCL_BUILD_OPTIONS": "-cl-nv-verbose"}
-        with environment.variables(options):
-            yield
-
-
-def registers(kernel: Key, params: dict[str, int], device: Device) -> tuple[int, int] | None:
+def registers(
+    kernel: Key, params: dict[str, int], device: Device, cache: str = ""
+) -> tuple[int, int] | None:
     """Registers per work-item, and bytes spilled to memory; None if the compiler does not say.
 
-    What was compiled stays in the cache.
+    Args:
+        kernel, params, device: what is compiled for which device.
+        cache: a folder in which the driver keeps the kernel; by default it keeps none.
     """
     if "nvidia" not in device.features:
         return None
-    job = json.dumps([kernel, params, device.index])
-    command = [sys.executable, __file__, job]
+    folder = {"CUDA_CACHE_PATH": cache} if cache else {"CUDA_CACHE_DISABLE": "1"}
+    command = [sys.executable, __file__, json.dumps([kernel, params, device.index])]
+    options: Any = {"env": {**os.environ, **VERBOSE, **folder}, "timeout": LIMIT}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+        return in_log(subprocess.run(command, capture_output=True, text=True, **options).stdout)
     except subprocess.TimeoutExpired:
         return None
-    return in_log(done.stdout)
 
 
 def in_log(log: str) -> tuple[int, int] | None:
@@ -62,8 +55,7 @@ def main() -> None:
     """Print the build log of a kernel with these parameters."""
     kernel, params, index = json.loads(sys.argv[1])
     device = find_device(index)
-    built = launch.kernel(kernel, params, device)
-    program: Any = built.opencl.get_info(cl.kernel_info.PROGRAM)
+    program: Any = launch.kernel(kernel, params, device).opencl.get_info(cl.kernel_info.PROGRAM)
     print(program.get_build_info(device.cl, cl.program_build_info.LOG))
 
 

@@ -67,7 +67,7 @@ def test_the_compiler_s_registers_belong_to_their_settings(any_device, tmp_path,
     """On NVIDIA's GPUs all cores compile ahead, and finish in any order."""
     gpu = dataclasses.replace(any_device, features=frozenset({"nvidia"}))
     monkeypatch.setattr(
-        record_landscape, "registers", lambda kernel, params, device: (params["TS"], kernel)
+        record_landscape, "registers", lambda kernel, params, *others: (params["TS"], kernel)
     )
     monkeypatch.setattr(record_landscape, "trial", trial_of_a_rate(2e9))
     made = record_landscape.record(gpu, [2, 3], 512, tmp_path / "landscape.json")
