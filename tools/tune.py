@@ -1,22 +1,17 @@
-"""Find the kernels and tiles that `matmul` and `gemm` should choose; add them to a table.
+"""Find the kernels and the constants of tiles that `matmul` and `gemm` choose by; add them to a
+table.
 
     python tools/tune.py kernels results/choice.json --sizes 1024,4096
-    python tools/tune.py tiles results/choice.json --letter d --sizes 1000,2048
     python tools/tune.py constants results/choice.json --letter d
 
 `kernels` times the settings of the ladder's kernels that were fastest in the device's landscape
-(`record.py landscape`), for a way to treat edges. `constants` measures the constants of tiles of
-warps.
-
-`tiles` is AutoGEMM's profiler (D. Tanner, AutoGEMM, documentation of clBLAS, 2015, section III): at
-each size every tile is timed where it divides the sizes, which ranks it. What is not exact never
-counts.
+(`record.py landscape`), for a way to treat edges. `constants` measures the constants of the
+generator's tiles of warps. What is not exact never counts.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 from contextlib import suppress
 from datetime import date
@@ -31,7 +26,6 @@ import pyopencl as cl
 import pyopencl.array as cla
 from compare import operands
 from record_landscape import file_of
-from tqdm import tqdm
 
 from gemmlab import check, files, matmul, trial
 from gemmlab.catalog import ParameterError, catalog
@@ -40,27 +34,17 @@ from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.table import Choice, Sizes
-from gemmlab.generate.tiles import by_rule, complete_tile, fits
+from gemmlab.generate.tiles import complete_tile, fits
 from gemmlab.measurement import clock, records
 from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl.devices import Device, find_device
 
 Tile = dict[str, int]
 
-#: The precisions of the table: float32, float64, complex64, complex128 and float16.
-LETTERS = ("s", "d", "c", "z", "h")
+#: The precisions of generated kernels: float64, complex64, complex128 and float16.
+LETTERS = ("d", "c", "z", "h")
 #: Settings of each kernel that `kernels` times.
 TRIED = 5
-#: Tiles that `tiles` tries besides those whose constants the table has: work-items of a group,
-#: micro-tiles, depths, stages.
-SPACE = (
-    ((16, 16), (8, 16), (16, 8), (8, 8)),
-    ((2, 2), (4, 2), (4, 4), (8, 4), (4, 8), (6, 6), (8, 8)),
-    (8, 16),
-    (1, 2),
-)
-#: Tiles in a row of the table.
-KEPT = 4
 #: A tile's sides along M, N and K.
 SIDES = ("TSM", "TSN", "TSK")
 #: Steps of k of the products that show a tile's constants.
@@ -122,19 +106,7 @@ def best(known: Landscape, edges: str) -> list[Choice]:
     return found
 
 
-# Tiles of the generator
-
-
-def candidates(device: Device, letter: str) -> list[Tile]:
-    """The tiles to try for a precision that the device supports, that of the rule first."""
-    size = PRECISIONS[letter].sum_size
-    found = [by_rule(device, letter, (4096, 4096, 4096)), *with_constants(letter)]
-    for (down, across), (rows, columns), depth, stages in itertools.product(*SPACE):
-        tile = {"TSM": down * rows, "TSN": across * columns, "TSK": depth, "STAGES": stages}
-        tile |= {"WPTM": rows, "WPTN": columns, "WIDTH": max(1, 16 // size)}
-        found.append(complete_tile(tile))
-    unique = {tuple(tile.items()): tile for tile in found}
-    return [tile for tile in unique.values() if is_legal(device, letter, tile)]
+# Tiles of warps
 
 
 def with_constants(letter: str) -> list[Tile]:
@@ -175,37 +147,6 @@ def call_seconds(device: Device, letter: str, tile: Tile, sizes: Sizes) -> float
     a, b = (cla.to_device(queue, x) for x in operands(n, m, k, str(PRECISIONS[letter].dtype)))
     call = partial(matmul, a, b, kernel="family", params=tile)
     return clock.call_seconds(call, queue.finish)
-
-
-def rate(device: Device, letter: str, tile: Tile, sizes: Sizes) -> float:
-    """GFLOPS of whole tiles: 2 M N K, or for complex types 8 M N K, over the time; 0 if they do not
-    count.
-    """
-    sides = [tile[side] for side in SIDES]
-    m, n, k = (max(1, size // side) * side for size, side in zip(sizes, sides, strict=True))
-    try:
-        if is_exact(device, letter, tile, (m, n, k)):
-            operations = (8 if PRECISIONS[letter].components == 2 else 2) * m * n * k
-            return 1e-9 * operations / call_seconds(device, letter, tile, (m, n, k))
-        problem = "it is not exact"
-    except (RuntimeError, ValueError, MemoryError, cl.Error) as error:  # what does not fit
-        problem = str(error).splitlines()[0]
-    tqdm.write(f"  {letter} {tile} does not count: {problem}")
-    return 0.0
-
-
-def ranked(rated: list[tuple[float, Tile]]) -> dict[str, Any]:
-    """The fastest tiles of a size, as the table has them.
-
-    Not every device of a kind can run what is fastest: the fastest tile without warps is always
-    kept.
-    """
-    rated = sorted((pair for pair in rated if pair[0]), key=lambda pair: -pair[0])
-    simple = [pair for pair in rated if not pair[1]["UNIT"]][:1]
-    kept = rated[:KEPT]
-    if simple and simple[0] not in kept:
-        kept = [*rated[: KEPT - 1], *simple]
-    return {"tiles": [tile for _, tile in kept], "gflops": [round(rate, 1) for rate, _ in kept]}
 
 
 def constants(device: Device, letter: str, tile: Tile) -> Constants:
@@ -262,19 +203,6 @@ def run_kernels(given: argparse.Namespace) -> None:
         records.write(given.file, table)
 
 
-def run_tiles(given: argparse.Namespace) -> None:
-    device = find_device(given.device)
-    tiles = candidates(device, given.letter)
-    for size in given.sizes:
-        sizes = choices.dimensions(size)
-        rated = [
-            (rate(device, given.letter, tile, sizes), tile) for tile in tqdm(tiles, disable=None)
-        ]
-        table, entry = open_section(given.file, device, "tiles")
-        put_row(entry.setdefault("rules", {}), given.letter, size, ranked(rated))
-        records.write(given.file, table)
-
-
 def run_constants(given: argparse.Namespace) -> None:
     device, sizes = find_device(given.device), (1000, 1000, 1000)
     wanted = [*with_constants(given.letter), *map(complete_tile, given.tile)]
@@ -300,19 +228,15 @@ def parser() -> argparse.ArgumentParser:
     kernels.add_argument("--edges", default="pad", choices=[*choices.EDGES], help=words)
     words = "the landscape (default: landscape_DEVICE.json in results/)"
     kernels.add_argument("--landscape", type=Path, metavar="FILE", help=words)
-    tiles = commands.add_parser("tiles", help="rows of results/choice.json")
-    tiles.set_defaults(run=run_tiles)
+    words = "such as 512,64x8192x1024: M x N x K of column-major products"
+    kernels.add_argument("--sizes", type=size_list, required=True, help=words)
     own = commands.add_parser("constants", help="constants of tiles of warps")
     own.set_defaults(run=run_constants)
+    words = "the precision: float64, complex64, complex128 or float16"
+    own.add_argument("--letter", choices=LETTERS, required=True, help=words)
     words = """such as '{"TSM": 64, "TSN": 32}': a tile that the table does not have"""
     own.add_argument("--tile", type=json.loads, action="append", default=[], help=words)
-    for command in (kernels, tiles):
-        words = "such as 512,64x8192x1024: M x N x K of column-major products"
-        command.add_argument("--sizes", type=size_list, required=True, help=words)
-    for command in (tiles, own):
-        words = "the precision: float32, float64, complex64, complex128 or float16"
-        command.add_argument("--letter", choices=LETTERS, required=True, help=words)
-    for command in (kernels, tiles, own):
+    for command in (kernels, own):
         command.add_argument("file", type=output_file, help="the table to add to")
         common.add_device(command)
     return top

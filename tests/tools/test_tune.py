@@ -8,16 +8,11 @@ import pytest
 import tune
 from landscapes import made_up
 
-from gemmlab.catalog import Limits, catalog
-from gemmlab.generate import split, table
+from gemmlab.catalog import catalog
+from gemmlab.generate import table
 from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
-from gemmlab.generate.tiles import DEFAULTS, by_rule, complete_tile
+from gemmlab.generate.tiles import complete_tile
 from gemmlab.worker.client import Outcome
-
-SMALL = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
-LONG = complete_tile({"TSM": 32, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2})
-ILLEGAL = complete_tile({"TSM": 30})
-
 
 # Kernels
 
@@ -80,48 +75,7 @@ def test_settings_are_really_timed(any_device):
     assert row["gflops"] > 0 and not catalog[row["kernel"]].problems(row["params"])
 
 
-# Tiles
-
-
-def kinds(device):
-    gpu = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
-    yield device
-    yield dataclasses.replace(device, kind="GPU", platform="NVIDIA CUDA", limits=gpu, units=132)
-
-
-@pytest.mark.parametrize("letter", tune.LETTERS)
-def test_candidates_are_legal_and_the_rule_s_own_comes_first(letter, any_device):
-    for device in kinds(any_device):
-        tiles = tune.candidates(device, letter)
-        assert len(tiles) >= 12 and tiles[0] == by_rule(device, letter, (4096,) * 3)
-        assert len({str(tile) for tile in tiles}) == len(tiles)
-        assert all(set(tile) == set(DEFAULTS) for tile in tiles)
-        assert all(tune.is_legal(device, letter, tile) for tile in tiles)
-
-
-@pytest.mark.system
-def test_tiles_are_profiled(any_device, tmp_path, monkeypatch):
-    """A tile that is not legal does not count; what is written is a rule for the selection."""
-    file = tmp_path / "choice.json"
-    monkeypatch.setattr(tune, "candidates", lambda device, letter: [SMALL, ILLEGAL])
-    device = ["--device", str(any_device.index)]
-    tune.main(["tiles", str(file), "--letter", "s", "--sizes", "32", *device])
-    (entry,) = json.loads(file.read_text()).values()
-    entry = entry["tiles"]
-    assert len(entry["commands"]) == 1 and entry["device"] == any_device.name
-    (rule,) = entry["rules"]["s"]
-    assert rule["size"] == 32 and rule["tiles"] == [SMALL]
-    assert len(split.launches((64, 64, 64), [rule])) == 1
-    assert len(split.launches((63, 63, 63), [rule])) == 4
-
-
-def test_tiles_are_ranked_and_one_without_warps_is_kept():
-    warps = [complete_tile({"TSM": side, "UNIT": 1}) for side in (16, 32, 64, 128)]
-    rated = [(1.0, LONG), (2.0, SMALL), *((10.0 + n, tile) for n, tile in enumerate(warps))]
-    row = tune.ranked([*rated, (0.0, ILLEGAL)])
-    assert row["tiles"] == [warps[3], warps[2], warps[1], SMALL]
-    assert row["gflops"] == [13.0, 12.0, 11.0, 2.0]
-    assert tune.ranked(rated[:2])["tiles"] == [SMALL, LONG]
+# Tiles of warps
 
 
 def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path):
@@ -150,11 +104,11 @@ def test_a_file_that_is_no_table_is_refused_before_the_search(tmp_path):
     for text in ("", "{", "[]"):
         file.write_text(text)
         with pytest.raises(ValueError, match="damaged"):
-            tune.main(["tiles", "--letter", "s", str(file), "--sizes", "8"])
+            tune.main(["kernels", str(file), "--sizes", "8"])
         assert file.read_text() == text
 
 
-@pytest.mark.parametrize("more", ["kernels", "tiles --sizes 8 --letter x"])
+@pytest.mark.parametrize("more", ["kernels", "constants --letter x"])
 def test_what_makes_no_sense_is_refused(more):
     command, *options = more.split()
     with pytest.raises(SystemExit):
