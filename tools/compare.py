@@ -98,8 +98,8 @@ def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
     One product in four has sides that are multiples of 64; one in five has a side of at most 64.
     """
     rng = np.random.default_rng(seed)
-    found: list[Shape] = []
-    while len(found) < number:
+    drawn: list[Shape] = []
+    while len(drawn) < number:
         sides = np.exp(rng.uniform(0, np.log(LONGEST), 3))
         aligned, thin, which = rng.random() < 1 / 4, rng.random() < 1 / 5, rng.integers(3)
         if thin:
@@ -108,8 +108,8 @@ def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
         sides = np.maximum(1, np.round(sides / unit)) * unit
         if 2 * np.prod(sides) <= most_flops:
             m, n, k = map(int, sides)
-            found.append((m, n, k))
-    return found
+            drawn.append((m, n, k))
+    return drawn
 
 
 def compare(
@@ -212,17 +212,17 @@ def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
     A shape's ratio is the median of its rounds; the spread is the median over the shapes of the
     difference between the fastest and the slowest round, relative to the ratio.
     """
-    found: dict[str, dict[str, float]] = {}
+    sums: dict[str, dict[str, float]] = {}
     for name in [*rows[0].seconds][:-1] if rows else []:
         each = [row.ratios(name) for row in rows]
         ratios = [median(r) for r in each]
-        found[name] = {
+        sums[name] = {
             "mean": geometric_mean(ratios),
             "share": sum(ratio > 0.9 for ratio in ratios) / len(ratios),
             "least": min(ratios),
             "spread": median((max(r) - min(r)) / median(r) for r in each),
         }
-    return found
+    return sums
 
 
 def large(rows: list[Row], kind: str) -> list[Row]:
@@ -246,8 +246,8 @@ def run_calls(given: argparse.Namespace) -> None:
     for dtype in given.types:
         rows += compare(shapes, device, given.numpy, dtype, given.precision)
     sums = {"summary": summary(rows), "large": summary(large(rows, device.kind))}
-    for which, found in sums.items():
-        print(f"{which}: {json.dumps(found)}")
+    for which, values in sums.items():
+        print(f"{which}: {json.dumps(values)}")
     if given.json:
         head = common.head(device, given.title)
         records.write(given.json, {**head, "calls": [row._asdict() for row in rows], **sums})

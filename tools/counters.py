@@ -219,7 +219,7 @@ def count(folder: Path) -> list[dict[str, Any]]:
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     lines = [line for line in text.splitlines() if line.startswith('"')]
     names, _, *rows = csv.reader(lines)
-    found: list[dict[str, Any]] = []
+    rows_counted: list[dict[str, Any]] = []
     for row in rows[1::2]:
         values = dict(zip(names, row, strict=True))
         counted = {
@@ -228,8 +228,8 @@ def count(folder: Path) -> list[dict[str, Any]]:
         counted["seconds"] *= 1e-9
         counted["multiply_adds"] /= 32  # of warps
         stalls = {reason: float(values[STALL.format(reason)]) for reason in STALLS}
-        found.append(counted | {"stalls": {r: s for r, s in stalls.items() if s >= 0.005}})
-    return found
+        rows_counted.append(counted | {"stalls": {r: s for r, s in stalls.items() if s >= 0.005}})
+    return rows_counted
 
 
 def main() -> None:

@@ -110,9 +110,9 @@ def watch() -> None:
 
 
 def spent() -> dict[str, float]:
-    found = dict(SPENT)
+    seconds = dict(SPENT)
     SPENT.clear()
-    return found
+    return seconds
 
 
 def warm(rows: int, columns: int, depth: int) -> None:
@@ -187,13 +187,13 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
     ]
     wait(products)
     client.run(finish)
-    found = rate(size, time.perf_counter() - start, devices)
-    found["spent"] = list(client.run(spent).values())
+    measured = rate(size, time.perf_counter() - start, devices)
+    measured["spent"] = list(client.run(spent).values())
     chunks = ((1,) * number,) * 2
     checked = da.map_blocks(
         right, da.concatenate(products), block, number, chunks=chunks, dtype=bool
     )
-    return found | {"right": bool(checked.compute().all())}
+    return measured | {"right": bool(checked.compute().all())}
 
 
 def write_file(file: Path, size: int, block: int) -> None:
@@ -216,16 +216,16 @@ def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> d
     client.run(spent)
     start = time.perf_counter()
     da.store(distributed.matmul(a, b, chunks=chunks), target, lock=False)
-    found = rate(size, time.perf_counter() - start, len(distributed.survey(client)))
-    found |= {"chunks": chunks, "spent": list(client.run(spent).values())}
+    measured = rate(size, time.perf_counter() - start, len(distributed.survey(client)))
+    measured |= {"chunks": chunks, "spent": list(client.run(spent).values())}
     c, number = np.load(folder / "c.npy", mmap_mode="r"), size // block
     parts = [slice(at, at + block) for at in range(0, size, block)]
-    found["right"] = all(
+    measured["right"] = all(
         bool(right(c[rows, columns], block, number, (i, j)).all())
         for i, rows in enumerate(parts)
         for j, columns in enumerate(parts)
     )
-    return found
+    return measured
 
 
 def main() -> None:
@@ -238,9 +238,9 @@ def main() -> None:
     parser.add_argument("--folder", default="/dev/shm", help="for files of 12 size^2 bytes")
     given = parser.parse_args()
     size, block, device = given.size, given.block, gemmlab.devices()[given.devices[0]]
-    found = common.head(device, f"{len(given.devices)} x {device.name}")
-    found["device"] |= {"devices": len(given.devices)}
-    found["parts"] = files.load_json(given.out, dict).get("parts", {})
+    everything = common.head(device, f"{len(given.devices)} x {device.name}")
+    everything["device"] |= {"devices": len(given.devices)}
+    everything["parts"] = files.load_json(given.out, dict).get("parts", {})
     rows, depth = size // 2, block // 2
     with (
         tempfile.TemporaryDirectory(dir=given.folder) as folder,
@@ -257,9 +257,9 @@ def main() -> None:
         }
         for name, run in parts.items():
             if given.only in name:
-                found["parts"][name] = run()
-                records.write(given.out, found)
-                print(name, found["parts"][name], flush=True)
+                everything["parts"][name] = run()
+                records.write(given.out, everything)
+                print(name, everything["parts"][name], flush=True)
 
 
 if __name__ == "__main__":

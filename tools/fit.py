@@ -71,7 +71,7 @@ class Timed(NamedTuple):
 def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[Timed]:
     """All candidates of a record, or those of some of its shapes."""
     choices = [(name, tuple(params.items())) for name, params in record["kernels"]]
-    found = []
+    rows = []
     for i in range(len(record["shapes"])) if shapes is None else shapes:
         shape = record["shapes"][i]
         m, n, k = shape["sizes"]
@@ -80,8 +80,8 @@ def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[T
             best = 1e-6 * min((least for _, least, *_ in runs), default=0.0)
             for number, least, *_ in runs:
                 does = work(choices[number], (m, n, k))
-                found.append(Timed(choices[number], (m, n, k), does, 1e-6 * least, best))
-    return found
+                rows.append(Timed(choices[number], (m, n, k), does, 1e-6 * least, best))
+    return rows
 
 
 # Fitting
@@ -157,7 +157,7 @@ def precompiled(
     all shapes. With all candidates the choice would be slightly better, but nearly every shape
     would have to wait for the compiler.
     """
-    units, found = record["device"]["units"], defaultdict(set)
+    units, kept = record["device"]["units"], defaultdict(set)
     # by way, then by shape and precision: the part of the best rate
     offered: dict[tuple, dict[tuple, float]] = defaultdict(dict)
     for row in timed(record, shapes):
@@ -174,9 +174,9 @@ def precompiled(
         if gains[best] <= 0:
             break
         text, shared = best
-        found[text].add(shared)
+        kept[text].add(shared)
         reached |= {at: max(part, reached[at]) for at, part in offered[best].items()}
-    return found
+    return kept
 
 
 def constants(record: dict[str, Any]) -> dict[str, Any]:
@@ -258,8 +258,8 @@ def judged(record: dict[str, Any], folds: int = 4) -> dict[str, float]:
             chosen = offered[int(np.argmin(predicted))]
             ratios.append(chosen.best / chosen.seconds)
     mean, share = geometric_mean(ratios), float(np.mean(np.array(ratios) > 0.9))
-    found = {"shapes": len(ratios), "mean": mean, "share": share, "least": min(ratios)}
-    return {name: round(value, 3) for name, value in found.items()}
+    judgement = {"shapes": len(ratios), "mean": mean, "share": share, "least": min(ratios)}
+    return {name: round(value, 3) for name, value in judgement.items()}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -93,7 +93,7 @@ def fastest(device: Device, edges: str, sizes: Sizes, known: Landscape) -> dict[
 
 def best(known: Landscape, edges: str) -> list[Choice]:
     """The settings of each kernel for `edges` that were fastest in a landscape."""
-    found = []
+    leading = []
     for number, spec in catalog.items():
         if spec.edges != edges or spec.tensor:
             continue
@@ -102,8 +102,8 @@ def best(known: Landscape, edges: str) -> list[Choice]:
             (measured[0], values) for values, measured in rows if not isinstance(measured[0], str)
         ]
         for _, values in sorted(right, reverse=True)[:TRIED]:
-            found.append((number, tuple(zip(spec.defaults, values, strict=True))))
-    return found
+            leading.append((number, tuple(zip(spec.defaults, values, strict=True))))
+    return leading
 
 
 # Tiles of warps

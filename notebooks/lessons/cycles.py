@@ -119,16 +119,18 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
         kernels: numbers, or pairs of a number and the name of a change.
     """
     pairs = [kernel if isinstance(kernel, tuple) else (kernel, "") for kernel in kernels]
-    found = [counted(*pair) for pair in pairs]
+    kernels_counted = [counted(*pair) for pair in pairs]
     names = [f"{number}, {change}" if change else f"{number}" for number, change in pairs]
     alt = "; ".join(
         f"kernel {name}: {one.gflops / 1000:.1f} TFLOPS, "
         + ", ".join(f"{what} {share:.0f} %" for what, share in one.shares.items())
-        for name, one in zip(names, found, strict=True)
+        for name, one in zip(names, kernels_counted, strict=True)
     )
-    picture = Picture(8, 1.1 + 0.36 * len(found), f"Where the cycles go on an H200. {alt}")
+    picture = Picture(
+        8, 1.1 + 0.36 * len(kernels_counted), f"Where the cycles go on an H200. {alt}"
+    )
     ax = picture.axes_plain()
-    for row, one in enumerate(found):
+    for row, one in enumerate(kernels_counted):
         left = 0.0
         for what, share in one.shares.items():
             colour = COLOURS[what] if what == "multiply-adds" else faint(COLOURS[what], 0.55)
@@ -141,6 +143,6 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
         rate = f"{one.gflops / 1000:.1f} TFLOPS"
         ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
     label_rows(ax, [f"kernel {name}" for name in names])
-    ax.set(xlim=(0, 100), ylim=(-len(found) + 0.5, 0.5), xlabel="% of all cycles")
+    ax.set(xlim=(0, 100), ylim=(-len(kernels_counted) + 0.5, 0.5), xlabel="% of all cycles")
     legend_above(ax, 6, columnspacing=0.8, handlelength=1)
     return picture

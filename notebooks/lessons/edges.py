@@ -39,14 +39,14 @@ def cost(kernel: Key, params: dict[str, int], m: int, n: int, k: int) -> tuple[i
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
     """The recorded comparisons in ``results/``, by their titles."""
-    found = {}
+    by_title = {}
     for path in sorted(sources.folder("results").glob("edges_*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
-        found[record["title"]] = {
+        by_title[record["title"]] = {
             strategy: {int(size): result for size, result in results.items()}
             for strategy, results in record["strategies"].items()
         }
-    return found
+    return by_title
 
 
 def rates(low: int, high: int) -> dict[str, Rates]:
@@ -68,12 +68,12 @@ def shares(low: int, high: int) -> dict[str, Rates]:
     """
     published = records.read("published_autogemm")["gflops"]
     theirs = {"AutoGEMM": {int(s): rate for s, rate in published.items() if low <= int(s) <= high}}
-    found: dict[str, Rates] = {}
+    percent: dict[str, Rates] = {}
     for group in (theirs, rates(low, high)):
         best = max(rate for by_size in group.values() for rate in by_size.values())
         for name, by_size in group.items():
-            found[name] = {size: 100 * rate / best for size, rate in by_size.items()}
-    return found
+            percent[name] = {size: 100 * rate / best for size, rate in by_size.items()}
+    return percent
 
 
 def draw_launches(launches: Sequence[Launch]) -> Picture:

@@ -32,7 +32,7 @@ SIZE = 4096  # M = N = K of the records
 
 @dataclass(frozen=True)
 class Pipe:
-    """One step of the way to the multiply-adders.
+    """One step towards the multiply-adders.
 
     Attributes:
         need: floats (on the last step, instructions) per multiply-add.
@@ -96,17 +96,17 @@ def of(kernel: Key | model.Explanation, title: str = "") -> Flow:
         ValueError: if the kernel is not recorded, or runs on tensor cores.
     """
     rung = kernel if isinstance(kernel, model.Explanation) else explained.rung(kernel)
-    found = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
+    needs = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
     chip, all_terms = rung.chip, SIZE**3
     per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
     # a turn of the banks delivers 32 floats to 32 multiply-adds
-    turns = found.get("local memory") or found["L1 cache"]
+    turns = needs.get("local memory") or needs["L1 cache"]
     pipes = (
-        Pipe(found["global memory"]["least bytes"] / 4 / all_terms,
+        Pipe(needs["global memory"]["least bytes"] / 4 / all_terms,
              chip.bandwidth / chip.ghz / 4 / per_cycle),
-        Pipe(found["L2 cache"]["least bytes"] / 4 / all_terms, chip.l2_bytes / 4 / per_cycle),
+        Pipe(needs["L2 cache"]["least bytes"] / 4 / all_terms, chip.l2_bytes / 4 / per_cycle),
         Pipe(turns["turns"], turns["turns that the chip has"]),
-        Pipe(1 + found["instruction issue"]["loads and stores per multiply-add"],
+        Pipe(1 + needs["instruction issue"]["loads and stores per multiply-add"],
              chip.issued / (chip.lanes / chip.warp), "instr."),
     )  # fmt: skip
     return Flow(title or f"kernel {rung.kernel}", pipes, rung.share)

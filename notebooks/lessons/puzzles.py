@@ -46,10 +46,10 @@ class Puzzle:
 
 def written() -> list[dict[str, str]]:
     """The "title", "task", "text" and "hint" of each puzzle, and its "solution"."""
-    found = [match.groupdict() for match in WRITTEN.finditer(TEXT.read_text(encoding="utf-8"))]
+    matches = [match.groupdict() for match in WRITTEN.finditer(TEXT.read_text(encoding="utf-8"))]
     return [
         {**words, "solution": words["text"].replace(puzzle.gap, puzzle.fill)}
-        for words, puzzle in zip(found, PUZZLES, strict=True)
+        for words, puzzle in zip(matches, PUZZLES, strict=True)
     ]
 
 
