@@ -58,16 +58,6 @@ def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:
     return text
 
 
-def to_text(path: Path) -> str:
-    """The text of a notebook: for one that was edited in JupyterLab."""
-    book = nbformat.read(path, 4)
-    for cell in book.cells:
-        if cell.metadata.get("gemmlab", {}).get("whole"):
-            cell.source = cell.source.split("\n", 1)[0]
-    # without the header, which names versions
-    return jupytext.writes(book, fmt="md").split("---\n", 2)[2].lstrip()
-
-
 def rebuild(text: Path) -> None:
     book, start = from_text(text), time.monotonic()
     client = NotebookClient(
