@@ -65,7 +65,7 @@ def test_all_settings_are_recorded_and_continued(any_device, tmp_path, monkeypat
 
 def test_the_compiler_s_registers_belong_to_their_settings(any_device, tmp_path, monkeypatch):
     """On NVIDIA's GPUs all cores compile ahead, and finish in any order."""
-    gpu = dataclasses.replace(any_device, features=frozenset({"nvidia"}))
+    gpu = dataclasses.replace(any_device, name="NVIDIA H200", features=frozenset({"nvidia"}))
     monkeypatch.setattr(
         record_landscape, "registers", lambda kernel, params, *others: (params["TS"], kernel)
     )
