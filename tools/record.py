@@ -16,6 +16,7 @@ from math import inf
 from typing import Any
 
 import common
+import in_cuda
 import record_candidates
 import record_landscape
 from registers import registers
@@ -66,8 +67,6 @@ def sweeps_of(device: Device, size: int) -> dict[str, Any]:
 
 def chapters(device: Device, size: int) -> dict[str, Any]:
     """All that the chapters show of a recorded device; `size` is that of the square matrices."""
-    from lessons import cuda
-
     recorded = sweeps_of(device, size) | {"instructions": {}, "switches": {}}
     for wpt in CURVES["03 WPT"][2]:
         if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
@@ -81,10 +80,10 @@ def chapters(device: Device, size: int) -> dict[str, Any]:
         result = timing.measure(8, size, params=params, device=device, repeats=10)
         recorded["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
     if "nvidia" in device.features:
-        recorded["cuda"] = {number: cuda.measure(number, size) for number in cuda.KERNELS}
+        recorded["cuda"] = {number: in_cuda.measure(number, size) for number in in_cuda.KERNELS}
         recorded["opencl"] = {
             number: timing.measure(number, size, device=device, repeats=10).gflops
-            for number in cuda.KERNELS
+            for number in in_cuda.KERNELS
         }
     return recorded
 

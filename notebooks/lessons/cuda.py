@@ -1,14 +1,4 @@
-"""The ladder in CUDA, for chapter 8: macros translate a kernel, and CuPy compiles and times it."""
-
-from __future__ import annotations
-
-import statistics
-from typing import Any
-
-import numpy as np
-
-from gemmlab import check, model
-from gemmlab.catalog import KernelSpec, find, sources
+"""What makes CUDA C++ of the ladder's kernels, for chapter 8."""
 
 #: With these macros in front an OpenCL kernel is CUDA C++.
 TRANSLATION = """\
@@ -22,64 +12,3 @@ TRANSLATION = """\
 #define get_group_id(d) ((d) ? blockIdx.y : blockIdx.x)
 #define get_global_id(d) (get_group_id(d) * ((d) ? blockDim.y : blockDim.x) + get_local_id(d))
 """
-#: What they translate. Kernel 4 adds vectors, which CUDA cannot do, and others hold PTX.
-KERNELS = (1, 2, 3, 5, 6, 7, 8, 9, 10)
-
-
-def translate(kernel: int) -> str:
-    """The CUDA C++ text of one of `KERNELS` with its defaults."""
-    spec = find(kernel)
-    # in CUDA a pointer into local memory needs no qualifier
-    text = sources.read(spec.file).replace("const __local float*", "const float*")
-    defines = "".join(f"#define {name} {value}\n" for name, value in spec.defaults.items())
-    return TRANSLATION + defines + text
-
-
-def measure(kernel: int, size: int) -> dict[str, Any]:
-    """Compile a kernel with NVRTC, check it exactly on 2 x 2 tiles, and time it by CUDA events.
-
-    Args:
-        kernel: one of `KERNELS`.
-        size: M = N = K of the timed product; must be a whole number of tiles.
-
-    Returns:
-        "kernel", "params", "size"; "ok", whether it was right; "gflops" from the median time; and
-        "registers" per work-item.
-    """
-    import cupy
-
-    spec = find(kernel)
-    code = cupy.RawKernel(translate(kernel), "gemm", options=("--std=c++14",))
-    ok = _is_right(code, spec)
-    a, b, c = (cupy.random.rand(size, size, dtype=cupy.float32) for _ in range(3))
-    seconds = []
-    for _ in range(12):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        _launch(code, spec, (size, size, size), (a, b, c))
-        end.record()
-        end.synchronize()
-        seconds.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
-    rate = model.gflops(size, size, size, statistics.median(seconds[2:]))
-    facts = {"kernel": kernel, "params": spec.defaults, "size": size}
-    return facts | {"ok": ok, "gflops": rate, "registers": code.num_regs}
-
-
-def _is_right(code: Any, spec: KernelSpec) -> bool:
-    import cupy
-
-    m, n, k = (2 * multiple for multiple in spec.multiples(spec.defaults))
-    a, b = check.exact_inputs(m, n, k)
-    c = cupy.full((n, m), cupy.nan, cupy.float32)
-    stored = b.T if spec.wants_transposed(spec.defaults) else b
-    x, y = (cupy.asarray(np.ascontiguousarray(matrix.T)) for matrix in (a, stored))
-    _launch(code, spec, (m, n, k), (x, y, c))
-    return check.exact(c.T.get(), a, b).ok
-
-
-def _launch(code: Any, spec: KernelSpec, sizes: tuple[int, int, int], arrays: tuple) -> None:
-    """Launch a kernel; the arrays A, B and C are column-major."""
-    m, n, k = (np.int32(size) for size in sizes)
-    local, total = spec.local_size(spec.defaults), spec.global_size(*sizes[:2], spec.defaults)
-    grid = tuple(items // group for items, group in zip(total, local, strict=True))
-    code(grid, local, (m, n, k, *arrays))

@@ -6,7 +6,7 @@ Also the equal shares of Stream-K, and the order of its tiles.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -42,29 +42,30 @@ def spans(tiles: int, load: float, compute: float, buffers: int = 1, groups: int
 
     A load only takes time: any number may be under way. Only one work-group computes at a time.
     With one buffer a work-group starts to load its next tile when it has finished computing with
-    this one; with two buffers, when it starts. A single work-group ends after
-    tiles (load + compute) with one buffer, and after load + (tiles - 1) max(load, compute) +
-    compute with two.
+    this one; with two buffers, when it starts; with three it has loaded one more by then. A single
+    work-group ends after tiles (load + compute) with one buffer, and after
+    load + (tiles - 1) max(load, compute) + compute with two.
 
     Args:
         tiles: tiles that each work-group needs.
         load, compute: time to load a tile and to compute with it, in any unit.
-        buffers: 1 or 2.
+        buffers: from 1 on.
         groups: work-groups on the multiprocessor.
     """
-    work = [Span(g, "load", 0, 0.0, load) for g in range(groups)]
-    ready, tile = dict.fromkeys(range(groups), load), [0] * groups
-    free = 0.0  # when the multiprocessor can compute for the next work-group
-    while ready:
-        g = min(ready, key=lambda g: (max(ready[g], free), tile[g], g))
-        start = max(ready.pop(g), free)
+    starts = [[0.0] * max(1, buffers - 1) for _ in range(groups)]  # of the loads of each
+    done, free, work = [0] * groups, 0.0, list[Span]()
+
+    def begins(g: int) -> float:
+        return max(starts[g][done[g]] + load, free)
+
+    while waiting := [g for g in range(groups) if done[g] < tiles]:
+        g = min(waiting, key=lambda g: (begins(g), done[g], g))
+        loaded, start = starts[g][done[g]], begins(g)
         free = start + compute
-        work.append(Span(g, "compute", tile[g], start, free))
-        tile[g] += 1
-        if tile[g] < tiles:
-            begin = start if buffers == 2 else free
-            work.append(Span(g, "load", tile[g], begin, begin + load))
-            ready[g] = begin + load
+        work.append(Span(g, "load", done[g], loaded, loaded + load))
+        work.append(Span(g, "compute", done[g], start, free))
+        starts[g].append(start if buffers > 1 else free)
+        done[g] += 1
     return work
 
 
@@ -113,9 +114,21 @@ def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title
     ax.set_title(title, color=INK, fontsize=10)
 
 
-def _time_line(boxes: Sequence[Box], rows: Sequence[str], alt: str) -> Picture:
-    """A picture whose time axis ends at 20, 40, 80 ...: two of them can be compared."""
-    end = max(box[-1] for box in boxes)
+def _time_line(
+    work: list[Span],
+    row: Callable[[Span], int],
+    rows: Sequence[str],
+    words: str,
+    loads: str = BLUE,
+) -> Picture:
+    """Work in the rows that `row` gives; `words` may have {end}, and {busy}, the share of the time
+    in which something computes. The axis ends at 20, 40, 80 ...: two pictures can be compared.
+    """
+    end = max(s.end for s in work)
+    busy = sum(s.end - s.start for s in work if s.what == "compute") / end
+    alt = words.format(end=f"{end:g}", busy=f"{busy:.0%}")
+    looks = {"load": faint(loads, 0.45), "compute": GREEN}
+    boxes = [(row(s), looks[s.what], *s[2:]) for s in work]
     picture = Picture(7.5, 0.9 + 0.3 * len(rows), alt)
     ax = picture.axes_plain()
     _draw(ax, boxes, rows, 20 * 2 ** max(0, math.ceil(math.log2(end / 20))), alt)
@@ -126,14 +139,11 @@ def _time_line(boxes: Sequence[Box], rows: Sequence[str], alt: str) -> Picture:
 def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> Picture:
     """Loads and computations of the work-groups on one multiprocessor (see `spans`)."""
     work = spans(tiles, load, compute, buffers, groups)
-    looks = {"load": (0, faint(BLUE, 0.45)), "compute": (1, GREEN)}
-    boxes = [(2 * s.group + looks[s.what][0], looks[s.what][1], *s[2:]) for s in work]
-    end = max(s.end for s in work)
-    busy = groups * tiles * compute / end
-    who = f"{count(groups, 'work-group')}, {count(buffers, 'buffer')}"
     names = [f", group {g}" for g in range(groups)] if groups > 1 else [""]
-    rows = [f"{what}{name}" for name in names for what in looks]
-    return _time_line(boxes, rows, f"{who}: done after {end:g}, computing {busy:.0%} of the time")
+    rows = [f"{what}{name}" for name in names for what in ("load", "compute")]
+    who = f"{count(groups, 'work-group')}, {count(buffers, 'buffer')}"
+    words = f"{who}: done after {{end}}, computing {{busy}} of the time"
+    return _time_line(work, lambda s: 2 * s.group + (s.what == "compute"), rows, words)
 
 
 def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture:
@@ -147,17 +157,10 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
         copy, multiply: the time to copy a tile and to multiply it, in any unit.
         STAGES: tiles in local memory at the same time.
     """
-    starts, end = [0.0] * (STAGES - 1), 0.0
-    boxes: list[Box] = []
-    for t in range(tiles):
-        begin = max(starts[t] + copy, end)
-        end = begin + multiply
-        boxes.append((t % STAGES, faint(BLUE, 0.45), t, starts[t], starts[t] + copy))
-        boxes.append((STAGES, GREEN, t, begin, end))
-        starts.append(begin)
-    busy = tiles * multiply / end
-    alt = f"{count(STAGES, 'stage')}: done after {end:g}, multiplying {busy:.0%} of the time"
-    return _time_line(boxes, [*(f"copy, stage {s}" for s in range(STAGES)), "multiply"], alt)
+    work = spans(tiles, copy, multiply, STAGES)
+    rows = [*(f"copy, stage {stage}" for stage in range(STAGES)), "multiply"]
+    words = f"{count(STAGES, 'stage')}: done after {{end}}, multiplying {{busy}} of the time"
+    return _time_line(work, lambda s: s.tile % STAGES if s.what == "load" else STAGES, rows, words)
 
 
 def waiting(
@@ -172,16 +175,12 @@ def waiting(
         tiles: of each warp.
     """
     work = spans(tiles, prepare, multiply, 1 if waits else 2, warps)
-    boxes: list[Box] = [
-        (s.group, faint(ORANGE, 0.45), *s[2:]) if s.what == "load" else (warps, GREEN, *s[2:])
-        for s in work
-    ]
-    busy = warps * tiles * multiply / max(s.end for s in work)
     verb = "wait" if waits else "go on"
     if warps == 1:
         verb = "waits" if waits else "goes on"
-    alt = f"{count(warps, 'warp')} that {verb}: the tensor core is busy {busy:.0%} of the time"
-    return _time_line(boxes, [*(f"warp {w} prepares" for w in range(warps)), "tensor core"], alt)
+    rows = [*(f"warp {warp} prepares" for warp in range(warps)), "tensor core"]
+    words = f"{count(warps, 'warp')} that {verb}: the tensor core is busy {{busy}} of the time"
+    return _time_line(work, lambda s: s.group if s.what == "load" else warps, rows, words, ORANGE)
 
 
 def shares(tiles: int, steps: int, groups: int) -> Picture:

@@ -1,24 +1,25 @@
-"""Chapter 8: the ladder's kernels as CUDA C++."""
+"""The ladder's kernels as CUDA C++."""
 
 import re
 
+import in_cuda
 import pytest
 
 from gemmlab import catalog
 from gemmlab.catalog import sources
-from lessons import cuda
+from lessons.cuda import TRANSLATION
 
 #: Words of OpenCL C in kernel 8 that are behind an #if which CUDA does not take.
 BEHIND = {"__NV_CL_C_VERSION", "get_sub_group_local_id"}
 
 
-@pytest.mark.parametrize("number", cuda.KERNELS)
+@pytest.mark.parametrize("number", in_cuda.KERNELS)
 def test_a_translation_holds_nothing_that_cuda_cannot_read(number):
     """Local arrays are __shared__; a pointer into them must not be. All that is OpenCL's is a macro
     in front, and so is every parameter.
     """
-    text = cuda.translate(number)
-    body = re.sub(r"//.*", "", text[len(cuda.TRANSLATION) :])
+    text = in_cuda.translate(number)
+    body = re.sub(r"//.*", "", text[len(TRANSLATION) :])
     for name, value in catalog[number].defaults.items():
         assert re.search(rf"#(?:define|ifndef) {name}\b.*", body)[0] == f"#define {name} {value}"
     assert not re.search(r"__local\s+\w+\s*\*", body)
@@ -28,6 +29,6 @@ def test_a_translation_holds_nothing_that_cuda_cannot_read(number):
     changed = [old for old, new in pairs if old != new]
     assert len(changed) == (0 if number < 7 else 2)
     assert all(line.count("__local float*") == 2 for line in changed)
-    defined = set(re.findall(r"#define (\w+)", cuda.TRANSLATION)) | {"__attribute__"}
+    defined = set(re.findall(r"#define (\w+)", TRANSLATION)) | {"__attribute__"}
     needed = set(re.findall(r"\b(?:get_\w+|__\w+|barrier|restrict|reqd_work_group_size)\b", body))
     assert needed - defined == (BEHIND if number == 8 else set())
