@@ -138,12 +138,8 @@ def summa(cut: Cut, panel: int, cluster: Cluster) -> Times:
 
     Devices have memory for two pairs of panels: one is received while the other is multiplied. In a
     row of p devices a panel is pipelined: its bytes follow after log2 p latencies. Each device's
-    step is a task, and one scheduler hands out all tasks.
-
-    Args:
-        cut: with a depth of 1.
-        panel: columns of A, and rows of B, in a panel.
-        cluster: what the devices can do.
+    step is a task, and one scheduler hands out all tasks. The depth of the cut is 1; a panel has so
+    many columns of A, and rows of B.
     """
     steps = ceil(cut.k / panel)
     hops = sum(ceil(log2(side)) for side in (cut.rows, cut.columns))
@@ -215,12 +211,8 @@ def _bytes(amount: float) -> str:
 
 
 def draw_step(rows: int, columns: int, panels: int, step: int) -> Picture:
-    """A step of SUMMA: a panel of A goes along the rows of the grid, one of B along its columns.
-
-    Args:
-        rows, columns: of the grid of devices.
-        panels: how many steps there are along k.
-        step: the current one, counted from 1.
+    """Step 1, 2 ... of SUMMA: a panel of A goes along the rows of the grid of devices, one of B
+    along its columns. There are as many steps as panels.
     """
     column, row = (step - 1) * columns // panels, (step - 1) * rows // panels
     alt = (
@@ -261,12 +253,7 @@ def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], colou
 
 
 def draw_scaling(times: Mapping[int, Times], title: str = "") -> Picture:
-    """The share of linear speed-up by the number of devices; each point says what takes longest.
-
-    Args:
-        times: as `scaling` returns them.
-        title: such as what the devices are.
-    """
+    """The share of linear speed-up by the number of devices; each point says what takes longest."""
     shares = {p: 100 * t.multiplying / t.total for p, t in times.items()}
     half = next((p for p, share in shares.items() if share < 50), 0)
     fastest = min(times, key=lambda p: times[p].total)

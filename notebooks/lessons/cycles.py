@@ -89,11 +89,7 @@ def counted(kernel: Key, change: str = "") -> Counted:
 
 
 def turns(kernel: Key, change: str = "") -> float:
-    """Turns of local memory or the L1 cache for a warp's multiply-add, as the H200 counted them.
-
-    Args:
-        kernel, change: as of `counted`.
-    """
+    """Turns of local memory or the L1 cache for a warp's multiply-add, as the H200 counted them."""
     row = counted(kernel, change).row
     # active cycles are those of a multiprocessor's four schedulers, which share the path
     cycles = row["active_cycles"] / model.H200.issued
@@ -101,11 +97,7 @@ def turns(kernel: Key, change: str = "") -> float:
 
 
 def time_of_a_warp(kernel: Key) -> dict[str, float]:
-    """What a warp of a kernel does, as shares of its time, the largest first.
-
-    Args:
-        kernel: as of `counted`.
-    """
+    """What a warp of a kernel does, as shares of its time, the largest first."""
     stalls = counted(kernel).row["stalls"]
     everything = sum(stalls.values())
     shares = {words: stalls.get(reason, 0.0) / everything for reason, words in DOING.items()}
@@ -113,11 +105,7 @@ def time_of_a_warp(kernel: Key) -> dict[str, float]:
 
 
 def draw(*kernels: Key | tuple[Key, str]) -> Picture:
-    """Where the cycles of these kernels go, one bar each.
-
-    Args:
-        kernels: numbers, or pairs of a number and the name of a change.
-    """
+    """Where the cycles of kernels go, one bar each; a pair adds the name of a change."""
     pairs = [kernel if isinstance(kernel, tuple) else (kernel, "") for kernel in kernels]
     kernels_counted = [counted(*pair) for pair in pairs]
     names = [f"{number}, {change}" if change else f"{number}" for number, change in pairs]

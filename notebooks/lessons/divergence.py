@@ -53,9 +53,6 @@ def formula(
         tile: rows and columns of the work-group and its tiles.
         warp: work-items per warp.
         layout: "row-major" or "column-major".
-
-    Returns:
-        The parts by type.
     """
     cut, along = _layout(name, m, n, layout)
     across = -(-(n if name == "A" else m) // tile)

@@ -23,15 +23,8 @@ Rates = dict[int, float]
 
 
 def cost(kernel: Key, params: dict[str, int], m: int, n: int, k: int) -> tuple[int, int]:
-    """What a column-major product of compact matrices costs besides its arithmetic.
-
-    Args:
-        kernel: its number.
-        params: all its parameters.
-        m, n, k: sizes of the product.
-
-    Returns:
-        The number of launches, and the bytes of memory needed in addition to A, B and C.
+    """The launches of a column-major product of compact matrices, and the bytes of memory that it
+    needs in addition to A, B and C.
     """
     passes = plan(catalog[kernel], params, Problem.compact(m, n, k), frozenset())
     return len(passes), 4 * sum(step.floats for step in passes)
@@ -77,11 +70,7 @@ def shares(low: int, high: int) -> dict[str, Rates]:
 
 
 def draw_launches(launches: Sequence[Launch]) -> Picture:
-    """The launches of a product as rectangles on C, with strips wider than in proportion.
-
-    Args:
-        launches: what `gemmlab.generate.split` cuts a product into.
-    """
+    """The launches of a product as rectangles on C, with strips wider than in proportion."""
     words = []
     for launch in launches:
         guards = "no guards" if launch.edges == "none" else f"guards {launch.edges}"

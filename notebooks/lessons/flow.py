@@ -113,12 +113,7 @@ def of(kernel: Key | model.Explanation, title: str = "") -> Flow:
 
 
 def step(kernel: Key, before: Key | None = None) -> Picture:
-    """The flow of the kernel that this one starts from, and of this one, on an H200.
-
-    Args:
-        kernel: its number.
-        before: the kernel to start from; by default the one that its header names.
-    """
+    """The flow of the kernel before, by default the one that the header names, and of this one."""
     before = before if before is not None else catalog[kernel].before
     return Picture([of(before)] * bool(before) + [of(kernel)])
 
@@ -127,9 +122,6 @@ def counted(*kernels: Key) -> Picture:
     """The flows of kernels, with the turns of local memory that the chip itself counted.
 
     The simulator counts the fewest turns that vector loads can take; the chip takes more.
-
-    Args:
-        kernels: their numbers.
     """
     flows = []
     for kernel in kernels:

@@ -68,10 +68,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4) -> Picture:
 def occupancy(
     chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int
 ) -> Picture:
-    """How many work-groups fit on a multiprocessor, and what they take of each shared resource.
-
-    The arguments are those of `model.occupancy`.
-    """
+    """How many work-groups fit on a multiprocessor (`model.occupancy`), and what they take."""
     fits = model.occupancy(chip, work_items, registers, local_memory)
     shares = model.occupancy_shares(chip, work_items, registers, local_memory)
     groups = min(fits.values())
@@ -101,12 +98,8 @@ def occupancy(
 def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, int]]:
     """The tiles of an m x n matrix in kernel 13, numbered down the columns.
 
-    A tile that would reach beyond the matrix is moved back until it is inside. It still stores only
-    the elements that it had inside the matrix before it was moved.
-
-    Args:
-        m, n: rows and columns of the matrix, which is no smaller than a tile.
-        rows, cols: of a tile.
+    A tile that would reach beyond the matrix, which is no smaller, is moved back until it is
+    inside. It still stores only the elements that it had inside before it was moved.
 
     Returns:
         (first row, first column, rows moved up, columns moved left) of each tile.

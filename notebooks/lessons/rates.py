@@ -18,8 +18,7 @@ def rate(sizes: tuple[int, int, int], device: Device, seconds: float = 0.1, **op
 
     Args:
         sizes: M, N and K of the column-major product: the row-major one is N x K by K x M.
-        device: where.
-        seconds: about how long to time.
+        device, seconds: where, and about how long, to time.
         options: of `matmul`, such as `kernel` and `params`.
     """
     m, n, k = sizes

@@ -150,12 +150,7 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
     """One work-group with asynchronous copies.
 
     The copy of tile t + STAGES - 1 starts with the multiplication of tile t; the work-group waits
-    for a copy only when its tile is next.
-
-    Args:
-        tiles: how many tiles the work-group multiplies.
-        copy, multiply: the time to copy a tile and to multiply it, in any unit.
-        STAGES: tiles in local memory at the same time.
+    for a copy only when its tile is next. Local memory holds STAGES tiles.
     """
     work = spans(tiles, copy, multiply, STAGES)
     rows = [*(f"copy, stage {stage}" for stage in range(STAGES)), "multiply"]
@@ -166,13 +161,8 @@ def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture
 def waiting(
     prepare: float, multiply: float, warps: int = 1, waits: bool = True, tiles: int = 6
 ) -> Picture:
-    """Warps that share a tensor core: each prepares numbers for a tile, and has it multiplied.
-
-    Args:
-        prepare, multiply: the time that each takes for a tile, in any unit.
-        warps: that share the tensor core.
-        waits: whether a warp waits for its instruction, or prepares the next tile meanwhile.
-        tiles: of each warp.
+    """Warps that share a tensor core: each prepares numbers for a tile, has it multiplied, and
+    waits for that, or prepares the next tile meanwhile.
     """
     work = spans(tiles, prepare, multiply, 1 if waits else 2, warps)
     verb = "wait" if waits else "go on"
@@ -186,12 +176,8 @@ def waiting(
 def shares(tiles: int, steps: int, groups: int) -> Picture:
     """One work-group per tile, and Stream-K, which gives every work-group an equal share.
 
-    A part of a tile is orange: a fix-up adds it to the other parts of its tile.
-
-    Args:
-        tiles: tiles of C.
-        steps: tiles of A and B that each of them needs.
-        groups: work-groups that run at the same time, one on each multiprocessor.
+    A part of a tile is orange: a fix-up adds it to the other parts of its tile. Each tile of C
+    needs so many steps; each work-group has a multiprocessor.
     """
     waves, equal = idle(tiles, steps, groups)
     cut = pieces(tiles, steps, groups)

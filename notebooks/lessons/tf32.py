@@ -97,10 +97,7 @@ def relative_error(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
 def draw_bits(x: str | float = "pi") -> Picture:
     """The binary digits of a float32, of its two TF32 parts, and of what these two leave out.
 
-    Digits for the same power of 2 are in one column.
-
-    Args:
-        x: a name in `NUMBERS`, or a number.
+    Digits for the same power of 2 are in one column; x is a name in `NUMBERS`, or a number.
     """
     whole = np.float32(NUMBERS[x] if isinstance(x, str) else x)
     big, small = (float(part) for part in parts(whole))

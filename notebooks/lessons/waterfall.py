@@ -29,11 +29,10 @@ class Variant:
 
     Attributes:
         title: such as "16 asynchronous copies", or "cuBLAS SGEMM".
-        kernel: what ran, None for a library.
-        params: all its parameters.
+        kernel, params: what ran; None for a library.
         gflops, least, most: of the median, the slowest and the fastest launch.
         registers: of a work-item; None where unknown.
-        errors: relative to the product, by K; empty where they were not measured.
+        errors: relative to the product, by K.
     """
 
     title: str
@@ -107,10 +106,7 @@ class Rung:
     """A kernel of the ladder as recorded at 4096: its rate, its costs, and the ceiling it lifted.
 
     Attributes:
-        kernel: such as 3.
-        params: all its parameters.
-        gflops: of the median run.
-        registers: of a work-item; None where unknown.
+        kernel, params, gflops, registers: as of a `Variant`.
         explained: the rate and its ceilings; None for tensor cores, which are not modelled.
     """
 
@@ -169,8 +165,8 @@ def draw(
 
     Args:
         rates: GFLOPS by the name of the rung, from the first to the last.
-        words: for rungs by name the ceiling that was lifted.
-        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
+        words: the ceiling that was lifted, by rung.
+        yardsticks: GFLOPS of libraries, drawn as lines.
     """
     summary = "; ".join(
         f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")

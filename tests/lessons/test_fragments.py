@@ -12,19 +12,6 @@ def test_lanes_hold_each_element_once():
         assert sorted(spots) == [(r, c) for r in range(rows) for c in range(cols)]
 
 
-def test_eight_instructions_fill_a_lane_s_patch():
-    """Rows 4g to 4g + 3, columns 8t to 8t + 7: the table in the kernel's header."""
-    for lane in range(32):
-        g, t = divmod(lane, 4)
-        mine = sorted(spot for number in range(8) for spot in tensors.computed(lane, number))
-        assert mine == [(m, n) for m in range(4 * g, 4 * g + 4) for n in range(8 * t, 8 * t + 8)]
-        for number in range(8):
-            j, i = divmod(number, 2)
-            m, n = 4 * g + 2 * i, 8 * t + j
-            patch = [(m, n), (m, n + 4), (m + 1, n), (m + 1, n + 4)]
-            assert tensors.computed(lane, number) == patch
-
-
 def test_instructions_with_our_numbers_multiply():
     """Lanes fetch 4 neighbours of step t or t + 4; what they give to the instruction is the
     product's block.

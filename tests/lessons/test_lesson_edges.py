@@ -54,15 +54,3 @@ def test_padding_was_recorded_with_the_tiles_of_the_table():
         found = edges.recorded()["NVIDIA H200"]["pad"][size]
         memory = edges.cost(row["kernel"], row["params"], size, size, size)[1]
         assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)
-
-
-def test_shares_are_of_the_best_rate_of_a_device():
-    found = edges.shares(1000, 1100)
-    assert set(found) == {"AutoGEMM", "pad", "guard", "shift", "auto", "split"}
-    ours = [s for way, by_size in found.items() if way != "AutoGEMM" for s in by_size.values()]
-    for one in (ours, found["AutoGEMM"].values()):
-        assert max(one) == pytest.approx(100) and min(one) > 0
-    assert all(1000 <= size <= 1100 for by_size in found.values() for size in by_size)
-    rates = edges.recorded()["NVIDIA H200"]
-    ratio = rates["pad"][1021]["gflops"] / rates["guard"][1049]["gflops"]
-    assert found["pad"][1021] / found["guard"][1049] == pytest.approx(ratio)
