@@ -108,9 +108,6 @@ TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
     "warpgroups": ({"TSK": 16, "STAGES": 3},),
 }
 
-#: A candidate with the sizes of the column-major product that it computes.
-Job = tuple[Choice, Sizes]
-
 
 def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ...]]]:
     """Kernels with parameters, and the work-groups per compute unit among which to share."""
@@ -181,7 +178,7 @@ def record(device: Device, path: Path, seconds: float = inf, random: int = RANDO
             }
             if not wanted[sizes]["float32"]:
                 raise ValueError(f"{device} has no candidates to time; they are for GPUs")
-    compile_all(device, wanted)
+    compile_all(device, {one for each in wanted.values() for some in each.values() for one in some})
     bench = Bench(device)
     if "tensor" in device.features and "range_call_us" not in data:
         data["range_us"] = [bench.range_check(side) for side in RANGE_SIDES]
@@ -212,23 +209,17 @@ def begin(path: Path, device: Device) -> dict[str, Any]:
     return {**common.head(device), "note": note, "kernels": [], "shapes": []}
 
 
-def compile_all(device: Device, wanted: dict[Sizes, dict[str, list[Choice]]]) -> None:
-    """Compile every text once on a GPU, on all cores; the driver keeps the results on disk."""
-    by_text: dict[tuple, Job] = {}
-    for sizes, precisions in wanted.items():
-        for one in (one for some in precisions.values() for one in some):
-            macros = find(one[0]).macros(*sizes[:2], dict(one[1]))
-            by_text[one[0], tuple(macros.items())] = one, sizes
+def compile_all(device: Device, wanted: set[Choice]) -> None:
+    """Compile on a GPU, on all cores; the driver keeps the results on disk."""
     if device.kind == "GPU":
         with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-            done = pool.map(partial(compile_one, device.index), by_text.values())
-            list(tqdm(done, total=len(by_text), unit="text", disable=None))
+            done = pool.map(partial(compile_one, device.index), wanted)
+            list(tqdm(done, total=len(wanted), unit="text", disable=None))
 
 
-def compile_one(index: int, job: Job) -> None:
-    """Compile what a job needs; timing it will say why this fails."""
-    with suppress(RuntimeError, ValueError, cl.Error):
-        build(find_device(index), job[0]).launch(*job[1])
+def compile_one(index: int, one: Choice) -> None:
+    with suppress(RuntimeError, ValueError, cl.Error):  # timing it will say why
+        build(find_device(index), one)
 
 
 @cache
@@ -257,7 +248,7 @@ class Bench:
                     kernels.append(entry)
                 number = kernels.index(entry)
                 try:
-                    seconds = self._seconds((one, sizes), operands, best)
+                    seconds = self._seconds(one, sizes, operands, best)
                 except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
                     failed.append([number, str(error).splitlines()[0][:120]])
                     continue
@@ -292,9 +283,8 @@ class Bench:
         """So many standard normal numbers on the device."""
         return self._generator.normal(self.device.queue, elements, np.float32).base_data
 
-    def _seconds(self, job: Job, operands, best: float) -> list[float]:
+    def _seconds(self, one: Choice, sizes: Sizes, operands, best: float) -> list[float]:
         """Seconds on the device of each run after the first one."""
-        one, sizes = job
         kernel, problem = build(self.device, one), Problem.compact(*sizes)
         timed = timing.Product(kernel, self.device, problem, *operands)
         first = 1e-3 * sum(timed.run().values())
