@@ -174,7 +174,7 @@ def record(device: Device, path: Path, seconds: float = inf, random: int = RANDO
         if sizes not in recorded:
             wanted[sizes] = {
                 precision: candidates(device, sizes, precision)
-                for precision in (PRECISIONS if with_tensor else ["float32"])
+                for precision in ("float32", *(("tf32", "tf32x3") if with_tensor else ()))
             }
             if not wanted[sizes]["float32"]:
                 raise ValueError(f"{device} has no candidates to time; they are for GPUs")
