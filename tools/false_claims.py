@@ -31,11 +31,10 @@ class Tally(NamedTuple):
     seconds: list[float]
 
     def __str__(self) -> str:
-        ratios = ", ".join(f"{ratio:.2f}" for ratio in self.claims)
+        ratios = ", ".join(f"{ratio:.2f}" for ratio in self.claims) or "none"
         return (
-            f"{len(self.claims)} false claims in {len(self.seconds)} comparisons ({ratios}); "
-            f"a comparison took {statistics.median(self.seconds):.2f} s (median), at most "
-            f"{max(self.seconds):.2f} s"
+            f"false claims in {len(self.seconds)} comparisons: {ratios}; a comparison took "
+            f"{statistics.median(self.seconds):.2f} s (median), at most {max(self.seconds):.2f} s"
         )
 
 
