@@ -10,8 +10,8 @@ elements: two pairs of blocks, and a product, the sum so far, and the result on 
 The bound is the same for the memory of a GPU.
 
 On a GPU four things overlap: threads copy the next pair from the files to pinned memory; from there
-it travels to the device, which multiplies the previous pair; and the previous block of the result is
-copied back and written, by the worker's other thread.
+it travels to the device, which multiplies the previous pair; and the previous block of the result
+is copied back and written, by the worker's other thread.
 """
 
 from __future__ import annotations

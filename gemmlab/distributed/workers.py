@@ -162,10 +162,7 @@ def _own_device() -> dict[str, Any]:
 
 
 def serve(
-    address: str,
-    chosen: Sequence[str] | None = None,
-    memory_bytes: float | None = None,
-    host: str = LOOPBACK,
+    address: str, chosen: Sequence[Device | int | str] | None = None, *, host: str = LOOPBACK
 ) -> None:
     """Start workers for this machine's devices and somebody else's scheduler; wait for their end.
 
@@ -173,7 +170,7 @@ def serve(
 
     Args:
         address: of the scheduler, such as "tcp://10.0.0.1:8786" or "10.0.0.1:8786".
-        chosen, memory_bytes: as `devices` and `memory_bytes` of `cluster`.
+        chosen: as `devices` of `cluster`.
         host: the address or name of this machine on which the workers listen. Whoever can connect
             to it runs code as this user, which a line on stderr says.
 
@@ -196,7 +193,7 @@ def serve(
     used = to_use(chosen)
     with private_folder() as folder:
         bracketed = f"[{host}]" if ":" in host else host  # as Dask expects IPv6 addresses
-        given = options(used, memory_bytes, host=bracketed, local_directory=folder)
+        given = options(used, None, host=bracketed, local_directory=folder)
         asyncio.run(_serve(address, used, given))
 
 
