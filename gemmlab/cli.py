@@ -159,9 +159,9 @@ def run_bench(given: Arguments) -> int:
     from .opencl.devices import find_device
 
     device = find_device(given.device)
-    if given.json and given.json.exists():
-        if not {"command", "results"} <= set(files.load_json(given.json, dict)):
-            raise ValueError(f"{given.json} exists and is no record of bench; it stays as it is")
+    old = files.load_json(given.json, dict) if given.json else {}
+    if old and not old.keys() >= {"command", "results"}:
+        raise ValueError(f"{given.json} exists and is no record of bench; it stays as it is")
     runs = list(product(given.kernels, map(table.dimensions, given.sizes)))
     results: dict[str, list] = {"auto": [], "results": []}
     failed = 0
