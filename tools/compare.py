@@ -25,9 +25,8 @@ import pyopencl.array as cla
 
 from gemmlab import matmul
 from gemmlab.cli import amount, count, output_file, size_list
-from gemmlab.generate import choice, table
+from gemmlab.generate import table
 from gemmlab.measurement import clock, records
-from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
 #: Rounds of a comparison; the median counts.
@@ -133,10 +132,6 @@ def compare(
             f"precisions={tuple(precisions)} needs device arrays of float32, not {given}"
         )
     shapes, rows = list(shapes), []
-    for precision in (*precisions, "float32") if dtype == "float32" else ():
-        compile_ahead(
-            device, [choice.choose(device, (n, m, k), "auto", precision) for m, n, k in shapes]
-        )
     for m, n, k in shapes:
         a, b = operands(m, n, k, dtype)
         rivals = contenders(a, b, device, numpy, precisions)

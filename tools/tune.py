@@ -43,7 +43,6 @@ from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import OperandLayout, by_rule, complete_tile, configure
 from gemmlab.generate.written import written
 from gemmlab.measurement import clock, records
-from gemmlab.measurement.tuned import compile_ahead
 from gemmlab.opencl.devices import Device, find_device
 
 Tile = dict[str, int]
@@ -113,7 +112,6 @@ def best_row(search: Search, size: int | Sizes, rate: Rater) -> dict[str, Any]:
     def best(settings: list[Setting]) -> Setting:
         choices = [(kernel, tuple(params.items())) for kernel, params in settings]
         new = [choice for choice in dict.fromkeys(choices) if choice not in rated]
-        compile_ahead(device, new)
         rated.update({choice: rate((choice[0], dict(choice[1])), sizes) for choice in new})
         number, pairs = max(choices, key=lambda choice: rated[choice])
         return number, dict(pairs)

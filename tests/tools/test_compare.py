@@ -64,7 +64,6 @@ def test_calls_are_compared_recorded_and_joined(any_device, monkeypatch, capsys,
 
 def test_precisions_are_compared_with_float32(any_device, monkeypatch):
     monkeypatch.setattr(compare, "ROUND_SECONDS", 0)
-    monkeypatch.setattr(compare, "compile_ahead", lambda device, choices: None)
     monkeypatch.setattr(compare, "matmul", lambda x, y, precision="float32": None)
     (row,) = compare.compare([(8, 9, 10)], any_device, precisions=("tf32x3", "tf32"))
     assert [*row.seconds] == ["tf32x3", "tf32", "float32"]
