@@ -11,7 +11,6 @@ import pytest
 
 import gemmlab
 from gemmlab import catalog, cli
-from gemmlab.measurement import tuned
 from gemmlab.worker import client, verify
 
 
@@ -71,22 +70,17 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("bench --kernels 1-99", "there is no kernel"),
-        ("bench --kernels x", "--kernels"),
-        ("bench --kernels 3-1", "'3-1'"),
+        ("bench --kernels 1,99", "there is no kernel 99"),
+        ("bench --kernels 1-3", "1-3"),
         ("bench --kernels ''", "--kernels"),
         ("bench --kernels 13 --sizes 32", "nothing was measured"),
-        ("bench --sizes big", "--sizes"),
         ("bench --sizes 64x128", "--sizes"),
         ("bench --sizes 0", "'0'"),
-        ("bench --sizes 8-16:0", "--sizes"),
         ("bench --sizes 4x0x5", "'0'"),
         ("bench --device 'no such thing'", "no device fits 'no such thing'"),
-        ("bench --title mine", "--title"),
         ("bench --tries 3", "--tries"),
         ("bench --repeats 0", "--repeats"),
         ("model --kernel tensor_cores", "kernel tensor_cores is not recorded"),
-        ("worker here:1 --memory-gib -1", "--memory-gib"),
         ("dance", "invalid choice: 'dance'"),
     ],
 )  # fmt: skip
@@ -125,16 +119,16 @@ def test_bench_keeps_what_it_has_when_it_fails_or_is_interrupted(
 ):
     file = tmp_path / "found.json"
     wanted = ["--kernels", "1", "--sizes", "16,17,18,19", "--repeats", "1", "--json", str(file)]
-    assert cli.main(["bench", *wanted]) == 1
+    assert cli.main(["bench", *wanted]) == 2
     assert [r["m"] for r in json.loads(file.read_text())["results"]] == [16, 18]
-    said = capsys.readouterr().out
-    assert "17 x 17 x 17 failed: made up" in said and f"interrupted; {file} holds" in said
+    said = capsys.readouterr()
+    assert "17 x 17 x 17 failed: made up" in said.out and "interrupted" in said.err
 
 
 @pytest.mark.parametrize("name", ["nowhere/found.json", "folder", "notes.json", "precious.txt"])
 def test_bench_looks_at_its_file_before_it_measures(name, tmp_path, measured, capsys, any_device):
     (tmp_path / "folder").mkdir()
-    (tmp_path / "notes.json").write_text("{}")
+    (tmp_path / "notes.json").write_text('{"notes": 1}')
     (tmp_path / "precious.txt").write_text("precious")
     wanted = ["--kernels", "1", "--sizes", "16", "--json", str(tmp_path / name)]
     try:
@@ -175,16 +169,6 @@ def test_verify_counts(outcomes, code, said, monkeypatch, capsys, any_device):
     assert cli.main(["verify", "--device", str(any_device.index)]) == code
     told = capsys.readouterr().out
     assert said in told and ("wrong on purpose" in told) == (WRONG in outcomes)
-
-
-def test_tune_does_what_the_function_does(monkeypatch, capsys):
-    given: list = []
-    monkeypatch.setattr(tuned, "tune", lambda *arguments: given.append(arguments) or ["a choice"])
-    assert cli.main(["tune", "--sizes", "64,1x2x3", "--device", "0"]) == 0
-    assert cli.main(["tune"]) == 0
-    usual = (tuned.USUAL, None, "float32")
-    assert given == [([(64, 64, 64), (1, 2, 3)], "0", "float32"), usual]
-    assert capsys.readouterr().out.count("a choice") == 2
 
 
 def test_model_prints_the_recorded_ladder_and_one_kernel(capsys):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -184,18 +183,12 @@ def read(name: str) -> dict[str, Any]:
 
 @cached(1)
 def recorded() -> list[dict]:
-    """The records of kernels in ``results/``: with ``title``, ``results`` and the ``file``'s name.
+    """The records of kernels in ``results/``: with ``title`` and ``results``.
 
     Landscapes, which are large, and tables of choices are not among them.
     """
-    found = []
-    for path in sorted(sources.folder("results").glob("*.json")):
-        if path.name.startswith("landscape_"):
-            continue
-        try:
-            found.append({"file": path.name, **files.load_json(path, dict)})
-        except (OSError, files.DamagedError) as error:  # the other records can be used
-            warnings.warn(str(error), stacklevel=2)
+    names = sorted(path.stem for path in sources.folder("results").glob("*.json"))
+    found = [read(name) for name in names if not name.startswith("landscape_")]
     return [file for file in found if "results" in file]
 
 
