@@ -181,12 +181,6 @@ def test_the_wheel_multiplies_from_a_fresh_folder(wheel, tmp_path, any_device):
     assert Path(package) == site / "gemmlab" and Path(kernels) == site / "gemmlab" / "kernels"
 
 
-def test_a_checkout_finds_its_kernels(tmp_path, any_device):
-    """On the path, as with an editable install; the kernels are next to the package."""
-    package, kernels = python(PRODUCT, folder=tmp_path, path=ROOT).splitlines()
-    assert Path(package) == ROOT / "gemmlab" and Path(kernels) == ROOT / "kernels"
-
-
 def test_missing_kernels_are_said(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "_PACKAGE", tmp_path / "gemmlab")
     with pytest.raises(FileNotFoundError, match="the installation is incomplete"):

@@ -4,7 +4,6 @@ many.
 
 import os
 import pickle
-import warnings
 
 import numpy as np
 import pyopencl as cl
@@ -215,17 +214,6 @@ def test_a_block_that_fails_is_named_and_an_error_of_opencl_travels(monkeypatch)
 # What is refused
 
 
-@pytest.mark.filterwarnings("ignore:Increasing number of chunks")  # Dask says that, too
-def test_chunks_that_make_small_tasks_get_a_warning_that_names_better_ones():
-    whole = ones(1000, 1000)
-    a, b = whole.rechunk((100, 50)), whole.rechunk((50, 100))
-    with pytest.warns(UserWarning, match=r"2,000 products .*a\.rechunk\(\(512, 512\)\)"):
-        distributed.matmul(a, b)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        distributed.matmul(a.rechunk((512, 512)), b.rechunk((512, 512)))
-
-
 @pytest.mark.parametrize(
     ("a", "b", "error", "words"),
     [
@@ -264,9 +252,3 @@ def test_chosen_blocks_fit_the_memory_and_keep_all_workers_busy(sizes, workers, 
     assert 8 * (2 * depth * (rows + columns) + 3 * rows * columns) <= memory_bytes
     number = -(-sizes[0] // rows) * -(-sizes[1] // columns)
     assert number >= 2 * workers or max(rows, columns) <= 64
-
-
-@pytest.mark.parametrize("wrong", [{"m": 0}, {"workers": 1.5}, {"memory_bytes": 99}])
-def test_block_sizes_refuse_what_makes_no_sense(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong)).partition("_")[2] or next(iter(wrong))):
-        distributed.choose_blocks(**({"m": 9, "n": 9, "k": 9, "memory_bytes": 1e9} | wrong))
