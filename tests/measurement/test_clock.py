@@ -15,7 +15,6 @@ from gemmlab.measurement import clock, peaks
         ([(1e-9, 60e-6)] * 3, False),
         ([(50e-6, 10e-3)] * 3, False),
         ([(0.4, 10e-3)] * 3, False),  # ticks that are no nanoseconds
-        ([(0.0, 10e-3)] * 3, False),
         ([(-1.0, 10e-3)] * 3, False),
     ],
 )
