@@ -60,9 +60,7 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
     shapes = [(64, 64, 64), (64, 96, 32)]
     for results in (found["results"], found["auto"]):
         assert [(r["m"], r["n"], r["k"]) for r in results] == shapes
-        for result in results:
-            assert result["ok"] and result["gflops"] > 0 and result["repeats"] == 2
-            assert {"device", "platform", "driver"} <= set(result["device"]) and result["when"]
+        assert all(r["ok"] and r["gflops"] > 0 and r["repeats"] == 2 for r in results)
     assert {r["kernel"] for r in found["results"]} == {1} and found["peaks"]["gflops"] > 0
     assert {"gemmlab", "pyopencl", "numpy", "python"} <= set(found["versions"])
 
