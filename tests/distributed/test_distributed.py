@@ -133,7 +133,7 @@ def test_matrices_in_files(tmp_path, kind, own_memory):
 
 
 def test_a_mapped_array_is_sent_by_name(tmp_path):
-    np.save(tmp_path / "x.npy", np.arange(10**6, dtype=np.float32).reshape(1000, 1000))
+    np.save(tmp_path / "x.npy", np.arange(10**4, dtype=np.float32).reshape(100, 100))
     view = np.load(tmp_path / "x.npy", mmap_mode="r").T[::-1, 5:]
     sent = pickle.dumps(stored.Mapped(view))
     assert len(sent) < 1000
@@ -223,7 +223,6 @@ def test_a_block_that_fails_is_named_and_an_error_of_opencl_travels(monkeypatch)
         (ones(3, 4, dtype=int), ones(4, 3, dtype=int), TypeError, "a .*int64"),
         (ones(3, 4), ones(3, 4), ValueError, r"4.*3"),
         (ones(), ones(3, 4), ValueError, "a .*dimension"),
-        (ones(2, 3, 4), ones(5, 4, 3), ValueError, "."),
         (ones(4, 4)[ones(4) > 0], ones(4, 4), ValueError, r"a .*compute_chunk_sizes\(\)"),
     ],
 )

@@ -92,8 +92,7 @@ def sockets(process):
 def own_addresses():
     """This machine's addresses that others can connect to."""
     known = [a for some in psutil.net_if_addrs().values() for a in some]
-    found = [ip_address(a.address) for a in known if a.family in (socket.AF_INET, socket.AF_INET6)
-             if "%" not in a.address]  # fmt: skip
+    found = [ip_address(a.address) for a in known if a.family == socket.AF_INET]
     return [str(address) for address in found if not address.is_loopback]
 
 
@@ -174,21 +173,20 @@ def test_workers_with_tls(any_device, security, tmp_path):
 
 @pytest.mark.parametrize(
     ("address", "host"),
-    [("192.0.2.77:8786", "127.0.0.1"), ("tls://192.0.2.77", "::1"), ("no.invalid:1", "localhost")],
+    [("192.0.2.77:8786", "127.0.0.1"), ("tls://192.0.2.77", "::1")],
 )
 def test_a_worker_out_of_reach_of_its_scheduler_is_refused(address, host):
     with pytest.raises(ValueError, match="give --host"):
         workers.serve(address, host=host)
 
 
-@pytest.mark.parametrize("address, host", [("127.0.0.1:1", "127.0.0.1"),
-                                           ("127.0.0.1:1", "192.0.2.77")])  # fmt: skip
-def test_a_worker_without_scheduler_or_with_another_machine_s_address(address, host, any_device):
+@pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.77"])
+def test_a_worker_without_scheduler_or_with_another_machine_s_address(host, any_device):
     with (
-        pytest.raises(ConnectionError, match=f"{address}.*{host}"),
+        pytest.raises(ConnectionError, match=f"127.0.0.1:1.*{host}"),
         workers.dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
     ):
-        workers.serve(address, [any_device], host=host)
+        workers.serve("127.0.0.1:1", [any_device], host=host)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
