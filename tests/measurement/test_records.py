@@ -43,7 +43,7 @@ def test_a_record_names_device_command_and_date(path):
 
 def test_the_table_of_choices_names_device_command_and_date():
     table = json.loads((ROOT / "results" / TABLE).read_text(encoding="utf-8"))
-    for entry in (each for entry in table.values() for each in entry.values()):
+    for entry in (each for kind in table.values() for each in kind.values()):
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and len(entry["device"]) > 3
         assert entry["commands"] and all(c.startswith(SCRIPTS) for c in entry["commands"])
 
