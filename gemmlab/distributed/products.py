@@ -165,13 +165,13 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
         return choose_blocks(m, n, k, dtype)
     workers = client.scheduler_info()["workers"].values()
     available = [w["memory_limit"] - PROCESS for w in workers if w["memory_limit"]]
+    if min(available, default=1) <= 0:  # such a worker may not live to be asked for its device
+        raise ValueError(
+            f"a worker may take {min(available) + PROCESS:,} bytes, of which {PROCESS:,} are for "
+            "Python and compilers: start workers with more memory"
+        )
     available += [device["memory_bytes"] for device in survey(client).values()]
     least = min(available, default=None)
-    if least is not None and least <= 0:
-        raise ValueError(
-            f"a worker may take {least + PROCESS:,} bytes, of which {PROCESS:,} are for Python and "
-            "compilers: start workers with more memory"
-        )
     return choose_blocks(m, n, k, dtype, memory_bytes=least, workers=max(1, len(workers)))
 
 
