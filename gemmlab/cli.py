@@ -154,7 +154,7 @@ def run_doctor(given: Arguments) -> int:
 
 
 def run_bench(given: Arguments) -> int:
-    """Check and time kernels; print one line per result, and record them if asked to."""
+    """Check and time kernels; print one line per result."""
     from .generate import table
     from .opencl.devices import find_device
 

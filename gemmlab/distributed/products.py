@@ -22,7 +22,7 @@ from .workers import survey
 DTYPES = tuple(dtype for dtype in arrays.DTYPES if dtype != np.float16)
 #: Bytes that a worker takes without any matrix, with compilers and a compiled kernel, at most.
 PROCESS = 400 * 2**20
-#: The part of the remaining memory that blocks may take: copies on their way need the rest.
+#: The part of the remaining memory that blocks may take: copies in transit need the rest.
 SHARE = 0.6
 
 

@@ -6,7 +6,7 @@ from what Python and its libraries take, at most
 
     2 (rows depth + depth columns) + 3 rows columns
 
-elements: two pairs of blocks, and a product, the sum so far, and the result on its way to a file.
+elements: two pairs of blocks, and a product, the sum so far, and the result that is being written.
 The bound is the same for the memory of a GPU.
 
 On a GPU four things overlap: threads copy the next pair from the files to pinned memory; from there

@@ -104,10 +104,9 @@ def pooled(results: Sequence[Result]) -> Result:
 
 
 def distinguish(results: Mapping[str, Result]) -> str:
-    """Measured rates with their spread, and whether the best and the worst of them can be told
-    apart.
+    """Measured rates with their spread, and whether the best and the worst of them differ.
 
-    They can if even the fastest run of the worst is slower than the median run of the best. Slow
+    They do if even the fastest run of the worst is slower than the median run of the best. Slow
     runs say little: whatever else the machine does makes a run slower, and hardly anything faster.
 
     Args:

@@ -322,8 +322,8 @@ class Runs:
     """Runs of one product, after one to warm up.
 
     Attributes:
-        credible: whether the device's clock is, by the run to warm up. Otherwise the kernel is
-            said to take all wall-clock time, passes included.
+        credible: whether the device's clock is, by the run to warm up. Otherwise all wall-clock
+            time counts as the kernel's, passes included.
         seconds: of the run to warm up.
         milliseconds: of each pass, by run.
     """

@@ -1,7 +1,7 @@
 """Time candidates for shapes that you will multiply, so that `matmul` runs the winners; and say
 what it runs.
 
-ISAAC (Tillet and Cox, 2017) times the best candidates of a predictor in this way.
+ISAAC (Tillet and Cox, 2017) also times the best candidates of a predictor.
 """
 
 from __future__ import annotations
