@@ -11,6 +11,7 @@ import pytest
 
 import gemmlab
 from gemmlab import catalog, cli
+from gemmlab.measurement import timing
 from gemmlab.worker import client, verify
 
 
@@ -98,17 +99,17 @@ def test_a_command_refuses_in_a_sentence(
 def measured(monkeypatch):
     """A list of what is measured; the second measurement fails, the fourth is interrupted."""
     seen: list = []
-    real = cli._measured
+    real = timing.measure
 
-    def measure(kernel, *more):
+    def measure(kernel, *more, **options):
         seen.append(kernel)
         if len(seen) == 2:
             raise MemoryError("made up")
         if len(seen) == 4:
             raise KeyboardInterrupt
-        return real(kernel, *more)
+        return real(kernel, *more, **options)
 
-    monkeypatch.setattr(cli, "_measured", measure)
+    monkeypatch.setattr(timing, "measure", measure)
     return seen
 
 
