@@ -9,7 +9,6 @@ import numpy as np
 
 from gemmlab import check, model
 from gemmlab.catalog import KernelSpec, find, sources
-from gemmlab.measurement import records
 
 #: With these macros in front an OpenCL kernel is CUDA C++.
 TRANSLATION = """\
@@ -101,17 +100,3 @@ def _launch(
     local, total = spec.local_size(params), spec.global_size(*sizes[:2], params)
     grid = tuple(items // group for items, group in zip(total, local, strict=True))
     code(grid, local, (m, n, k, *arrays))
-
-
-def merged_loads() -> dict[str, float]:
-    """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where
-    it could not.
-    """
-    record = records.read("nvidia_h200_ceilings")
-    opencl, through_cuda = record["kernel 3 in OpenCL"], record["through CUDA"]
-    return {
-        "OpenCL, as it is": opencl["as it is"]["gflops"],
-        "OpenCL, tiles declared as aligned(16)": opencl["aligned(16)"]["gflops"],
-        "CUDA, as it is": through_cuda["kernel 3"]["gflops"],
-        "CUDA, loop of k not unrolled": through_cuda["kernel 3, unroll 1"]["gflops"],
-    }
