@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-EPS = float(np.finfo(np.float32).eps)  # 2^-23
-TINY = 2.0**-126  # the smallest normal float32
-
 #: Largest K of the exact check: products of entries +-1 and +-3 are at most 9, and 9 K must stay
 #: below 2^24.
 EXACT_K = (2**24 - 1) // 9
@@ -90,19 +87,18 @@ def random_inputs(
     dtype = np.dtype(dtype)
     real = np.result_type(np.empty(0, dtype).real.dtype, np.float32)
 
-    def draw(rng, shape):
+    def part(rng, shape):
         if kind == "uniform":
             return rng.random(shape, dtype=real) * 2 - 1
         return rng.standard_normal(shape, dtype=real)
 
-    def in_parts(rng, shape):
-        return (
-            (draw(rng, shape) + 1j * draw(rng, shape)).astype(dtype)
-            if dtype.kind == "c"
-            else draw(rng, shape).astype(dtype, copy=False)
-        )
+    def draw(rng, shape):
+        numbers = part(rng, shape)
+        if dtype.kind == "c":
+            numbers = numbers + 1j * part(rng, shape)
+        return numbers.astype(dtype, copy=False)
 
-    return _draw(in_parts, m, n, k, seed)
+    return _draw(draw, m, n, k, seed)
 
 
 def _draw(draw, m, n, k, seed):
@@ -145,32 +141,29 @@ def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def bound(
-    a: np.ndarray, b: np.ndarray, arbitrary: bool = False, product: float = 0.0, result=None
-) -> np.ndarray:
+def bound(a: np.ndarray, b: np.ndarray, product: float = 0.0, result=None) -> np.ndarray:
     """How far each element of a product in the operands' type may be from the true one: m x n,
     float64.
 
     For k terms in any order, ``k eps (|A| @ |B|) + k tiny`` always holds to first order (Higham,
     Accuracy and Stability of Numerical Algorithms, section 3.5), with eps = 2^-23 and tiny = 2^-126
     for float32. For independent random data the rounding errors mostly cancel, and
-    ``2 sqrt(k) eps`` suffices instead of ``k eps``. Each part of a complex element is a sum of 2 k
-    real products, and the errors of both parts add up like the legs of a right triangle: hence 2 k
-    for k, and a factor of sqrt(2).
+    ``2 sqrt(k) eps`` suffices instead of ``k eps``: this is the bound. Each part of a complex
+    element is a sum of 2 k real products, and the errors of both parts add up like the legs of a
+    right triangle: hence 2 k for k, and a factor of sqrt(2).
 
     Products of float16 are added up in float32. A result in float16 is rounded once more, by at
     most 2^-11 of it, or 2^-25.
 
     Args:
-        a, b: m x k and k x n, of the same type.
-        arbitrary: use the bound that makes no assumption about the data.
+        a, b: m x k and k x n, of the same type, random and independent.
         product: an additional relative error that each product of two floats may have (on tensor
             cores).
         result: the type of the result, if it is not that of the sums.
     """
     limits, gaussian = np.finfo(np.result_type(a.dtype, np.float32)), a.dtype.kind == "c"
     k = a.shape[1] * (2 if gaussian else 1)
-    factor = (k if arbitrary else 2 * np.sqrt(k)) * (np.sqrt(2) if gaussian else 1)
+    factor = 2 * np.sqrt(k) * (np.sqrt(2) if gaussian else 1)
     sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
     of_sums = (factor * float(limits.eps) + product) * sizes + k * float(limits.tiny)
     if result != np.float16:
@@ -179,7 +172,7 @@ def bound(
     return of_sums + 2.0**-11 * (true + of_sums) + 2.0**-25
 
 
-def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = False) -> Verdict:
+def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
     """Check each element of C (m x n) against the product of A (m x k) and B (k x n) in a wider
     type, within `bound`.
 
@@ -188,7 +181,7 @@ def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray, arbitrary: bool = Fals
     """
     is_short = a.dtype in (np.float16, np.float32, np.complex64)
     wider = np.result_type(a.dtype, np.float64 if is_short else np.longdouble)
-    allowed = bound(a, b, arbitrary, result=c.dtype)
+    allowed = bound(a, b, result=c.dtype)
     return compare(c, a.astype(wider) @ b.astype(wider), allowed)
 
 

@@ -38,6 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return given.run(given)
+    except KeyboardInterrupt:
+        message = "interrupted"
     except ModuleNotFoundError as error:
         missing = error.name or "a package"
         message = f"this needs {missing}, which is not installed: {environment.install(missing)}"
@@ -65,13 +67,6 @@ def amount(text: str) -> float:
     raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
 
 
-def file(text: str) -> str:
-    """The name of a file that exists."""
-    if not Path(text).is_file():
-        raise argparse.ArgumentTypeError(f"must be a file, and there is none named {text!r}")
-    return text
-
-
 def output_file(text: str) -> Path:
     """The name of a file that can be written: that is known before its contents are measured."""
     try:
@@ -81,57 +76,27 @@ def output_file(text: str) -> Path:
     return Path(text)
 
 
-def _range(text: str, such_as: str) -> range:
-    """The whole numbers of 7, 1-3 or 10-20:5; `such_as` says what was expected."""
-    ends, _, step = text.partition(":")
-    first, _, last = ends.partition("-")
-    with suppress(argparse.ArgumentTypeError):
-        found = range(count(first), count(last or first) + 1, count(step or "1"))
-        if found:
-            return found
-    raise argparse.ArgumentTypeError(
-        f"{text!r} is no positive whole number and no range of them; give {such_as}"
-    )
-
-
 def kernel_numbers(text: str) -> list:
-    """Such as 1-3,10,warp_tiling."""
-    numbers: list = []
-    for part in text.split(","):
-        such_as = "kernels such as 1-3,10,warp_tiling"
-        numbers += [part] if part in catalog else _range(part, such_as)
+    """Such as 1,10,warp_tiling."""
+    numbers = [int(word) if word.isdecimal() else word for word in text.split(",")]
     if unknown := [number for number in numbers if number not in catalog]:
-        raise argparse.ArgumentTypeError(
-            f"there is no kernel {unknown[0]}; there are {', '.join(map(str, catalog))}"
-        )
+        known = ", ".join(map(str, catalog))
+        raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {known}")
     return numbers
 
 
 def kernels_or_auto(text: str) -> list:
     """The same, and the word auto."""
-    words = text.split(",")
-    named = [word for word in words if word != "auto"]
-    chosen = ["auto"] if "auto" in words else []
-    return [*(kernel_numbers(",".join(named)) if named else []), *chosen]
+    return [w if w == "auto" else kernel_numbers(w)[0] for w in text.split(",")]
 
 
 def size_list(text: str) -> list:
-    """Such as 256,512, or 1000-1100:7 for a range with a step; 64x8192x8192 for M, N and K that
-    differ.
-    """
-    sizes: list = []
-    for part in text.split(","):
-        sides = part.split("x")
-        if len(sides) not in (1, 3):
-            raise argparse.ArgumentTypeError(
-                f"{part!r} is no size; give M, N and K as in 64x8192x1024, or one number"
-            )
-        sizes += (
-            [tuple(map(count, sides))]
-            if len(sides) == 3
-            else _range(part, "sizes such as 256,512,1000-1100:7")
-        )
-    return sizes
+    """Such as 256,512; 64x8192x8192 for M, N and K that differ."""
+    sizes = [tuple(map(count, part.split("x"))) for part in text.split(",")]
+    if any(len(sides) not in (1, 3) for sides in sizes):
+        words = f"give sizes such as 512, or M, N and K as in 64x8192x1024, not {text!r}"
+        raise argparse.ArgumentTypeError(words)
+    return [sides if len(sides) == 3 else sides[0] for sides in sizes]
 
 
 def _device_option(parser, default: str = "the preferred device") -> None:
@@ -140,7 +105,7 @@ def _device_option(parser, default: str = "the preferred device") -> None:
 
 
 def _bench_options(parser) -> None:
-    words = "such as 1-3,warp_tiling,auto (default: all)"
+    words = "such as 1,2,warp_tiling,auto (default: all)"
     parser.add_argument("--kernels", type=kernels_or_auto, default=list(catalog), help=words)
     words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
     parser.add_argument("--sizes", type=size_list, default=[256, 512], help=words)
@@ -160,15 +125,10 @@ def _tune_options(parser) -> None:
 
 
 def _model_options(parser) -> None:
-    parser.add_argument(
-        "--chip", default="H200", choices=["H200", "K40m"], help="whose records (default: H200)"
-    )
-    parser.add_argument(
-        "--kernel",
-        type=key,
-        choices=list(catalog),
-        help="all ceilings of this kernel, in sentences",
-    )
+    words = "whose records (default: H200)"
+    parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help=words)
+    words = "all ceilings of this kernel, in sentences"
+    parser.add_argument("--kernel", type=key, choices=list(catalog), help=words)
 
 
 def _verify_options(parser) -> None:
@@ -179,36 +139,15 @@ def _verify_options(parser) -> None:
 
 def _worker_options(parser) -> None:
     parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
-    words = (
-        "an index or part of a name, repeated for several (default: all GPUs, or the preferred one)"
-    )
+    words = "an index or part of a name, repeated for several (default: all GPUs, or one device)"
     parser.add_argument("--device", action="append", help=words)
-    parser.add_argument(
-        "--memory-gib",
-        type=amount,
-        help="of the host's memory for each worker (default: equal parts)",
-    )
-    words = (
-        "address of this machine to listen on, for a scheduler on another one (default: loopback "
-        "alone)"
-    )
-    parser.add_argument("--host", help=words)
-    encryption = parser.add_argument_group("TLS, with files in PEM format, as of `dask worker`")
-    encryption.add_argument(
-        "--tls-ca-file", type=file, metavar="FILE", help="certificate of the authority"
-    )
-    encryption.add_argument(
-        "--tls-cert", type=file, metavar="FILE", help="certificate of this worker"
-    )
-    encryption.add_argument(
-        "--tls-key", type=file, metavar="FILE", help="its key (default: it is in --tls-cert)"
-    )
+    words = "address of this machine to listen on, for a scheduler on another one"
+    parser.add_argument("--host", default="127.0.0.1", help=f"{words} (default: loopback alone)")
 
 
 def _notebooks_options(parser) -> None:
-    parser.add_argument(
-        "folder", metavar="DIR", type=Path, help="a new or empty folder for the notebooks"
-    )
+    words = "a new or empty folder for the notebooks"
+    parser.add_argument("folder", metavar="DIR", type=Path, help=words)
 
 
 def run_doctor(given: Arguments) -> int:
@@ -223,52 +162,37 @@ def run_doctor(given: Arguments) -> int:
 
 
 def run_bench(given: Arguments) -> int:
-    """Check and time kernels; print one line per result, and record them if asked to."""
+    """Check and time kernels; print one line per result."""
     from .generate import table
     from .opencl.devices import find_device
 
     device = find_device(given.device)
-    if given.title is not None and not given.json:
-        raise ValueError("--title is for the record; give --json FILE, too")
-    if given.json and not _is_record(given.json):
-        raise ValueError(f"{given.json} exists and is no record of this command; it stays as it is")
+    old = files.load_json(given.json, dict) if given.json else {}
+    if old and not old.keys() >= {"command", "results"}:
+        raise ValueError(f"{given.json} exists and is no record of bench; it stays as it is")
     runs = list(product(given.kernels, map(table.dimensions, given.sizes)))
-    results: dict[str, list] = {"named": [], "auto": []}
+    results: dict[str, list] = {"auto": [], "results": []}
     failed = 0
-    try:
-        for kernel, sizes in tqdm(runs, unit="run", disable=None):
-            try:
-                result = _measured(kernel, sizes, device, given.repeats)
-            except ValueError as error:  # a tile may be larger than C
-                tqdm.write(f"left out: {error}")
-                continue
-            except (MemoryError, RuntimeError) as error:
-                tqdm.write(f"kernel {kernel} at {' x '.join(map(str, sizes))} failed: {error}")
-                failed += 1
-                continue
-            tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
-            results["auto" if kernel == "auto" else "named"].append(result)
-            failed += not result.ok
-            if given.json:
-                _record(given, device, **results)
-    except KeyboardInterrupt:
-        kept = f"; {given.json} holds the results so far" if given.json else ""
-        print(f"interrupted{kept}")
-        return 1
+    for kernel, sizes in tqdm(runs, unit="run", disable=None):
+        try:
+            result = _measured(kernel, sizes, device, given.repeats)
+        except ValueError as error:  # a tile may be larger than C
+            tqdm.write(f"left out: {error}")
+            continue
+        except (MemoryError, RuntimeError) as error:
+            tqdm.write(f"kernel {kernel} at {' x '.join(map(str, sizes))} failed: {error}")
+            failed += 1
+            continue
+        tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
+        results["auto" if kernel == "auto" else "results"].append(result)
+        failed += not result.ok
+        if given.json:
+            _record(given, device, results)
     if not any(results.values()):
         raise ValueError("nothing was measured")
     if given.json:
         print(f"wrote {given.json}")
     return 1 if failed else 0
-
-
-def _is_record(path: Path) -> bool:
-    """Whether a file may be replaced: it is new, or `bench` wrote it."""
-    try:
-        found = files.load_json(path, dict)
-    except files.DamagedError:
-        return False
-    return not path.exists() or {"command", "results"} <= set(found)
 
 
 def _measured(kernel, sizes, device, repeats: int | None):
@@ -283,31 +207,22 @@ def _measured(kernel, sizes, device, repeats: int | None):
     return timing.measure(kernel, *sizes, params=params, device=device, repeats=repeats)
 
 
-def _record(given: Arguments, device, named: list, auto: list) -> None:
+def _record(given: Arguments, device, results: dict[str, list]) -> None:
     """Write the results so far."""
     from .measurement import peaks, records
 
     found = {"title": given.title or device.name, "peaks": vars(peaks.peaks(device))}
-    for name, results in (("auto", auto), ("results", named)):
-        if results or name == "results":
-            found[name] = [records.entry(result) for result in results]
+    found |= {name: [*map(records.entry, some)] for name, some in results.items()}
     records.write(given.json, records.origin(_command()) | found)
 
 
 def run_tune(given: Arguments) -> int:
-    """Time the best kernels for some shapes on this device, and have matmul run the winners from
-    now on.
-    """
+    """Time the best kernels for some shapes on this device; matmul runs the winners from now on."""
     from .generate import table
     from .measurement import tuned
 
     shapes = [table.dimensions(size) for size in given.sizes] if given.sizes else tuned.USUAL
-    try:
-        found = tuned.tune(shapes, given.device, given.precision)
-    except KeyboardInterrupt:
-        print("interrupted; the winners so far are kept")
-        return 1
-    print(*found, sep="\n")
+    print(*tuned.tune(shapes, given.device, given.precision), sep="\n")
     return 0
 
 
@@ -336,14 +251,8 @@ def run_worker(given: Arguments) -> int:
     """
     from .distributed import workers
 
-    memory_bytes = given.memory_gib and given.memory_gib * 2**30
-    security = workers.tls(given.tls_ca_file, given.tls_cert, given.tls_key)
-    host = given.host or workers.LOOPBACK
     signal.signal(signal.SIGTERM, _interrupt)  # batch systems end jobs by it
-    try:
-        workers.serve(given.scheduler, given.device, memory_bytes, host=host, security=security)
-    except KeyboardInterrupt:
-        print("interrupted; the scheduler gives the work to others")
+    workers.serve(given.scheduler, given.device, host=given.host)
     return 0
 
 
@@ -353,10 +262,7 @@ def run_notebooks(given: Arguments) -> int:
 
     target: Path = given.folder
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise FileExistsError(
-            f"DIR={target} exists and is not an empty folder, and nothing in it is overwritten; "
-            "name a new one"
-        )
+        raise FileExistsError(f"DIR={target} exists and is not an empty folder; name a new one")
     unneeded = shutil.ignore_patterns("__pycache__", ".*", "text", "rebuild.py")
     for name in LINKED:
         shutil.copytree(sources.folder(name), target / name, ignore=unneeded)

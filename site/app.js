@@ -72,7 +72,7 @@ from dataclasses import asdict
 sys.path.insert(0, "/site")
 from gemmlab.simt.text import TextError
 from gemmlab.web.shader import STYLES, translate
-from gemmlab.web.statements import Style
+from gemmlab.web.memory import Style
 
 def run(request):
     given = json.loads(request)

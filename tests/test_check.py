@@ -17,11 +17,6 @@ def exact_case(m=17, n=13, k=29, seed=0):
     return a, b, a @ b
 
 
-def random_case(m=17, n=13, k=29, seed=0, kind="uniform"):
-    a, b = check.random_inputs(m, n, k, seed, kind)
-    return a, b, a @ b
-
-
 def changed(c, i, j, value):
     out = c.copy(order="F")
     out[i, j] = value
@@ -34,71 +29,47 @@ def changed(c, i, j, value):
 @pytest.mark.parametrize("sizes", SIZES)
 def test_inputs_are_column_major_float32_and_seeded(sizes):
     m, n, k = sizes
-    for make in (
-        check.exact_inputs,
-        check.random_inputs,
-        lambda *s: check.random_inputs(*s, kind="normal"),
-    ):
+    for make in (check.exact_inputs, check.random_inputs):
         a, b = make(m, n, k, 5)
         assert (a.shape, b.shape) == ((m, k), (k, n))
         assert a.dtype == b.dtype == np.float32 and a.flags.f_contiguous and b.flags.f_contiguous
-        again = make(m, n, k, 5)
-        assert np.array_equal(a, again[0]) and np.array_equal(b, again[1])
+        assert np.array_equal(a, make(m, n, k, 5)[0])
         if m * k > 20:
             assert not np.array_equal(a, make(m, n, k, 6)[0])
 
 
-def test_exact_inputs_hold_all_four_values_and_no_other():
-    a, b = check.exact_inputs(20, 20, 20)
-    assert set(np.unique(a)) == set(np.unique(b)) == {-3, -1, 1, 3}
-
-
-def test_random_inputs_are_in_their_range():
+def test_the_values_of_inputs():
+    for x in check.exact_inputs(20, 20, 20):
+        assert set(np.unique(x)) == {-3, -1, 1, 3}
     a, _ = check.random_inputs(100, 1, 100)
     assert -1 <= a.min() < -0.99 and 0.99 < a.max() < 1
     assert 3 < np.abs(check.random_inputs(100, 1, 100, kind="normal")[0]).max() < 7
+    with pytest.raises(ValueError, match="'uniform' or 'normal', not 'odd'"):
+        check.random_inputs(1, 1, 1, kind="odd")
 
 
 def test_the_largest_k_keeps_partial_sums_exact():
     assert 9 * check.EXACT_K < 2**24 <= 9 * (check.EXACT_K + 1)
     with pytest.raises(ValueError, match=f"k={check.EXACT_K + 1} is over {check.EXACT_K}"):
         check.exact_inputs(1, 1, check.EXACT_K + 1)
-
-
-def test_an_unknown_kind_of_data_is_refused():
-    with pytest.raises(ValueError, match="'uniform' or 'normal', not 'odd'"):
-        check.random_inputs(1, 1, 1, kind="odd")
+    a, b, c = exact_case(40, 30, 2000)
+    assert np.array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
 
 
 # Right products pass
 
 
-@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("sizes", [*SIZES, (0, 4, 3)])
 @pytest.mark.parametrize("order", "CF")
 def test_a_right_product_passes(sizes, order):
     a, b, c = exact_case(*sizes)
     verdict = check.exact(np.asarray(c, order=order), a, b)
-    assert verdict.ok and (verdict.error, verdict.bound, verdict.wrong, verdict.first) == (
-        0,
-        0,
-        0,
-        None,
-    )
-    assert str(verdict) == "right: every element exact"
+    assert verdict == check.Verdict(True, 0.0, 0.0, 0, None)
     assert check.exact_large(np.asarray(c, order=order), a, b)
     for kind in ("uniform", "normal"):
-        a, b, c = random_case(*sizes, kind=kind)
-        verdict = check.accuracy(np.asarray(c, order=order), a, b)
-        assert (
-            verdict.ok
-            and verdict.error <= verdict.bound
-            and str(verdict).startswith("right: error")
-        )
-
-
-def test_the_exact_reference_is_exact_in_float64_too():
-    a, b, c = exact_case(40, 30, 2000)
-    assert np.array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
+        a, b = check.random_inputs(*sizes, kind=kind)
+        verdict = check.accuracy(np.asarray(a @ b, order=order), a, b)
+        assert verdict.ok and verdict.error <= verdict.bound
 
 
 def test_products_of_float16_are_rounded_once():
@@ -115,15 +86,6 @@ def test_products_of_float16_are_rounded_once():
     assert not check.exact(changed(once, 3, 5, np.nextafter(once[3, 5], np.float16(9))), a, b).ok
 
 
-def test_an_empty_product_passes():
-    a, b = np.ones((0, 3), np.float32), np.ones((3, 4), np.float32)
-    assert (
-        check.exact(a @ b, a, b).ok
-        and check.accuracy(a @ b, a, b).ok
-        and check.exact_large(a @ b, a, b)
-    )
-
-
 # Wrong ones do not
 
 
@@ -137,10 +99,6 @@ def double(c, a, b, i, j, p):
 
 def nudge(c, a, b, i, j, p):
     return changed(c, i, j, np.nextafter(c[i, j], np.float32(np.inf)))
-
-
-def nan(c, a, b, i, j, p):
-    return changed(c, i, j, np.nan)
 
 
 def infinity(c, a, b, i, j, p):
@@ -159,43 +117,25 @@ def swapped_neighbours(c, a, b, i, j, p):
     return out
 
 
-DAMAGES = (drop, double, nudge, nan, infinity, unwritten, swapped_neighbours)
+DAMAGES = (drop, double, nudge, infinity, unwritten, swapped_neighbours)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_the_exact_check_rejects(damage):
+def test_the_exact_checks_reject(damage):
     rng = np.random.default_rng(1)
     for seed in range(20):
         a, b, c = exact_case(seed=seed)
         i, j, p = (int(rng.integers(size)) for size in (*c.shape, a.shape[1]))
         wrong = damage(c, a, b, i, j, p)
+        assert not check.exact_large(wrong, a, b, seed=seed), "misses one wrong product in 10^9"
         verdict = check.exact(wrong, a, b)
-        assert (
-            not verdict.ok
-            and verdict.wrong == (2 if damage is swapped_neighbours else 1)
-            and verdict.error > 0
-        )
+        assert not verdict.ok and verdict.error > 0
+        assert verdict.wrong == (2 if damage is swapped_neighbours else 1)
         row, col, got, want = verdict.first
-        assert (
-            col == j
-            and want == c[row, j]
-            and np.array_equal(got, float(wrong[row, j]), equal_nan=True)
-        )
-        assert damage is swapped_neighbours or row == i
-        assert str(verdict).startswith("wrong: ") and f"C[{row}, {col}] = " in str(verdict)
-        assert f"expected {want:g}" in str(verdict)
-
-
-@pytest.mark.filterwarnings("ignore:invalid value")
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_the_check_for_large_products_rejects(damage):
-    rng = np.random.default_rng(2)
-    missed = 0
-    for seed in range(20):
-        a, b, c = exact_case(60, 50, 40, seed)
-        i, j, p = (int(rng.integers(size)) for size in (*c.shape, a.shape[1]))
-        missed += check.exact_large(damage(c, a, b, i, j, p), a, b, seed=seed)
-    assert missed == 0, "three rounds miss one wrong product in 10^9"
+        assert (row, col) == (i, j) or (damage is swapped_neighbours and col == j)
+        assert np.array_equal((got, want), (wrong[row, j], c[row, j]), equal_nan=True)
+        assert f"C[{row}, {col}] = " in str(verdict) and f"expected {want:g}" in str(verdict)
 
 
 def test_one_round_of_the_check_for_large_products_misses_rarely():
@@ -206,14 +146,14 @@ def test_one_round_of_the_check_for_large_products_misses_rarely():
     assert 0 < missed < 20  # about 5 of 5,000; of three rounds about 5 of 10^9
 
 
-@pytest.mark.parametrize("damage", (drop, double, nan, infinity, unwritten))
+@pytest.mark.parametrize("damage", (drop, double, infinity, unwritten))
 def test_the_accuracy_check_rejects(damage):
     """Products that matter: those of the larger entries."""
     for seed in range(20):
-        a, b, c = random_case(seed=seed)
-        i, j = seed % c.shape[0], seed % c.shape[1]
+        a, b = check.random_inputs(17, 13, 29, seed)
+        i, j = seed % 17, seed % 13
         p = int(np.argmax(np.abs(a[i, :] * b[:, j])))
-        verdict = check.accuracy(damage(c, a, b, i, j, p), a, b)
+        verdict = check.accuracy(damage(a @ b, a, b, i, j, p), a, b)
         assert not verdict.ok and verdict.first[:2] == (i, j) and verdict.wrong == 1
 
 
@@ -245,12 +185,9 @@ def test_the_first_wrong_element_is_the_first_in_column_major_order():
     wrong = changed(changed(changed(c, 9, 2, 0.5), 1, 7, np.nan), 3, 7, 99)
     verdict = check.exact(wrong, a, b)
     assert verdict.wrong == 3 and verdict.first == (9, 2, 0.5, float(c[9, 2]))
-    assert (
-        str(verdict)
-        == f"wrong: 3 elements are off; the first is C[9, 2] = 0.5, expected {c[9, 2]:g}"
-    )
     assert verdict.error == np.inf
-    assert "1 element is off" in str(check.exact(changed(c, 9, 2, 0.5), a, b))
+    with pytest.raises(ValueError, match=r"c has the shape \(13, 17\), expected \(17, 13\)"):
+        check.exact(c.T, a, b)
 
 
 def test_the_error_and_its_bound_are_those_of_the_worst_element():
@@ -262,12 +199,6 @@ def test_the_error_and_its_bound_are_those_of_the_worst_element():
     assert verdict.ok and verdict.error == pytest.approx(0.3, rel=1e-5) and verdict.bound == 0.5
 
 
-def test_a_wrong_shape_is_said():
-    a, b, c = exact_case()
-    with pytest.raises(ValueError, match=r"c has the shape \(13, 17\), expected \(17, 13\)"):
-        check.exact(c.T, a, b)
-
-
 # The bounds
 
 
@@ -275,16 +206,12 @@ def forward(terms):
     return np.cumsum(terms, dtype=np.float32)[-1]
 
 
-def backward(terms):
-    return np.cumsum(terms[::-1], dtype=np.float32)[-1]
-
-
 def ascending(terms):
-    return np.cumsum(terms[np.argsort(np.abs(terms))], dtype=np.float32)[-1]
+    return forward(terms[np.argsort(np.abs(terms))])
 
 
 def descending(terms):
-    return np.cumsum(terms[np.argsort(-np.abs(terms))], dtype=np.float32)[-1]
+    return forward(terms[np.argsort(-np.abs(terms))])
 
 
 def pairwise(terms):
@@ -299,16 +226,16 @@ def lanes(terms):
     return forward(np.array([forward(terms[i::8]) for i in range(min(8, len(terms)))], np.float32))
 
 
-ORDERS = (forward, backward, ascending, descending, pairwise, lanes)
+ORDERS = (forward, ascending, descending, pairwise, lanes)
 
 
-def errors_in_bounds(x, y, order, arbitrary) -> float:
+def errors_in_bounds(x, y, order) -> float:
     """The error of a float32 sum of products, as a part of what it may be."""
     a, b = x.reshape(1, -1), y.reshape(-1, 1)
     got = order(x * y)
     assert got.dtype == np.float32
     error = abs(float(got) - (a.astype(np.float64) @ b.astype(np.float64)).item())
-    return error / check.bound(a, b, arbitrary).item()
+    return error / check.bound(a, b).item()
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -318,35 +245,7 @@ def errors_in_bounds(x, y, order, arbitrary) -> float:
 )  # fmt: skip
 def test_the_bound_for_random_data_holds_in_every_order(seed, k, kind, order):
     a, b = check.random_inputs(1, 1, k, seed, kind)
-    assert errors_in_bounds(a.ravel(), b.ravel(), order, arbitrary=False) <= 1
-
-
-@settings(max_examples=500, deadline=None, derandomize=True)
-@given(
-    seed=st.integers(0, 2**32),
-    k=st.integers(1, 3000),
-    order=st.sampled_from(ORDERS),
-    spread=st.integers(0, 18),
-    bias=st.sampled_from((0, 1, 100)),
-    repeated=st.booleans(),
-    tiny=st.booleans(),
-)
-def test_the_bound_for_arbitrary_data_holds_in_every_order(
-    seed, k, order, spread, bias, repeated, tiny
-):
-    """Of all magnitudes, of one sign, the same term over and over, and below the smallest normal
-    number.
-    """
-    rng = np.random.default_rng(seed)
-    x, y = (
-        ((rng.random(k) * 2 - 1 + bias) * 2.0 ** rng.integers(-spread, spread + 1, k))
-        for _ in range(2)
-    )
-    if repeated:
-        x[:], y[:] = x[0], y[0]
-    if tiny:
-        x *= 2.0**-130
-    assert errors_in_bounds(x.astype(np.float32), y.astype(np.float32), order, arbitrary=True) <= 1
+    assert errors_in_bounds(a.ravel(), b.ravel(), order) <= 1
 
 
 def test_the_bound_for_random_data_does_not_hold_for_arbitrary_data():
@@ -354,17 +253,10 @@ def test_the_bound_for_random_data_does_not_hold_for_arbitrary_data():
     does.
     """
     ones, terms = np.ones(100_000, np.float32), np.full(100_000, 0.1, np.float32)
-    assert errors_in_bounds(ones, terms, forward, arbitrary=False) > 1
-    assert errors_in_bounds(ones, terms, forward, arbitrary=True) <= 1
+    assert errors_in_bounds(ones, terms, forward) > 1
 
 
-def test_the_bound_is_the_formula_of_the_design():
+def test_the_bound_is_the_documented_formula():
     a, b = check.random_inputs(3, 2, 100)
-    magnitude = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
-    eps = 2.0**-23
-    np.testing.assert_allclose(
-        check.bound(a, b), 20 * eps * magnitude + 100 * 2.0**-126, rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        check.bound(a, b, arbitrary=True), 100 * eps * magnitude + 100 * 2.0**-126, rtol=1e-12
-    )
+    sizes = 2.0**-23 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+    np.testing.assert_allclose(check.bound(a, b), 20 * sizes + 100 * 2.0**-126, rtol=1e-12)

@@ -19,9 +19,7 @@ BAD = {
     "cut": b'{"a": {"b"',
     "bytes": bytes(range(256)),
     "null": b"null",
-    "number": b"1e999",
     "deep": b"[" * 200_000,
-    "utf-16": "{}".encode("utf-16"),
 }
 
 
@@ -72,13 +70,6 @@ def test_two_processes_lose_no_entry(tmp_path):
     assert len(gemmlab.Progress(path).entries) == 80
 
 
-def test_a_lock_that_is_never_released_is_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "PATIENCE", 0.05)
-    path = tmp_path / "x.json"
-    with files.locked(path), pytest.raises(TimeoutError, match="x.json"), files.locked(path):
-        pass
-
-
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD)
 def test_a_damaged_file_is_renamed_with_a_warning(tmp_path, content):
     path = tmp_path / "progress.json"
@@ -103,21 +94,14 @@ def test_odd_notebooks_are_no_chapters(tmp_path):
     assert "0 of 1 exercises" in str(gemmlab.Progress(tmp_path / "p.json", tmp_path))
 
 
-def test_a_new_file_has_the_usual_mode_and_an_old_one_keeps_its_own(tmp_path):
-    path, usual = tmp_path / "a", tmp_path / "b"
-    usual.write_text("")
-    files.replace(path, "1")
-    assert stat.S_IMODE(os.stat(path).st_mode) == stat.S_IMODE(os.stat(usual).st_mode)
-    path.chmod(0o640)
-    files.replace(path, "2")
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o640
-
-
-def test_a_device_is_not_replaced_and_a_link_stays_one(tmp_path):
+def test_a_file_keeps_its_mode_a_link_stays_one_and_a_device_is_not_replaced(tmp_path):
     link, file = tmp_path / "link", tmp_path / "file"
     link.symlink_to(file)
     files.replace(link, "1")
-    assert link.is_symlink() and file.read_text() == "1"
+    file.chmod(0o640)
+    files.replace(link, "2")
+    assert link.is_symlink() and file.read_text() == "2"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
     with pytest.raises(OSError, match="not a regular file"):
         files.replace(os.devnull, "1")
 
@@ -125,7 +109,6 @@ def test_a_device_is_not_replaced_and_a_link_stays_one(tmp_path):
 def test_that_a_file_cannot_be_written_is_known_before(tmp_path):
     files.check_writable(tmp_path / "new.json")
     assert not [*tmp_path.iterdir()]
-    with pytest.raises(OSError, match="no folder"):
-        files.check_writable(tmp_path / "nowhere" / "new.json")
-    with pytest.raises(OSError, match="not a regular file"):
-        files.check_writable(tmp_path)
+    for path in (tmp_path / "nowhere" / "new.json", tmp_path):
+        with pytest.raises(OSError, match="cannot be written"):
+            files.check_writable(path)

@@ -30,18 +30,6 @@ def commands() -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_names_its_machines_and_limits(path):
-    for name, job in read(path)["jobs"].items():
-        assert job["runs-on"] and job["timeout-minutes"] and job["steps"], name
-        needed = job.get("needs", [])
-        needed = [needed] if isinstance(needed, str) else needed
-        assert set(needed) <= set(read(path)["jobs"]), name
-        for step in job["steps"]:
-            assert ("run" in step) != ("uses" in step), step
-            assert "@" in step.get("uses", "@"), f"{step} names no version"
-
-
 @pytest.mark.parametrize("where", commands())
 def test_every_target_script_and_file_that_is_called_exists(where):
     text = commands()[where]
@@ -61,19 +49,9 @@ def test_a_script_is_sound_shell(path):
     assert path.stat().st_mode & 0o111, "it is executable"
 
 
-def test_pre_commit_runs_what_make_lint_runs():
-    (local,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
-    makefile = (ROOT / "Makefile").read_text()
-    recipe = makefile.partition("\nlint:")[2].partition("\n\n")[0]
-    linted = {line.split("/")[1].split()[0] for line in recipe.splitlines()[1:]}
-    assert {Path(hook["entry"].split()[0]).name for hook in local["hooks"]} == linted
-
-
 def test_binder_installs_the_packages_of_the_environment():
     wanted, binder = (
-        [package for package in read(ROOT / name)["dependencies"] if isinstance(package, str)]
+        [p for p in read(ROOT / name)["dependencies"] if isinstance(p, str) and "python " not in p]
         for name in ("environment.yml", "binder/environment.yml")
     )
-    assert [p for p in binder if not p.startswith("python ")] == [
-        p for p in wanted if not p.startswith("python ")
-    ]
+    assert binder == wanted

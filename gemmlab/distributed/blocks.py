@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ class DeviceBlock:
     @property
     def array(self) -> cla.Array:
         if isinstance(self._block, np.ndarray):
-            self._block = _copied(self._block)
+            queue = default_device().queue
+            self._block = cla.to_device(queue, np.ascontiguousarray(self._block))
         return self._block
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
@@ -72,15 +73,14 @@ def on_device(x: Block) -> Block:
     """The block in the memory of this worker's device; on a CPU the block itself."""
     if not has_own_memory(default_device()) or isinstance(x, DeviceBlock):
         return x
-    return DeviceBlock(_copied(x))
-
-
-def _copied(x: np.ndarray) -> cla.Array:
-    return cla.to_device(default_device().queue, np.ascontiguousarray(x))
+    block = DeviceBlock(x)
+    _ = block.array  # copied now
+    return block
 
 
 def product(x: Block, y: Block, position: tuple[int, ...], options: dict[str, Any]) -> Block:
-    """The product of two blocks on this worker's device.
+    """The product of two blocks on this worker's device: of two DeviceBlocks a DeviceBlock,
+    otherwise a NumPy array.
 
     Args:
         x, y: blocks of a and b.
@@ -88,27 +88,26 @@ def product(x: Block, y: Block, position: tuple[int, ...], options: dict[str, An
             one.
         options: keyword arguments of `gemmlab.matmul`.
 
-    Returns:
-        A NumPy array, or of two DeviceBlocks a DeviceBlock.
-
     Raises:
         BlockError: if that fails.
     """
-    return attempted(lambda: _product(x, y, options), position, x, y)
+    return attempted(partial(_product, x, y, options), position, x, y)
 
 
 def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
-    in_place = [isinstance(z, DeviceBlock) for z in (x, y)]
-    if not any(in_place):
+    copied = [isinstance(z, DeviceBlock) for z in (x, y)]
+    if not any(copied):
         return matmul(x, y, **options)
     left, right = (z if isinstance(z, DeviceBlock) else DeviceBlock(z) for z in (x, y))
     result = DeviceBlock(matmul(left.array, right.array, **options))
     result.array.finish()  # a worker has two threads, so that the device has work meanwhile
-    return result if all(in_place) else np.asarray(result)
+    return result if all(copied) else np.asarray(result)
 
 
 def total(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
-    """The sum of products; the names of arguments are those of Dask's reductions."""
+    """The sum of a list of products, or a product itself; the arguments are those of Dask's
+    reductions.
+    """
     return reduce(operator.add, parts) if isinstance(parts, list) else parts
 
 
@@ -120,20 +119,10 @@ def attempted(call: Callable[[], Any], position: tuple[int, ...], x, y) -> Any:
         return call()
     except Exception as error:
         *before, step, column = position
+        sizes = " times ".join(" x ".join(map(str, z.shape)) for z in (x, y))
         problem = BlockError(
-            f"block {(*before, column)} of the product, step {step} along k ({_sizes(x)} times "
-            f"{_sizes(y)}), on {_device_name()}: {type(error).__name__}: {error}"
+            f"block {(*before, column)} of the product, step {step} along k ({sizes}), on "
+            f"{default_device()}: {type(error).__name__}: {error}"
         )
     # out here, since OpenCL's errors cannot travel, not even as the context of this one
     raise problem
-
-
-def _device_name() -> str:
-    try:
-        return str(default_device())
-    except Exception:  # a device that is lost has no name any more
-        return "a lost device"
-
-
-def _sizes(x) -> str:
-    return " x ".join(map(str, x.shape))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from math import ceil, prod
+from math import ceil
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -21,13 +20,9 @@ from .workers import survey
 
 #: The types of elements: partial sums in float16 would be rounded.
 DTYPES = tuple(dtype for dtype in arrays.DTYPES if dtype != np.float16)
-#: Multiply-adds of a task that take about as long as Dask needs for it: a millisecond.
-WORTH_A_TASK = 2**24
-#: Tasks that are few, whatever their size.
-FEW_TASKS = 64
 #: Bytes that a worker takes without any matrix, with compilers and a compiled kernel, at most.
 PROCESS = 400 * 2**20
-#: The part of the remaining memory that blocks may take: copies on their way need the rest.
+#: The part of the remaining memory that blocks may take: copies in transit need the rest.
 SHARE = 0.6
 
 
@@ -67,20 +62,26 @@ def matmul(
         TypeError: for anything else; nothing is converted.
         ValueError: for shapes that do not match, and for chunks of unknown sizes.
         BlockError: when it is computed, if a pair of blocks cannot be multiplied.
-
-    Warns:
-        UserWarning: if the chunks make many small tasks, with the `rechunk` to type.
     """
     options = {"kernel": kernel, "params": params, "edges": edges, "precision": precision}
-    in_files = all(stored.is_stored(x) for x in (a, b))
-    for name, x in (("a", a), ("b", b)):
+    in_files = stored.is_stored(a) and stored.is_stored(b)
+    for name, x, dtypes in (("a", a, DTYPES), ("b", b, (getattr(a, "dtype", None),))):
         if not in_files and not isinstance(x, da.Array):
             raise TypeError(
                 f"{name} must be a Dask array (dask.array.from_array makes one), or both a and b "
                 f"matrices in files, not {type(x).__name__}"
             )
-    _check("a", a)
-    _check("b", b, a.dtype)
+        if x.dtype not in dtypes:
+            wanted = " or ".join(map(str, dtypes))
+            raise TypeError(
+                f"{name} must be {wanted}, not {x.dtype}; convert it with {name}.astype(...)"
+            )
+        if x.ndim == 0:
+            raise ValueError(f"{name} must have at least 1 dimension, not 0")
+        if any(size != size for size in x.shape):
+            raise ValueError(
+                f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes() first"
+            )
     if in_files:
         m, n, k = _sizes(a.shape, b.shape)
         return stored.matmul(a, b, chunks or _blocks(m, n, k, a.dtype), options)
@@ -100,7 +101,6 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
     of_a = (*batch[len(batch) - a.ndim + 2 :], i, k)
     of_b = (*batch[len(batch) - b.ndim + 2 :], k, j)
     chunks, (a, b) = unify_chunks(a, of_a, b, of_b)
-    _warn_of_small_tasks(a, b)
     out = (*batch, i, k, j)
     positions = ArrayBlockIdDep(tuple(chunks[axis] for axis in out))
     products = da.blockwise(
@@ -121,9 +121,8 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
     )
     c = da.reduction(
         products,
-        _unchanged,
         blocks.total,
-        combine=blocks.total,
+        blocks.total,
         axis=-2,
         split_every=2,
         concatenate=False,
@@ -131,7 +130,7 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
         meta=np.empty((0,) * (len(out) - 1), a.dtype),
         name="sum",
     )
-    return c.squeeze(((-2,) if row else ()) + ((-1,) if column else ())) if row or column else c
+    return c.squeeze((-2,) * row + (-1,) * column)
 
 
 def _without_empty_chunks(x: da.Array) -> da.Array:
@@ -140,24 +139,6 @@ def _without_empty_chunks(x: da.Array) -> da.Array:
     """
     cuts = tuple(tuple(size for size in cut if size) or (0,) for cut in x.chunks)
     return x if cuts == x.chunks else x.rechunk(cuts)
-
-
-def _unchanged(block, axis=None, keepdims=None):
-    return block
-
-
-def _check(name: str, x, dtype: np.dtype | None = None) -> None:
-    if x.dtype not in (DTYPES if dtype is None else (dtype,)):
-        wanted = ", ".join(map(str, DTYPES)) if dtype is None else f"{dtype} as a is"
-        raise TypeError(
-            f"{name} must be {wanted}, not {x.dtype}; convert it with {name}.astype(...)"
-        )
-    if x.ndim == 0:
-        raise ValueError(f"{name} must have at least 1 dimension, not 0")
-    if any(size != size for size in x.shape):
-        raise ValueError(
-            f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes() first"
-        )
 
 
 def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
@@ -183,37 +164,15 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
     except ValueError:
         return choose_blocks(m, n, k, dtype)
     workers = client.scheduler_info()["workers"].values()
-    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-    if limits and min(limits) <= PROCESS:
+    available = [w["memory_limit"] - PROCESS for w in workers if w["memory_limit"]]
+    if min(available, default=1) <= 0:  # such a worker may not live to be asked for its device
         raise ValueError(
-            f"a worker may take {min(limits):,} bytes, of which {PROCESS:,} are for Python and "
-            "compilers: start workers with more memory"
+            f"a worker may take {min(available) + PROCESS:,} bytes, of which {PROCESS:,} are for "
+            "Python and compilers: start workers with more memory"
         )
-    available = [limit - PROCESS for limit in limits]
     available += [device["memory_bytes"] for device in survey(client).values()]
-    return choose_blocks(
-        m, n, k, dtype, memory_bytes=min(available, default=None), workers=max(1, len(workers))
-    )
-
-
-def _warn_of_small_tasks(a: da.Array, b: da.Array) -> None:
-    """Say what to type where Dask would take longer for the tasks than the devices."""
-    *batch, m, k = a.shape
-    n, tasks = b.shape[-1], prod(a.numblocks) * b.numblocks[-1]
-    each = prod(batch) * m * n * k / max(1, tasks)
-    if tasks <= FEW_TASKS or each >= WORTH_A_TASK:
-        return
-    side = 512
-    while ceil(m / side) * ceil(n / side) * ceil(k / side) > FEW_TASKS:
-        side *= 2
-    rows, columns, depth = (min(side, size) for size in (m, n, k))
-    before = "..., " if batch else ""
-    warnings.warn(
-        f"the chunks make {tasks:,} products of {each:,.0f} multiply-adds on average, for which "
-        f"Dask takes longer than a device; type a = a.rechunk(({before}{rows}, {depth})) and b = "
-        f"b.rechunk(({before}{depth}, {columns}))",
-        stacklevel=4,
-    )
+    least = min(available, default=None)
+    return choose_blocks(m, n, k, dtype, memory_bytes=least, workers=max(1, len(workers)))
 
 
 class Blocks(NamedTuple):
@@ -248,8 +207,8 @@ def choose_blocks(
         ValueError: if a size is not a positive whole number, or if the memory is too small for
             blocks of 64.
     """
-    for name, size in (("m", m), ("n", n), ("k", k), ("workers", workers)):
-        positive(name, size)
+    for name, value in {"m": m, "n": n, "k": k, "workers": workers}.items():
+        positive(name, value)
     if memory_bytes is None:
         memory_bytes = min(default_device().memory, MEMORY_LIMIT / workers)
     elements = SHARE * memory_bytes / np.dtype(dtype).itemsize

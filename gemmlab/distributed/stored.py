@@ -6,21 +6,20 @@ from what Python and its libraries take, at most
 
     2 (rows depth + depth columns) + 3 rows columns
 
-elements: two pairs of blocks, and a product, the sum so far, and the result on its way to a file.
-The bound is the same for the memory of a GPU. The scheduler never receives a block.
+elements: two pairs of blocks, and a product, the sum so far, and the result that is being written.
+The bound is the same for the memory of a GPU.
 
-On a GPU four things overlap. Threads copy the next pair from the files to pinned memory; from there
-it is transferred to the device; the device multiplies the previous pair; and the previous block of
-the result is copied back and written. For the last one a GPU's worker has two threads, of which one
-multiplies at a time.
+On a GPU four things overlap: threads copy the next pair from the files to pinned memory; from there
+it travels to the device, which multiplies the previous pair; and the previous block of the result
+is copied back and written, by the worker's other thread.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate, cycle, pairwise
 from typing import Any, NamedTuple
@@ -35,8 +34,9 @@ from dask.array.core import normalize_chunks
 from ..blas.arrays import compact_spec, rows_of
 from ..blas.plan import pool_of
 from ..blas.products import matmul as multiply
-from ..blas.staging import Staging, staging_of
+from ..blas.staging import staging_of
 from ..caches import cached
+from ..catalog.spec import positive
 from ..opencl.devices import Device, default_device
 from . import blocks
 
@@ -91,15 +91,11 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
     """The product of two matrices in files as a Dask array; `chunks` are rows, columns and steps
     along k of a block.
     """
-    sizes = (a.shape[0], b.shape[1], a.shape[1])
-    if len(chunks) != 3 or not all(
-        isinstance(size, (int, np.integer)) and size > 0 for size in chunks
-    ):
-        raise ValueError(
-            f"chunks must be three whole numbers (rows, columns, steps along k), not {chunks!r}"
-        )
+    if len(chunks) != 3:
+        raise ValueError(f"chunks must be (rows, columns, steps along k), not {chunks!r}")
     rows, columns, steps = (
-        normalize_chunks((chunk,), (size,))[0] for chunk, size in zip(chunks, sizes, strict=True)
+        normalize_chunks((positive("chunks", chunk),), (size,))[0]
+        for chunk, size in zip(chunks, (a.shape[0], b.shape[1], a.shape[1]), strict=True)
     )
     return da.map_blocks(
         block,
@@ -142,14 +138,11 @@ def block(
 
 
 class Task(NamedTuple):
-    """A block of a product.
+    """A block of a product: its rows and columns of the matrices a and b, and its steps along k.
 
     Attributes:
-        a, b: the matrices.
-        rows, columns: of the block.
-        steps: along k.
-        options: of `gemmlab.matmul`.
-        position: the number of the block, down and across.
+        options: keyword arguments of `gemmlab.matmul`.
+        position: of the block, down and across.
     """
 
     a: Any
@@ -164,27 +157,41 @@ class Task(NamedTuple):
         """The blocks of a and b that a step multiplies."""
         return np.asarray(self.a[self.rows, step]), np.asarray(self.b[step, self.columns])
 
-    def attempt(self, call, step: int):
+    def walk(self, read: Callable[[slice], tuple], work: Callable[..., None]) -> None:
+        """For each step, call `work` with its number and what `read` returned for it; meanwhile a
+        thread reads for the next step.
+        """
+        with ThreadPoolExecutor(1) as reader:
+            ahead = reader.submit(read, self.steps[0])
+            for number, following in enumerate([*self.steps[1:], None]):
+                found = self.attempt(ahead.result, number)
+                if following is not None:
+                    ahead = reader.submit(read, following)
+                work(number, *found)
+
+    def multiply(self, number: int, x, y, out=None) -> Any:
+        return self.attempt(partial(multiply, x, y, out=out, **self.options), number)
+
+    def attempt(self, call: Callable[[], Any], number: int) -> Any:
         """What the call returns; an error becomes a BlockError that names the block and step."""
         i, j = self.position
-        return blocks.attempted(call, (i, step, j), self.a, self.b)
+        return blocks.attempted(call, (i, number, j), self.a, self.b)
 
 
 def _in_host(task: Task) -> np.ndarray:
     """A block, where the device multiplies NumPy arrays in place."""
 
-    def read(step: slice) -> list[np.ndarray]:
-        return [np.array(x, order="C") for x in task.pair(step)]  # copies what is only mapped
-
     total: Any = None
-    with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(read, task.steps[0])
-        for number, following in enumerate([*task.steps[1:], None]):
-            x, y = task.attempt(ahead.result, number)
-            if following is not None:
-                ahead = reader.submit(read, following)
-            part = task.attempt(partial(multiply, x, y, **task.options), number)
-            total = part if total is None else np.add(total, part, out=total)
+
+    def read(step: slice) -> tuple[np.ndarray, ...]:
+        return tuple(np.array(x, order="C") for x in task.pair(step))  # copies what is only mapped
+
+    def work(number: int, x: np.ndarray, y: np.ndarray) -> None:
+        nonlocal total
+        part = task.multiply(number, x, y)
+        total = part if total is None else np.add(total, part, out=total)
+
+    task.walk(read, work)
     return total
 
 
@@ -215,45 +222,40 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     depth = max(step.stop - step.start for step in task.steps)
     shape = task.rows.stop - task.rows.start, task.columns.stop - task.columns.start
     rows_bytes, columns_bytes = (task.a.dtype.itemsize * depth * side for side in shape)
-    pairs = _two_pairs(device, (rows_bytes, columns_bytes))
+    memories = _two_pairs(device, (rows_bytes, columns_bytes))
     total, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
-    memory = next(pairs)
-    with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(_send, task, memory, staging, task.steps[0])
-        try:
-            for number, following in enumerate([*task.steps[1:], None]):
-                (x, y), arrived = task.attempt(ahead.result, number)
-                cl.enqueue_barrier(queue, arrived)
-                out = part if number else total
-                task.attempt(partial(multiply, x, y, out=out, **task.options), number)
-                if number:
-                    with blocks.adding:
-                        total += part
-                memory.used = done = cl.enqueue_marker(queue)
-                queue.flush()
-                if following is not None:
-                    memory = next(pairs)
-                    ahead = reader.submit(_send, task, memory, staging, following)
-        except BaseException:
-            wait([ahead])
-            staging.give_up()  # nobody may use the memory before
-            queue.finish()
-            raise
-    return total, done
 
+    def send(step: slice) -> tuple[PairMemory, list[cla.Array], list[cl.Event]]:
+        """Begin to copy a pair from the files: its memory, the arrays there, and the events after
+        which they are complete.
+        """
+        pair, memory = task.pair(step), next(memories)
+        if memory.used is not None:
+            memory.used.wait()
+        arrays, pieces = [], []
+        for x, buffer in zip(pair, memory.buffers, strict=True):
+            strides = compact_spec(x).strides
+            arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides))
+            pieces += staging.send(rows_of(x), buffer)
+        return memory, arrays, [piece.result() for piece in pieces]
 
-def _send(
-    task: Task, memory: PairMemory, staging: Staging, step: slice
-) -> tuple[list[cla.Array], list[cl.Event]]:
-    """Begin to copy a pair of blocks from the files to the device: the arrays there, and the events
-    after which they are complete.
-    """
-    pair = task.pair(step)
-    if memory.used is not None:
-        memory.used.wait()
-    arrays, pieces = [], []
-    for x, buffer in zip(pair, memory.buffers, strict=True):
-        queue, strides = default_device().queue, compact_spec(x).strides
-        arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides))
-        pieces += staging.send(rows_of(x), buffer)
-    return arrays, [piece.result() for piece in pieces]
+    def work(
+        number: int, memory: PairMemory, pair: list[cla.Array], arrived: list[cl.Event]
+    ) -> None:
+        nonlocal total
+        x, y = pair
+        cl.enqueue_barrier(queue, arrived)
+        task.multiply(number, x, y, part if number else total)
+        if number:
+            with blocks.adding:
+                total += part
+        memory.used = cl.enqueue_marker(queue)
+        queue.flush()
+
+    try:
+        task.walk(send, work)
+    except BaseException:
+        staging.give_up()  # nobody may use the memory before
+        queue.finish()
+        raise
+    return total, cl.enqueue_marker(queue)

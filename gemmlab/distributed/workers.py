@@ -44,15 +44,13 @@ def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
 
     Raises:
         NoDeviceError: if there is no device, or none of that name.
-        ValueError: if `chosen` is empty.
+        ValueError: if `chosen` is no list, or empty.
     """
-    if chosen is not None:
-        if isinstance(chosen, (str, int, Device)) or not len(chosen):
-            raise ValueError(
-                f"devices must be a list of one or more, such as [0, 1], not {chosen!r}"
-            )
-        return [find_device(d) for d in chosen]
-    return [d for d in devices() if d.kind == "GPU"] or [default_device()]
+    if chosen is None:
+        return [d for d in devices() if d.kind == "GPU"] or [default_device()]
+    if isinstance(chosen, (str, int, Device)) or not len(chosen):
+        raise ValueError(f"devices must be a list of one or more, such as [0, 1], not {chosen!r}")
+    return [find_device(d) for d in chosen]
 
 
 def options(
@@ -62,17 +60,16 @@ def options(
 
     Each worker may use `memory_bytes`, by default an equal part of all memory.
     """
-    memory_limit = int(memory_bytes or MEMORY_LIMIT / len(used))
-    shared |= {"memory_limit": memory_limit, "dashboard_address": HTTP_ADDRESS}
-    shared |= {"resources": {RESOURCE: 1}, "silence_logs": logging.CRITICAL}
+    shared |= {
+        "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
+        "dashboard_address": HTTP_ADDRESS,
+        "resources": {RESOURCE: 1},
+        "silence_logs": logging.CRITICAL,
+    }
     # a GPU's worker copies a block back and writes it while it computes the next one
+    threads = {d: 2 if has_own_memory(d) else 1 for d in used}
     return [
-        {
-            "nthreads": 2 if has_own_memory(d) else 1,
-            "env": {"GEMMLAB_DEVICE": str(d.index)},
-            **shared,
-        }
-        for d in used
+        {"nthreads": threads[d], "env": {"GEMMLAB_DEVICE": str(d.index)}, **shared} for d in used
     ]
 
 
@@ -133,32 +130,25 @@ def cluster(
     if _importing_the_script():
         sys.exit(1)  # the process that started this one reports it
     used = to_use(devices)
-    with private_folder() as folder:
+    with private_folder() as folder, dask.config.set(RESTART):
         shared = {"host": LOOPBACK, "local_directory": folder, "security": security}
         workers = {
             number: {"cls": Nanny, "options": given}
             for number, given in enumerate(options(used, memory_bytes, **shared))
         }
-        served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS}
-        scheduler = {"cls": Scheduler, "options": {**served, **shared}}
-        with (
-            dask.config.set(RESTART),
-            _start(workers, scheduler, security) as processes,
-            Client(processes) as client,
-        ):
+        served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS, **shared}
+        scheduler = {"cls": Scheduler, "options": served}
+        quiet = {"name": "gemmlab", "silence_logs": logging.ERROR}
+        try:
+            processes = SpecCluster(workers, scheduler, security=security, **quiet)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"the worker processes do not start ({error.__cause__ or error}); in a script, "
+                'call cluster() under `if __name__ == "__main__":`, because each worker imports it'
+            ) from None
+        with processes, Client(processes) as client:
             client.wait_for_workers(len(used))
             yield client
-
-
-def _start(workers: dict, scheduler: dict, security: Security | None) -> SpecCluster:
-    quiet = {"name": "gemmlab", "silence_logs": logging.ERROR}
-    try:
-        return SpecCluster(workers, scheduler, security=security, **quiet)
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"the worker processes do not start ({error.__cause__ or error}); in a script, call "
-            'cluster() under `if __name__ == "__main__":`, because each worker imports it first'
-        ) from None
 
 
 def survey(client: Client) -> dict[str, dict[str, Any]]:
@@ -172,37 +162,29 @@ def _own_device() -> dict[str, Any]:
 
 
 def serve(
-    address: str,
-    chosen: Sequence[str] | None = None,
-    memory_bytes: float | None = None,
-    *,
-    host: str = LOOPBACK,
-    security: Security | None = None,
+    address: str, chosen: Sequence[Device | int | str] | None = None, *, host: str = LOOPBACK
 ) -> None:
     """Start workers for this machine's devices and somebody else's scheduler; wait for their end.
 
+    Dask's configuration may name certificates for TLS (``distributed.comm.tls``).
+
     Args:
         address: of the scheduler, such as "tcp://10.0.0.1:8786" or "10.0.0.1:8786".
-        chosen, memory_bytes: as `devices` and `memory_bytes` of `cluster`.
+        chosen: as `devices` of `cluster`.
         host: the address or name of this machine on which the workers listen. Whoever can connect
             to it runs code as this user, which a line on stderr says.
-        security: certificates for TLS.
 
     Raises:
         NoDeviceError: if there is no device, or none of that name.
         ValueError: if `host` is loopback, and the scheduler's address is not.
         ConnectionError: if no scheduler answers, or `host` is no address of this machine.
     """
-    encrypted = security is not None and security.require_encryption
     if "://" not in address:
-        address = f"{'tls' if encrypted else 'tcp'}://{address}"
+        address = f"{'tls' if Security().require_encryption else 'tcp'}://{address}"
     if not _is_loopback(host):
-        trusted = "with a certificate of that authority" if encrypted else "who can connect"
-        print(
-            f"workers listen on {host}: anybody {trusted} can run code as this user",
-            file=sys.stderr,
-            flush=True,
-        )
+        trusted = "with a certificate" if address.startswith("tls") else "who can connect"
+        words = f"workers listen on {host}: anybody {trusted} can run code as this user"
+        print(words, file=sys.stderr, flush=True)
     elif not _is_loopback(urlsplit(address).hostname or ""):
         raise ValueError(
             f"a scheduler at {address} cannot reach workers that listen on {host}: give --host an "
@@ -211,43 +193,24 @@ def serve(
     used = to_use(chosen)
     with private_folder() as folder:
         bracketed = f"[{host}]" if ":" in host else host  # as Dask expects IPv6 addresses
-        shared = {"host": bracketed, "local_directory": folder, "security": security}
-        given = options(used, memory_bytes, **shared)
+        given = options(used, None, host=bracketed, local_directory=folder)
         asyncio.run(_serve(address, used, given))
 
 
 async def _serve(address: str, used: list[Device], given: list[dict[str, Any]]) -> None:
     nannies = [Nanny(address, **each) for each in given]
     try:
-        try:
-            await asyncio.gather(*nannies)
-        except RuntimeError as error:
-            raise ConnectionError(
-                f"no worker starts: does a scheduler listen at {address}, and is "
-                f"{given[0]['host']} an address of this machine?"
-            ) from error
+        await asyncio.gather(*nannies)
         for nanny, device in zip(nannies, used, strict=True):
             print(f"worker {nanny.worker_address} on {device}", flush=True)
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
+    except RuntimeError as error:
+        raise ConnectionError(
+            f"no worker starts: does a scheduler listen at {address}, and is {given[0]['host']} an "
+            "address of this machine?"
+        ) from error
     finally:
         await asyncio.gather(*(nanny.close() for nanny in nannies), return_exceptions=True)
-
-
-def tls(ca_file: str | None, cert: str | None, key: str | None) -> Security | None:
-    """The certificates of a worker from PEM files; None without any.
-
-    Raises:
-        ValueError: if only some of the files are given.
-    """
-    if not (ca_file or cert or key):
-        return None
-    if not (ca_file and cert):
-        raise ValueError(
-            "TLS needs --tls-ca-file and --tls-cert, and --tls-key unless the certificate's file "
-            "holds the key as well"
-        )
-    files = {"tls_ca_file": ca_file, "tls_worker_cert": cert, "tls_worker_key": key}
-    return Security(require_encryption=True, **files)
 
 
 def _is_loopback(host: str) -> bool:

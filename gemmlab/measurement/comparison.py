@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..caches import cached
 from ..catalog import find
-from ..opencl.devices import find_device
+from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import timing
 from .records import Result
@@ -87,7 +86,6 @@ def alternate(
     candidate: Callable[[], float],
     reference: Callable[[], float] | None,
     budget: float = BUDGET,
-    least: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[float], list[float]]:
     """Call both, in random order within each pair, until their difference is certain.
@@ -95,8 +93,7 @@ def alternate(
     Args:
         candidate, reference: return the rate of one run. Without a reference the candidate runs
             until its rate has an interval.
-        budget: seconds after which it ends.
-        least: pairs that are run even if they take longer.
+        budget: seconds after which it ends, but not before three pairs have run.
         clock: for tests.
 
     Returns:
@@ -107,7 +104,7 @@ def alternate(
     both = [(candidate, mine)]
     if reference is not None:
         both.append((reference, other))
-    while len(mine) < LOOKS[-1] and (len(mine) < least or clock() < end):
+    while len(mine) < LOOKS[-1] and (len(mine) < 3 or clock() < end):
         for run, rates in flip.sample(both, len(both)):
             rates.append(run())
         if len(mine) in LOOKS and _certain(mine, other):
@@ -150,7 +147,7 @@ def compare(
     def runs(product: timing.Product) -> timing.Runs:
         nonlocal rates
         mine = timing.Runs(product)
-        other = timing.Runs(_prepared(device, **_hashable(reference))) if reference else None
+        other = timing.Runs(_reference(device, **reference)) if reference else None
         if other:  # one clock for both
             mine.credible = other.credible = mine.credible and other.credible
         rates = alternate(mine.once, other.once if other else None, budget)
@@ -162,21 +159,17 @@ def compare(
 
 def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
     """What rates show: those of the candidate, and of a reference, if there was one."""
-    ordered = sorted(mine)
-    tenth = len(mine) // 10
-    middle = ordered[-1 - tenth] - ordered[tenth]
+    ordered, tenth = sorted(mine), len(mine) // 10
     rate = interval(mine, RATE_ALPHA)
-    return Comparison(rate, middle / rate[1], ratio_of(mine, other) if other else None)
+    spread = (ordered[-1 - tenth] - ordered[tenth]) / rate[1]
+    return Comparison(rate, spread, ratio_of(mine, other) if other else None)
 
 
-def _hashable(reference: Mapping[str, Any]) -> dict[str, Any]:
-    return {**reference, "params": tuple((reference.get("params") or {}).items())}
-
-
-@cached(2)
-def _prepared(device, kernel, params, m, n, k, source=None) -> timing.Product:
-    """A reference that has run once, since a first launch may compile. It was checked before."""
-    built = Kernel(find(kernel), dict(params), device, device.context, source)
+def _reference(device: Device, kernel, params, m, n, k, source=None) -> timing.Product:
+    """What is compared with: it was checked before, and runs once, since a first launch may
+    compile.
+    """
+    built = Kernel(find(kernel), params, device, device.context, source)
     product = timing.Product.random(built, device, (m, n, k))
     product.run()
     return product

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -105,10 +104,9 @@ def pooled(results: Sequence[Result]) -> Result:
 
 
 def distinguish(results: Mapping[str, Result]) -> str:
-    """Measured rates with their spread, and whether the best and the worst of them can be told
-    apart.
+    """Measured rates with their spread, and whether the best and the worst of them differ.
 
-    They can if even the fastest run of the worst is slower than the median run of the best. Slow
+    They do if even the fastest run of the worst is slower than the median run of the best. Slow
     runs say little: whatever else the machine does makes a run slower, and hardly anything faster.
 
     Args:
@@ -184,18 +182,12 @@ def read(name: str) -> dict[str, Any]:
 
 @cached(1)
 def recorded() -> list[dict]:
-    """The records of kernels in ``results/``: with ``title``, ``results`` and the ``file``'s name.
+    """The records of kernels in ``results/``: with ``title`` and ``results``.
 
     Landscapes, which are large, and tables of choices are not among them.
     """
-    found = []
-    for path in sorted(sources.folder("results").glob("*.json")):
-        if path.name.startswith("landscape_"):
-            continue
-        try:
-            found.append({"file": path.name, **files.load_json(path, dict)})
-        except (OSError, files.DamagedError) as error:  # the other records can be used
-            warnings.warn(str(error), stacklevel=2)
+    names = sorted(path.stem for path in sources.folder("results").glob("*.json"))
+    found = [read(name) for name in names if not name.startswith("landscape_")]
     return [file for file in found if "results" in file]
 
 

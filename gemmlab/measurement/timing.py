@@ -28,8 +28,6 @@ from .records import Result
 
 #: Bytes of memory with a pattern before and after C.
 FRAME = 16384
-#: Wall-clock seconds of runs to warm up, after which a device's clock is not credible.
-WARM_UP = 0.3
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
 #: The side of the smallest product that predicts the time of a larger one.
@@ -321,25 +319,21 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class Runs:
-    """Runs of one product, after some to warm up.
+    """Runs of one product, after one to warm up.
 
     Attributes:
-        credible: whether the device's clock is, by the runs to warm up. Otherwise the kernel is
-            said to take all wall-clock time, passes included.
-        seconds: of the last run to warm up.
+        credible: whether the device's clock is, by the run to warm up. Otherwise all wall-clock
+            time counts as the kernel's, passes included.
+        seconds: of the run to warm up.
         milliseconds: of each pass, by run.
     """
 
     def __init__(self, product: Product):
         self._product = product
-        seconds = list[tuple[float, float]]()
-        self.credible, start = False, time.perf_counter()
-        # on a busy machine some runs wait for a core far longer than they take
-        while not self.credible and (not seconds or time.perf_counter() - start < WARM_UP):
-            passes, wall = self._run()
-            seconds.append((1e-3 * sum(passes.values()), wall))
-            self.credible = clock.credible(seconds[-3:])
-        self.seconds = max(seconds[-1][0 if self.credible else 1], clock.LEAST)
+        passes, wall = self._run()
+        seconds = 1e-3 * sum(passes.values())
+        self.credible = clock.credible(seconds, wall)
+        self.seconds = seconds if self.credible else wall
         self.milliseconds: list[dict[str, float]] = []
 
     def once(self) -> float:

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from .memory import RefusedError
+from .memory import RefusedError, Style
 from .plan import Job, job, limits
 from .shader import NAGA, STYLES, TINT, Shader, translate
-from .statements import Style
 
 __all__ = [
     "NAGA",

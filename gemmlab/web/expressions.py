@@ -78,13 +78,6 @@ def combined(op: str, a: Range | None, b: Range | None) -> Range | None:
 
 
 class Expressions(Writer):
-    size: tuple[int, int, int]
-
-    def __init__(self, watched: bool):
-        super().__init__(watched)
-        self.entries: dict[tree.Variable, Value | Ref] = {}  # a Ref for what is in memory
-        self.ids: set[str] = set()
-
     # ---- any expression
     def expression(self, node: tree.Node) -> Value:
         if isinstance(node, Expr) and isinstance(node.type, Scalar):
@@ -158,11 +151,10 @@ class Expressions(Writer):
             return self.expression(node.right)
         if isinstance(node.type, Pointer) or isinstance(node.left.type, Pointer):
             return self.moved(node)
-        logical = node.op in ("&&", "||")
-        if logical or node.op in COMPARISONS:
+        if node.op in ("&&", "||", *COMPARISONS):
             if isinstance(node.type, Vector):
                 raise refuse(f"{node.op} of vectors is not translated", node)
-            return self.truth(self.logical(node) if logical else self.comparison(node), node)
+            return self.truth(self.condition(node), node)
         left, right = self.both(node.left, node.right)
         return self.operation(node.op, left, right, node)
 
@@ -188,7 +180,7 @@ class Expressions(Writer):
 
     def comparison(self, node) -> Value:
         if isinstance(node.left.type, Pointer):
-            raise refuse("pointers are not compared in WGSL; compare indices", node)
+            return self.moved(node)
         a, b = self.both(node.left, node.right)
         return Value(f"{a.at_least(SUM)} {node.op} {b.at_least(SUM)}", BOOL, COMPARISON)
 
@@ -341,10 +333,10 @@ class Expressions(Writer):
         value = self.expression(node.value)
         if op in ("<<", ">>"):
             value = self.converted(value, UINT, node)
-        elif op and node.common != target.type:
-            old = self.converted(self.read(ref, target), node.common, node)
-            value, op = self.operation(op, old, value, node), ""
-        if op not in ("<<", ">>"):
+        else:
+            if op and node.common != target.type:
+                old = self.converted(self.read(ref, target), node.common, node)
+                value, op = self.operation(op, old, value, node), ""
             value = self.converted(value, target.type, node)
         if ref is not None:
             self.store(ref, value, node, op)
@@ -475,9 +467,6 @@ class Expressions(Writer):
         return NOTHING
 
     call_read_mem_fence = call_write_mem_fence = call_prefetch = call_mem_fence
-
-    def call_printf(self, node):
-        raise refuse("a GPU in a browser has no printf; the simulator has", node)
 
     def call_abs(self, node) -> Value:
         value = self.applied("abs", node)

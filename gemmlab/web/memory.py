@@ -18,6 +18,7 @@ from ..simt.types import (
     LONG,
     UINT,
     ULONG,
+    VOID,
     Array,
     Pointer,
     Scalar,
@@ -115,15 +116,43 @@ def plus(code: str, i: int) -> str:
     return str(int(code) + i) if code.lstrip("-").isdigit() else f"{code} + {i}"
 
 
+@dataclass(frozen=True)
+class Style:
+    """How a kernel is written in WGSL.
+
+    Attributes:
+        laid_out: loops over private arrays become as many statements. naga, the compiler of
+            Firefox, counts the iterations of every loop, and keeps no array of such a loop in
+            registers.
+        watched: every index is checked and every loop counted; the first mistake is reported.
+    """
+
+    laid_out: bool = False
+    watched: bool = False
+
+
 class Writer:
     """Emits lines, names variables, and reads and writes memory."""
 
-    def __init__(self, watched: bool):
-        self.watched = watched
+    def __init__(self, style: Style, flat: set[str]):
+        self.style = style
+        self.flat = flat  # arrays that keep no dimension
+        self.size = 1, 1, 1  # of a work-group
+        self.local_bytes = 0
+        # the module: what comes before its functions, these, and the names of those written
+        self.top: Lines = []
+        self.bodies: Lines = []
+        self.special: dict[tuple, tuple[str, set[str]]] = {}
+        # a function: its lines, and the line of the text that they come from
         self.lines: Lines = []
         self.depth = 1
         self.line = 0
+        self.result: Type = VOID
+        self.loops = False  # whether it counts iterations
+        self.ids: set[str] = set()
+        self.decays: dict[tree.Variable, int] = {}
         self.scopes: list[set[str]] = [set()]
+        self.entries: dict[tree.Variable, Value | Ref] = {}  # a Ref for what is in memory
 
     # ---- lines and names
     def emit(self, code: str) -> None:
@@ -252,7 +281,7 @@ class Writer:
 
     def index(self, code: str, size: str, proved: bool) -> str:
         """An index as it stands between [ and ]; watched, it is checked first."""
-        return code if proved or not self.watched else f"inside({code}, {size}, {self.line})"
+        return code if proved or not self.style.watched else f"inside({code}, {size}, {self.line})"
 
     def elements(self, ref: Ref, node: tree.Node) -> list[str]:
         """The WGSL names of the elements that hold the numbers of `ref`."""

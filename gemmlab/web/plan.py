@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..catalog import ParameterError, catalog
 from ..catalog.spec import Limits
+from .memory import Style
 from .shader import STYLES, TINT, Shader, translate
-from .statements import Style
 
 
 @dataclass(frozen=True)

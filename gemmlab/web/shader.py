@@ -10,8 +10,8 @@ from ..simt.meaning import constant
 from ..simt.parse import Parser
 from ..simt.text import Preprocessor, Spot, TextError
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector, length, scalar_of
-from .memory import Memory, Ref, RowError, refuse
-from .statements import Statements, Style
+from .memory import Memory, Ref, RowError, Style, refuse
+from .statements import Statements
 
 #: For tint, the compiler of Chrome and Edge, and for naga, that of Firefox.
 TINT = Style()
@@ -137,7 +137,7 @@ class _Module(Statements):
             *((code, line) for code in self.bindings(memories, scalars, kernel)),
             *self.top,
             ("", 0),
-            *((code, 0) for code in WATCH.split("\n") if self.watched),
+            *((code, 0) for code in WATCH.split("\n") if self.style.watched),
             *self.bodies,
             (f"@compute @workgroup_size({x}, {y}, {z})", line),
             (f"fn {entry}({self.heads()}) {{", line),
@@ -150,7 +150,7 @@ class _Module(Statements):
             self.size,
             tuple(Buffer(name, memory.written) for name, memory in memories.items()),
             tuple(scalars.items()),
-            self.watched,
+            self.style.watched,
             self.local_bytes,
             tuple(line for _, line in lines),
         )
@@ -188,7 +188,7 @@ class _Module(Statements):
             fields = (f"    {name}: {kind}," for name, kind in scalars.items())
             lines = ["struct Args {", *fields, "}"]
             variables.append("var<uniform> args: Args;")
-        if self.watched:
+        if self.style.watched:
             variables.append("var<storage, read_write> watch: array<atomic<i32>, 4>;")
         numbered = enumerate(variables)
         return [*lines, *(f"@group(0) @binding({i}) {code}" for i, code in numbered)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..simt import tree
 from ..simt.meaning import known
-from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, Type, stride
+from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, stride
 from .expressions import IDS, NOTHING, Expressions
 from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
 
@@ -16,21 +16,6 @@ from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
 MOST_ITERATIONS = 1 << 15
 #: Iterations that are laid out at most.
 MOST_LAID_OUT = 64
-
-
-@dataclass(frozen=True)
-class Style:
-    """How a kernel is written in WGSL.
-
-    Attributes:
-        laid_out: loops over private arrays become as many statements. naga, the compiler of
-            Firefox, counts the iterations of every loop, and keeps no array of such a loop in
-            registers.
-        watched: every index is checked and every loop counted; the first mistake is reported.
-    """
-
-    laid_out: bool = False
-    watched: bool = False
 
 
 def root_of(node: tree.Node) -> tree.Variable | None:
@@ -50,18 +35,6 @@ def changes(node: tree.Node, variable: tree.Variable) -> bool:
 
 
 class Statements(Expressions):
-    local_bytes = 0
-    result: Type = VOID
-    loops = False
-
-    def __init__(self, style: Style, flat: set[str]):
-        super().__init__(style.watched)
-        self.style = style
-        self.flat = flat  # arrays that keep no dimension
-        self.top: Lines = []
-        self.bodies: Lines = []
-        self.special: dict[tuple, tuple[str, set[str]]] = {}
-
     # ---- statements
     def statements(self, body: list[tree.Node]) -> None:
         for node in body:
@@ -303,7 +276,7 @@ class Statements(Expressions):
 
     def count_iteration(self) -> None:
         """Count the iterations of a watched loop that may have no end."""
-        if self.watched:
+        if self.style.watched:
             self.loops = True
             leave = f"{{ endless({self.line}); break; }}"
             self.emit(f"    turns++; if (turns > {MOST_ITERATIONS}) {leave}")
@@ -339,7 +312,7 @@ class Statements(Expressions):
         """Look at a function before its first line is written."""
         assert function.body is not None
         self.result, self.ids, self.loops = function.type, set(), False
-        self.decays: dict[tree.Variable, int] = {}
+        self.decays = {}
         for node in function.body.walk():
             for variable, depth in decaying(node):
                 self.decays[variable] = min(depth, self.decays.get(variable, depth))

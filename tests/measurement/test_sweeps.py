@@ -2,7 +2,6 @@
 needed.
 """
 
-import re
 from pathlib import PurePath
 
 import numpy as np
@@ -16,16 +15,11 @@ from gemmlab.opencl import ptx
 
 
 @pytest.mark.parametrize("number", list(catalog)[1:])
-def test_a_kernel_says_which_one_it_changes(number):
-    said = re.search(r"^// Before: +(\w+)\.", sources.read(catalog[number].file), re.M)[1]
-    assert said == PurePath(catalog[catalog[number].before].file).stem
-    assert catalog[1].before == 0
-
-
-@pytest.mark.parametrize("number", list(catalog)[1:])
 def test_a_difference_tells_both_texts(number):
     """With enough context it holds every line of both, without the headers and empty lines."""
+    assert catalog[1].before == 0
     texts = [sources.read(catalog[n].file) for n in (catalog[number].before, number)]
+    assert f"// Before:   {PurePath(catalog[catalog[number].before].file).stem}." in texts[1]
     told = sources.diff(*texts, context=10_000).splitlines()[1:]
     for text, sign in zip(texts, "-+", strict=True):
         body = text[text.index("\n#ifndef") :].splitlines()
@@ -36,11 +30,6 @@ def test_a_difference_tells_both_texts(number):
     assert {line[0] for line in short} == {"@", "-", "+"}
     assert [line for line in told if line[0] != " "] == [line for line in short if line[0] != "@"]
     assert sources.diff(texts[0], texts[0]) == ""
-
-
-def test_no_rounds(any_device):
-    with pytest.raises(ValueError, match="rounds must be a positive whole number, not 0"):
-        sweeps.sweep(1, "TS", (4,), 16, device=any_device, rounds=0)
 
 
 PTX = """
@@ -75,9 +64,7 @@ def test_every_sweep_is_recorded(title):
     ((series, recorded),) = sweeps.curve(title).items()
     assert "NVIDIA H200" in series and ("4096" in series) == (name != "size")
     assert len(recorded) >= 2 and set(recorded) <= set(values)
-    assert list(recorded) == sorted(recorded)
-    assert all(np.isfinite(rate) and rate > 0 for rate in recorded.values())
-    assert recorded == sweeps.recorded()["curves"][title]
+    assert all(0 < rate < np.inf for rate in recorded.values())
     # the record can be made again: each set is legal, or left out
     for value in values if name != "size" else ():
         moved = {**params, **dict.fromkeys(name.split(), value)}

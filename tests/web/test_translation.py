@@ -156,7 +156,7 @@ def test_what_wgsl_cannot_say_is_refused_in_words(body, words):
     assert error.value.line == 4 and body[:8] in str(error.value)
 
 
-def test_texts_jobs_and_mistakes_that_cannot_be_translated():
+def test_texts_jobs_and_settings_that_are_refused():
     with pytest.raises(web.RefusedError, match="reqd_work_group_size"):
         web.translate("__kernel void k(__global float* x) { x[get_global_id(0)] = 1.0f; }")
     with pytest.raises(TextError) as error:
