@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Run:
     """What a kernel did.
 
     Attributes:
-        text: the kernel's; macros: those that hold at its end, by name.
+        text: the kernel's; macros: its own and the given ones at its end, by name.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
@@ -85,7 +86,6 @@ class Run:
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size = machine.global_size
         self.local_size = machine.local_size[: len(machine.global_size)]
-
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
@@ -115,24 +115,19 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
-    def entries(self, group: int | None = None) -> Iterator[tuple[int, Entry]]:
-        """The log's entries with their numbers; of one work-group, those in which it takes part."""
-        for number, e in enumerate(self.log):
-            if group is not None:
-                e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
-                if not e.mask.any():
-                    continue
-            yield number, e
-
     def events(self, group: int | None = None) -> np.ndarray:
         """Accesses, of one work-group or of all, as a table with the fields of `EVENT`.
 
         It has one row per work-item, in the order in which they happened. (`views.select` chooses
         among them.)
         """
+        return self.table if group is None else self.table[self.table["group"] == group]
+
+    @cached_property
+    def table(self) -> np.ndarray:
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
-        for number, e in self.entries(group):
+        for number, e in enumerate(self.log):
             if e.memory is None:
                 continue
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
@@ -146,10 +141,6 @@ class Run:
             rows["line"], rows["column"] = e.site.line, e.site.column
             parts.append(rows)
         return np.concatenate(parts)
-
-    @cached_property
-    def table(self) -> np.ndarray:
-        return self.events()
 
 
 class ProductRun(Run):
@@ -261,7 +252,6 @@ def run(  # noqa: PLR0913
     *,
     order: str = "lockstep",
     seed: int = 0,
-    groups: Sequence[tuple[int, ...]] | None = None,
     limit: int = 5_000,
 ) -> Run:
     """Run any kernel.
@@ -276,7 +266,6 @@ def run(  # noqa: PLR0913
         order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
             between barriers in an order drawn from `seed`. A race is found in both; in the second
             one may also see what it does.
-        groups: only these work-groups, such as [(0, 0)].
         limit: how often a loop may go round.
 
     Raises:
@@ -292,7 +281,9 @@ def run(  # noqa: PLR0913
             f"parameters: {wanted}"
         )
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
-    return Run(_launch(program, given, *sizes, order, seed, groups, limit), given)
+    machine = Machine(program, *sizes, limit)
+    machine.run(given, order, seed)
+    return Run(machine, given)
 
 
 def _sizes(
@@ -342,32 +333,6 @@ def _argument(param: Declaration, value: object) -> object:
         raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
     return Memory(name, "global", scalar, (value.size,), data=data)
-
-
-def _launch(  # noqa: PLR0913
-    program: Program,
-    args: Sequence[object],
-    global_size,
-    local_size,
-    order="lockstep",
-    seed=0,
-    groups=None,
-    limit=5_000,
-    clock: Clock = no_limit,
-) -> Machine:
-    """Run a program whose arguments are numbers and `Memory`."""
-    if order not in ("lockstep", "warps"):
-        raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
-    machine = Machine(program, global_size, local_size, limit)
-    machine.clock = clock
-    for group in groups or ():
-        at = (*group, 0, 0)[:3]
-        if any(not 0 <= g < count for g, count in zip(at, machine.num_groups, strict=True)):
-            there = machine.num_groups[: len(global_size)]
-            raise ValueError(f"groups holds {group}, but there are only {there} groups")
-    values = [machine.address(a) if isinstance(a, Memory) else a for a in args]
-    machine.run(values, groups, order, seed)
-    return machine
 
 
 def settings(
@@ -430,8 +395,9 @@ def simulate(  # noqa: PLR0913
         params: its parameters; None for the defaults, or small tiles where the sizes are too small
             for these.
         source: another text to run in its place.
-        order, seed, groups, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds
-            of a loop, or twice the elements of the largest matrix, unless another is given.
+        order, seed, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a
+            loop, or twice the elements of the largest matrix, unless another is given.
+        groups: only these work-groups, such as [(0, 0)].
         seconds: of its thread's own time that it may take, so that other work of the machine does
             not count.
 
@@ -453,34 +419,29 @@ def simulate(  # noqa: PLR0913
     inputs = exact_inputs(m, n, k, seed)
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
 
-    def arguments(a: np.ndarray, b: np.ndarray) -> list[object]:
+    def launched(a: np.ndarray, b: np.ndarray) -> tuple[Machine, list[object]]:
         args: list[object] = [m, n, k]
         # one row of this array is one column in memory
         rows = b if spec.wants_transposed(full) else b.T
-        for matrix, distance, name in zip(
-            (a.T, rows), spec.leading_dimensions(m, n, k, full), names[3:5], strict=True
-        ):
+        leading = spec.leading_dimensions(m, n, k, full)
+        for matrix, distance, name in zip((a.T, rows), leading, names[3:5], strict=True):
             data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
             args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
         args.append(Memory(names[5], "global", types[names[5]], (m * n,)))
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
-        return args
-
-    rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
-
-    def launched(args: Sequence[object]) -> Machine:
-        machine = _launch(program, args, launch, local, order, seed, groups, rounds, clock)
+        rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
+        machine = Machine(program, launch, local, rounds, clock)
+        machine.run(args, order, seed, groups)
         if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
-            fixed = _fixup(spec, full, (m, n, k), args)
+            fixed = _fixup(spec, full, args)
             machine.findings += [*fixed.findings, *races(fixed.log)]  # of the second launch
             machine.stop = fixed.stop
-        return machine
+        return machine, args
 
-    args = arguments(a, b)
-    run = ProductRun(launched(args), args, spec, full, a, b, every=groups is None)
+    run = ProductRun(*launched(a, b), spec, full, a, b, every=groups is None)
     if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
-        run.findings += reasons(run, lambda a, b: launched(arguments(a, b)))
+        run.findings += reasons(run, lambda a, b: launched(a, b)[0])
     return run
 
 
@@ -534,17 +495,15 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     return memory
 
 
-def _fixup(
-    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], args: Sequence[object]
-) -> Machine:
+def _fixup(spec: KernelSpec, params: dict[str, int], args: Sequence[Any]) -> Machine:
     """The second launch of Stream-K: fixup.cl adds up the pieces of divided tiles."""
-    m, n, k = sizes
+    m, n, k, _, _, c, pieces = args
     rows, cols, depth = spec.tiles(params)
     down, across = spec.tile_grid(m, n, params)
-    cuts = max(1, params["GROUPS"] - 1)
-    program = program_of(
-        read("support/fixup.cl"), "fixup", {**params, "TSM": rows, "TSN": cols, "TSK": depth}
-    )
-    launch = 256 * min(down * across, cuts), -(-rows * cols // (4 * 256))
-    values = [m, n, k, params["GROUPS"], int(down * across <= cuts), args[6], args[5]]
-    return _launch(program, values, launch, (256, 1))
+    tiles, cuts = down * across, max(1, params["GROUPS"] - 1)
+    sizes = {"TSM": rows, "TSN": cols, "TSK": depth}
+    program = program_of(read("support/fixup.cl"), "fixup", {**params, **sizes})
+    launch = 256 * min(tiles, cuts), -(-rows * cols // (4 * 256))
+    machine = Machine(program, launch, (256, 1), 5_000)
+    machine.run([m, n, k, params["GROUPS"], int(tiles <= cuts), pieces, c])
+    return machine

@@ -1,4 +1,4 @@
-"""What OpenCL C 1.2 has built in: functions by their signatures, and numbers by their names.
+"""What OpenCL C 1.2 has built in: functions by their signatures.
 
 A signature is written with letters. T is the general type, of which each kind below has many; S is
 one number of it, N an int for each of its numbers, U and D the unsigned and signed whole type of
@@ -131,7 +131,8 @@ for _row in _TABLE.replace("\n    ", " ").strip().split("\n"):
         FUNCTIONS.setdefault(_name, []).append((_kind, _signature))
 
 IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
-FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence"}
+#: Functions that do nothing here.
+FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
 BARRIERS = {"barrier", "work_group_barrier"}
 ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(
     words("add sub xchg min max and or xor"), 2
@@ -174,61 +175,6 @@ def _meant(letter: str, of: Type, space: str) -> Type:
         return with_size(of, as_signed(scalar)) if isinstance(of, Vector) else INT
     related = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}
     return with_size(of, related[letter](scalar))
-
-
-#: M_E, M_E_F, ...
-_NUMBERS = """
-E 2.718281828459045, LOG2E 1.4426950408889634, LOG10E 0.4342944819032518,
-LN2 0.6931471805599453, LN10 2.302585092994046, PI 3.141592653589793,
-PI_2 1.5707963267948966, PI_4 0.7853981633974483, 1_PI 0.3183098861837907,
-2_PI 0.6366197723675814, 2_SQRTPI 1.1283791670955126, SQRT2 1.4142135623730951,
-SQRT1_2 0.7071067811865476
-"""
-
-
-def _limits() -> dict[str, tuple[float, Scalar]]:
-    found: dict[str, tuple[float, Scalar]] = {"CHAR_BIT": (8, INT)}
-    signed = {"CHAR": CHAR, "SCHAR": CHAR, "SHRT": SHORT, "INT": INT, "LONG": LONG}
-    for name, of in signed.items():
-        as_written = of if of.size > 2 else INT
-        found |= {f"{name}_MAX": (of.most, as_written), f"{name}_MIN": (of.least, as_written)}
-    for name, of in (("UCHAR", UCHAR), ("USHRT", USHORT), ("UINT", UINT), ("ULONG", ULONG)):
-        found[f"{name}_MAX"] = (of.most, of if of.size > 2 else INT)
-    for entry in _NUMBERS.split(","):
-        name, value = entry.split()
-        found |= {f"M_{name}": (float(value), DOUBLE), f"M_{name}_F": (float(value), FLOAT)}
-    kinds = ("FLT", FLOAT, 24, 6, 128), ("DBL", DOUBLE, 53, 15, 1024)
-    for name, of, digits, dig, exponent in kinds:
-        most = (2.0 - 2.0 ** (1 - digits)) * 2.0 ** (exponent - 1)
-        found |= {
-            f"{name}_MAX": (most, of),
-            f"{name}_MIN": (2.0 ** (2 - exponent), of),
-            f"{name}_DIG": (dig, INT),
-            f"{name}_EPSILON": (2.0 ** (1 - digits), of),
-            f"{name}_MANT_DIG": (digits, INT),
-            f"{name}_RADIX": (2, INT),
-            f"{name}_MAX_EXP": (exponent, INT),
-            f"{name}_MIN_EXP": (3 - exponent, INT),
-            f"{name}_MAX_10_EXP": (38 if digits == 24 else 308, INT),
-            f"{name}_MIN_10_EXP": (-37 if digits == 24 else -307, INT),
-        }
-    return found
-
-
-#: Names of numbers: their value and type.
-CONSTANTS: dict[str, tuple[float, Scalar]] = _limits() | {
-    "CLK_LOCAL_MEM_FENCE": (1, UINT),
-    "CLK_GLOBAL_MEM_FENCE": (2, UINT),
-    "true": (1, INT),
-    "false": (0, INT),
-    "INFINITY": (float("inf"), FLOAT),
-    "NAN": (float("nan"), FLOAT),
-    "HUGE_VALF": (float("inf"), FLOAT),
-    "HUGE_VAL": (float("inf"), DOUBLE),
-    "MAXFLOAT": (3.4028234663852886e38, FLOAT),
-    "FP_ILOGB0": (-(2**31), INT),
-    "FP_ILOGBNAN": (2**31 - 1, INT),
-}
 
 
 # ---- which of several versions is called

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .memory import Memory
-from .printing import parsed, printed
+from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .types import INT, Scalar, layout, stride
@@ -368,10 +368,9 @@ class Wave:
         return np.broadcast_to(x, (*np.shape(x)[:-1], self.lanes))[..., lane].tolist()
 
     def printf(self, site: Site, form: str, args: Sequence[Lanes], kinds, mask: Mask) -> None:
-        parts = parsed(form)
         for lane in np.flatnonzero(self.active(mask)).tolist():
             values = [a if a.__class__ is str else self.at_lane(a, lane) for a in args]
-            text = printed(parts, values, kinds)
+            text = printed(form, values, kinds)
             self.machine.room(len(text))
             self.machine.printed.append(text)
 
@@ -392,20 +391,18 @@ class Machine:
         log: every step; printed: what printf said.
     """
 
-    def __init__(
-        self, program: Program, global_size: Sequence[int], local_size: Sequence[int], limit: int
-    ):
-        self.program, self.limit, self.dimensions = program, limit, len(global_size)
+    def __init__(self, program: Program, global_size: Sequence[int], local_size: Sequence[int],
+                 limit: int, clock: Clock = no_limit):  # fmt: skip
+        self.program, self.limit, self.clock = program, limit, clock
+        self.dimensions = len(global_size)
         self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
         self.num_groups = tuple(
             g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True)
         )
         self.work_items = int(np.prod(self.local_size))
-        self.clock: Clock = no_limit
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
-
         self.log: list[Entry] = []
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
@@ -439,18 +436,21 @@ class Machine:
         own = np.unravel_index(item, self.local_size, order="F")
         return WorkItem(tuple(map(int, where[:used])), tuple(map(int, own[:used])))
 
-    def run(
-        self,
-        args: Sequence[object],
-        groups: Sequence[tuple[int, ...]] | None,
-        order: str,
-        seed: int,
-    ) -> None:
-        """Run all groups (or some), `order` "lockstep" or "warps"."""
+    def run(self, args: Sequence[object], order: str = "lockstep", seed: int = 0,
+            groups: Sequence[tuple[int, ...]] | None = None) -> None:  # fmt: skip
+        """Run all groups, or some, on numbers and `Memory`; `order` is "lockstep" or "warps"."""
+        if order not in ("lockstep", "warps"):
+            raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
+        args = [self.address(a) if isinstance(a, Memory) else a for a in args]
         chosen = np.arange(np.prod(self.num_groups))
         if groups is not None:
             at = np.array([(*group, 0, 0)[:3] for group in groups], int).reshape(-1, 3)
-            chosen = np.ravel_multi_index(tuple(at.T), self.num_groups, order="F")
+            try:
+                chosen = np.ravel_multi_index(tuple(at.T), self.num_groups, order="F")
+            except ValueError:
+                there = self.num_groups[: self.dimensions]
+                message = f"groups holds {list(groups)}, but there are only {there} groups"
+                raise ValueError(message) from None
         everyone = np.arange(self.work_items)
         rng = np.random.default_rng(seed)
         try:

@@ -215,43 +215,45 @@ class Meaning:
     def not_whole(self, spot: Spot, op: str, a: Expr, b: Expr) -> NoReturn:
         self.fail(f"{op!r} is for whole numbers, not for {an(a.type)} and {an(b.type)}", spot)
 
-    def no_way(self, spot: Spot, of: Type, to: Type) -> NoReturn:
-        shown = f"a pointer ({of})" if isinstance(of, Pointer) else an(of)
-        self.fail(f"{shown} cannot become {an(to)}", spot)
-
     # ---- from one type to another
-    def convert(self, node: Expr, to: Type, cast: bool = False) -> Expr:
+    def convert(self, node: Expr, to: Type) -> Expr:
         """An expression as another type, as C converts it where one is assigned to another."""
         node = self.decayed(node)
         of = node.type
         if of == to:
             return node
-        if isinstance(to, Pointer):
-            return self.as_pointer(node, to)
-        if isinstance(of, Pointer) and to is BOOL:
-            return tree.Convert(node.spot, node, type=to)
-        if isinstance(of, Pointer):
-            self.no_way(node.spot, of, to)
-        if not (isinstance(of, (Scalar, Vector)) and isinstance(to, (Scalar, Vector))):
-            if isinstance(to, Opaque) and is_zero(node):
-                return tree.Convert(node.spot, node, type=to)
-            self.no_way(node.spot, of, to)
-        if isinstance(of, Vector) and not (cast and length(of) == length(to)):
-            hint = f"; convert_{to} does it" if length(of) == length(to) else ""
-            self.fail(f"{an(of)} does not become {an(to)} by itself{hint}", node.spot)
+        self.allow(node, to, node.spot)
         if isinstance(to, Vector) and isinstance(of, Scalar) and of != to.of:
             node = tree.Convert(node.spot, node, type=to.of)
         return tree.Convert(node.spot, node, type=to)
 
-    def as_pointer(self, node: Expr, to: Pointer) -> Expr:
-        of = node.type
-        if not is_zero(node):
-            if not isinstance(of, Pointer):
-                self.no_way(node.spot, of, to)
-            if of.space != to.space:
-                what = f"{of.space} memory ({of}) cannot become one to {to.space} memory ({to})"
-                self.fail(f"a pointer to {what}", node.spot)
-        return tree.Convert(node.spot, node, type=to)
+    def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
+        node = self.decayed(node)
+        if to is not VOID:
+            self.allow(node, to, spot, cast=True)
+        if isinstance(to, Vector) and isinstance(node.type, Scalar):
+            node = self.convert(node, to.of)
+        return tree.Cast(spot, node, type=to)
+
+    def allow(self, node: Expr, to: Type, spot: Spot, cast: bool = False) -> None:
+        """Refuse what cannot become another type by itself or, if the text has one, by a cast."""
+        of, why = node.type, ""
+        if isinstance(of, Pointer) and isinstance(to, Pointer):
+            fits = of.space == to.space or is_zero(node)
+            why = f": {of.space} memory is not {to.space} memory"
+        elif isinstance(of, Pointer) or isinstance(to, Pointer):
+            number = to if isinstance(of, Pointer) else of
+            by_itself = is_zero(node) or to is BOOL
+            fits = isinstance(number, Scalar) and number.whole if cast else by_itself
+        elif isinstance(of, Vector) and isinstance(to, (Scalar, Vector)):
+            fits = of == to
+            why = f"; convert_{to} does it" if length(of) == length(to) else " by itself"
+        else:
+            numbers = isinstance(of, Scalar) and isinstance(to, (Scalar, Vector))
+            fits = numbers or (isinstance(to, Opaque) and is_zero(node))
+        if not fits:
+            shown = f"a pointer ({of})" if isinstance(of, Pointer) else an(of)
+            self.fail(f"{shown} cannot become {an(to)}{why}", spot)
 
     def decayed(self, node: Expr) -> Expr:
         """An array as the pointer to its first element; anything else as it is."""
@@ -484,9 +486,7 @@ class Meaning:
             return tree.Assign(spot, op, target, value, to, type=to)
         combined = self.binary(spot, op, target, value)
         assert isinstance(combined, tree.Binary)
-        if isinstance(combined.type, Vector) and not isinstance(to, Vector):
-            self.fail(f"{an(combined.type)} does not become {an(to)} by itself", spot)
-        self.convert(combined, to, cast=True)
+        self.allow(combined, to, spot)
         return tree.Assign(spot, op, target, combined.right, combined.left.type, type=to)
 
     def step(self, spot: Spot, op: str, target: Expr, before: bool) -> Expr:
@@ -495,28 +495,6 @@ class Meaning:
         if not isinstance(of, (Scalar, Pointer)) and not (isinstance(of, Vector) and of.of.whole):
             self.fail(f"{op} cannot be applied to {an(of)}", spot)
         return tree.Step(spot, op, target, before, type=of)
-
-    def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
-        node = self.decayed(node)
-        of = node.type
-        if isinstance(to, Pointer) and isinstance(of, Pointer):
-            if of.space != to.space and not is_zero(node):
-                what = f"a pointer to {of.space} memory into one to {to.space} memory"
-                self.fail(f"a cast cannot turn {what}", spot)
-        elif isinstance(to, Pointer) or isinstance(of, Pointer):
-            other = of if isinstance(to, Pointer) else to
-            if to is not VOID and not (isinstance(other, Scalar) and other.whole):
-                self.no_way(spot, of, to)
-        elif to is not VOID:
-            if isinstance(of, Vector) and of != to:
-                if not isinstance(to, Vector):
-                    self.fail(f"{an(of)} does not become {an(to)} by itself", spot)
-                self.fail(f"a cast from {of} to {to} is not allowed; convert_{to} does it", spot)
-            if not isinstance(to, (Scalar, Vector)) or not isinstance(of, (Scalar, Vector)):
-                self.no_way(spot, of, to)
-            if isinstance(to, Vector) and isinstance(of, Scalar):
-                node = self.convert(node, to.of)
-        return tree.Cast(spot, node, type=to)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
         """(float4)(a, b) of numbers and vectors; a single number fills it, unless `exact`."""
@@ -654,7 +632,7 @@ class Meaning:
             self.takes(spot, name, args, *counts)
             self.undecided(spot, name, args, [params for _, params in signatures])
         result, params = signatures[0]
-        given = [self.convert(a, p, cast=True) for a, p in zip(args, params, strict=True)]
+        given = [self.convert(a, p) for a, p in zip(args, params, strict=True)]
         return tree.Call(spot, name, given, type=result)
 
     def undecided(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from . import builtins, tree
+from . import tree
 from .meaning import Meaning, as_number, constant, known
 from .text import Clock, Spot, TextError, Token, UnknownError, near, no_limit
 from .tree import Expr, Node, Variable
@@ -106,7 +106,6 @@ class Parser(Meaning):
         self.at = 0
         # variables, types, and numbers of enum
         self.scopes: list[dict[str, Variable | Type | int]] = [{}]
-        self.tags: list[dict[str, Type]] = [{}]
         self.functions: dict[str, list[tree.Function]] = {}
         self.function: tree.Function | None = None
         self.labels: set[str] = set()
@@ -140,7 +139,7 @@ class Parser(Meaning):
         return token
 
     def accept(self, text: str) -> bool:
-        if self.tokens[self.at].text == text and self.token.kind not in ("string", "character"):
+        if self.text == text:
             self.at += 1
             return True
         return False
@@ -177,12 +176,10 @@ class Parser(Meaning):
     def scope(self) -> Iterator[None]:
         """Names that are declared inside end here."""
         self.scopes.append({})
-        self.tags.append({})
         try:
             yield
         finally:
             self.scopes.pop()
-            self.tags.pop()
 
     # ---- types
     def is_type(self, token: Token | None = None) -> bool:
@@ -230,8 +227,7 @@ class Parser(Meaning):
                 of = self.tagged()
                 continue
             elif word != "typedef" and self.is_type():
-                meant = self.find(word)
-                of = meant if isinstance(meant, Type) else named(word)
+                of = self.find(word) or named(word)  # type: ignore[assignment]
             else:
                 break
             self.at += 1
@@ -250,29 +246,27 @@ class Parser(Meaning):
         """struct, union or enum: a new one between { and }, or one by its name."""
         word = self.next()
         attributes = self.attributes()
-        tag = self.next().text if self.token.kind == "name" and self.text not in KEYWORDS else ""
-        known_one = next((scope[tag] for scope in reversed(self.tags) if tag in scope), None)
+        named = self.token.kind == "name" and self.text not in KEYWORDS
+        tag = f"{word.text} {self.next().text if named else ''}".strip()
+        defines, known_one = self.text == "{", self.find(tag) if named else None
         if word.text == "enum":
-            if self.text == "{":
+            if defines:
                 self.enumerators()
-                self.tags[-1][tag] = UINT
+                self.scopes[-1][tag] = UINT
             elif known_one is None:
-                self.fail(f"enum {tag} has not been defined", word.spot)
+                self.fail(f"{tag} has not been defined", word.spot)
             return UINT
-        new = Struct(f"{word.text} {tag}".strip(), word.text == "union")
-        if self.text != "{":
-            if not tag:
-                self.here(f"expected the name of a {word.text}, {self.found()}")
-            if known_one is None:
-                known_one = self.tags[-1][tag] = new
-            return known_one
-        mine = self.tags[-1].get(tag) if tag else None
-        if isinstance(mine, Struct) and mine.complete:
-            self.fail(f"{mine} is defined twice", word.spot)
-        of = mine if isinstance(mine, Struct) else new
-        if tag:
-            self.tags[-1][tag] = of
-        self.fields(of, attributes)
+        if not defines and not named:
+            self.here(f"expected the name of a {word.text}, {self.found()}")
+        of = self.scopes[-1].get(tag) if defines and named else known_one
+        if not isinstance(of, Struct):
+            of = Struct(tag, word.text == "union")
+        if named and (defines or known_one is None):
+            self.scopes[-1][tag] = of
+        if defines:
+            if of.complete:
+                self.fail(f"{of} is defined twice", word.spot)
+            self.fields(of, attributes)
         return of
 
     def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
@@ -442,7 +436,7 @@ class Parser(Meaning):
 
     def assignment(self) -> Expr:
         left = self.choice_expression()
-        if self.text in ASSIGNMENTS and self.token.kind == "mark":
+        if self.text in ASSIGNMENTS:
             token = self.next()
             return self.assign(token.spot, token.text[:-1], left, self.assignment())
         return left
@@ -458,22 +452,21 @@ class Parser(Meaning):
 
     def operations(self, level: int) -> Expr:
         left = self.prefix()
-        while LEVEL.get(self.text, -1) >= level and self.token.kind == "mark":
+        while LEVEL.get(self.text, -1) >= level:
             token = self.next()
             left = self.binary(token.spot, token.text, left, self.operations(LEVEL[token.text] + 1))
         return left
 
     def prefix(self) -> Expr:
         token = self.token
-        if token.kind == "mark":
-            if token.text in ("++", "--"):
-                self.at += 1
-                return self.step(token.spot, token.text, self.prefix(), before=True)
-            if token.text in ("+", "-", "!", "~", "*", "&"):
-                self.at += 1
-                return self.unary(token.spot, token.text, self.prefix())
-            if token.text == "(" and self.is_type(self.ahead()):
-                return self.cast_expression()
+        if token.text in ("++", "--"):
+            self.at += 1
+            return self.step(token.spot, token.text, self.prefix(), before=True)
+        if token.text in ("+", "-", "!", "~", "*", "&"):
+            self.at += 1
+            return self.unary(token.spot, token.text, self.prefix())
+        if token.text == "(" and self.is_type(self.ahead()):
+            return self.cast_expression()
         if token.text in ("sizeof", "vec_step"):
             return self.sizeof()
         return self.postfix(self.primary())
@@ -568,11 +561,6 @@ class Parser(Meaning):
             return tree.Name(token.spot, found.name, found, type=found.type)
         if isinstance(found, int):
             return tree.Number(token.spot, found, type=INT)
-        if token.text in builtins.CONSTANTS:
-            value, of = builtins.CONSTANTS[token.text]
-            return tree.Number(token.spot, as_number(value, of), type=of)
-        if token.text == "NULL":
-            return tree.Cast(token.spot, tree.Number(token.spot, 0, type=INT), type=Pointer(VOID))
         if token.text == "__func__" and self.function:
             return self.string(token, f'"{self.function.name}"')
         if token.text.startswith(("CLK_NORMALIZED_", "CLK_ADDRESS_", "CLK_FILTER_")):
@@ -589,8 +577,6 @@ class Parser(Meaning):
     def postfix(self, left: Expr) -> Expr:
         while True:
             token = self.token
-            if token.kind != "mark":
-                return left
             if self.accept("["):
                 index = self.expression()
                 self.expect("]", "after an index")
@@ -1056,12 +1042,6 @@ class Parser(Meaning):
         return params
 
 
-def holds(field: Field, name: str) -> bool:
-    """Whether this is the field of a name, or one without a name that has it inside."""
-    inner = field.type if not field.name and isinstance(field.type, Struct) else None
-    return field.name == name or (inner is not None and inner.find(name) is not None)
-
-
 class Filler:
     """Computes the bytes that each value between { and } fills; the others become 0."""
 
@@ -1082,77 +1062,48 @@ class Filler:
             return self.text(of, items[0], offset)
         at = part = most = 0
         while at < len(items):
-            path: list[int] = []
-            if at in braces.names:
-                to, where, path = self.designated(of, offset, braces.names[at], items[at])
-                part = path[0]
-            elif part >= self.count(of):
-                self.parser.fail(f"too many values for {an(of)}", items[at].spot)
-            else:
-                to, where = self.part(of, part, offset)
-            if len(path) > 1:
-                self.one(to, items[at], where)
-                at += 1
-            else:
-                at += self.some(to, items[at:], where)
+            spot, names = items[at].spot, braces.names.get(at, [])
+            part, to, where = self.part(of, names[0] if names else part, offset, spot)
+            for name in names[1:]:
+                _, to, where = self.part(to, name, where, spot)
+            at += self.some(to, items[at:], where)
             part += 1
             most = max(most, part)
         return most
 
-    def designated(
-        self, of: Type, offset: int, names: list, item: Expr
-    ) -> tuple[Type, int, list[int]]:
-        """The type and the offset of an element, and the numbers of the parts that lead to it."""
-        path: list[int] = []
-        for name in names:
-            reached = False
-            while not reached:  # inside fields without a name
-                number = name
-                if isinstance(of, Struct) and isinstance(name, str) and of.find(name):
-                    number = next(i for i, f in enumerate(of.fields) if holds(f, name))
-                elif not isinstance(of, Array) or isinstance(name, str):
-                    self.parser.fail(f"{an(of)} has no {name!r}", item.spot)
-                elif not 0 <= name < of.n:
-                    self.parser.fail(f"{an(of)} has no element {name}", item.spot)
-                reached = isinstance(of, Array) or of.fields[number].name == name
-                path.append(number)
-                of, offset = self.part(of, number, offset)
-        return of, offset, path
-
-    @staticmethod
-    def count(of: Type) -> int:
-        if isinstance(of, Struct):
-            return min(1, len(of.fields)) if of.union else len(of.fields)
-        return of.n if isinstance(of, Array) else 1
-
-    @staticmethod
-    def part(of: Type, number: int, offset: int) -> tuple[Type, int]:
-        if isinstance(of, Struct):
-            return of.fields[number].type, offset + of.fields[number].offset
-        assert isinstance(of, Array)
-        return of.of, offset + number * stride(of.of)
+    def part(self, of: Type, name: int | str, offset: int, spot: Spot) -> tuple[int, Type, int]:
+        """The number, the type and the offset of a part, by its number or its name."""
+        if isinstance(name, str):
+            found = of.find(name) if isinstance(of, Struct) else None
+            if found is None or not isinstance(of, Struct):
+                self.parser.fail(f"{an(of)} has no {name!r}", spot)
+            ends = (f.offset + stride(f.type) for f in of.fields)  # it may be inside one
+            number = next(i for i, end in enumerate(ends) if found.offset < end)
+            return number, found.type, offset + found.offset
+        if isinstance(of, Struct) and name < (1 if of.union else len(of.fields)):
+            return name, of.fields[name].type, offset + of.fields[name].offset
+        if isinstance(of, Array) and 0 <= name < of.n:
+            return name, of.of, offset + name * stride(of.of)
+        self.parser.fail(f"too many values for {an(of)}", spot)
 
     def some(self, to: Type, items: list[Expr], where: int) -> int:
         """Fill a part from the first of some items, or from several; returns how many."""
         item = items[0]
-        whole = isinstance(item, (tree.Braces, tree.Text)) or not isinstance(to, (Array, Struct))
-        if whole or (isinstance(to, Struct) and item.type == to):
-            self.one(to, item, where)
-            return 1
-        taken = 0
-        for number in range(self.count(to)):  # the brackets of an inner array may be left out
-            if taken < len(items):
-                part, offset = self.part(to, number, where)
-                taken += self.some(part, items[taken:], offset)
-        return taken
-
-    def one(self, to: Type, item: Expr, where: int) -> None:
         if isinstance(item, tree.Braces) and isinstance(to, (Array, Struct)):
             self.aggregate(to, item, where)
         elif isinstance(item, tree.Text) and isinstance(to, Array):
             self.text(to, item, where)
-        else:
+        elif not isinstance(to, (Array, Struct)) or item.type == to:
             self.braces.filled.append((where, self.parser.initialised(to, item)[1]))
+        else:  # the brackets of an inner array may be left out
+            taken = 0
+            parts = to.n if isinstance(to, Array) else 1 if to.union else len(to.fields)
+            for number in range(parts):
+                if taken < len(items):
+                    _, part, offset = self.part(to, number, where, item.spot)
+                    taken += self.some(part, items[taken:], offset)
+            return taken
+        return 1
 
     def text(self, of: Array, item: tree.Text, offset: int) -> int:
         if stride(of.of) != 1:

@@ -16,97 +16,67 @@ MOST_WIDE = 10_000
 _BITS = {s.name: s.bits for s in NUMBERS if s.whole}
 
 
-def parsed(form: str) -> list[str | re.Match[str]]:
-    """The text between quotes as pieces: words, and what begins with %."""
-    text = unescaped(form[1:-1])
-    found: list[str | re.Match[str]] = []
-    at = 0
-    for match in _PART.finditer(text):
-        found += [text[at : match.start()], match]
-        at = match.end()
-    return [*found, text[at:]]
-
-
-def printed(parts: list[str | re.Match[str]], values: list, kinds: list[tuple[str, int]]) -> str:
-    """printf's text for one work-item; `kinds` are scalar type and length of each value."""
+def printed(form: str, values: list, kinds: list[str]) -> str:
+    """printf's text for one work-item; `form` has its quotes, `kinds` are the scalar types."""
     left = list(zip(values, kinds, strict=True))
-    text = ""
-    for part in parts:
-        if isinstance(part, str):
-            text += part
-        elif part["kind"] == "%":
-            text += "%"
-        elif not left:
-            text += part.group()  # C does not say what comes out here
-        else:
-            value, (scalar, _) = left.pop(0)
-            numbers = value if isinstance(value, list) else [value]
-            text += ",".join(_one(part, x, scalar) for x in numbers)
-    return text
+
+    def shown(part: re.Match[str]) -> str:
+        if part["kind"] == "%":
+            return "%"
+        if not left:
+            return part.group()  # C does not say what comes out here
+        value, scalar = left.pop(0)
+        numbers = value if isinstance(value, list) else [value]
+        return ",".join(_one(part, x, scalar) for x in numbers)
+
+    return _PART.sub(shown, unescaped(form[1:-1]))
 
 
 def _one(part: re.Match[str], value, scalar: str) -> str:
-    kind, flags = part["kind"], part["flags"]
+    kind, flags, sign = part["kind"], part["flags"], ""
     width = min(int(part["width"] or 0), MOST_WIDE)
-    precision = (
-        None if part["precision"] is None else min(int(part["precision"][1:] or 0), MOST_WIDE)
-    )
+    given = part["precision"]
+    precision = None if given is None else min(int(given[1:] or 0), MOST_WIDE)
+    zeros = "0" in flags and "-" not in flags
     if isinstance(value, str):
-        value = unescaped(value[1:-1])
-        return _padded(
-            value if precision is None else value[:precision], flags.replace("0", ""), width
-        )
-    if kind in "sc":
-        return _padded(
-            chr(int(value) & 255) if kind == "c" else "(null)", flags.replace("0", ""), width
-        )
-    if kind == "p":
-        return _padded(f"0x{int(value):x}", flags.replace("0", ""), width)
-    if kind in "diouxX":
-        return _whole(kind, int(value), scalar, flags, width, precision)
-    return _float(kind, float(value), flags, width, precision)
+        digits, zeros = unescaped(value[1:-1])[:precision], False
+    elif kind in "csp":
+        digits = {"c": chr(int(value) & 255), "s": "(null)", "p": f"0x{int(value):x}"}[kind]
+        zeros = False
+    elif kind in "diouxX":
+        sign, digits = _whole(kind, int(value), scalar, flags, precision)
+        zeros = zeros and precision is None
+    else:
+        sign, digits = _float(kind, float(value), flags, precision)
+        zeros = zeros and math.isfinite(value)
+    text = sign + (digits.rjust(width - len(sign), "0") if zeros else digits)
+    return text.ljust(width) if "-" in flags else text.rjust(width)
+
+
+def _sign(negative: bool, flags: str) -> str:
+    return "-" if negative else next((sign for sign in "+ " if sign in flags), "")
 
 
 def _whole(
-    kind: str, value: int, scalar: str, flags: str, width: int, precision: int | None
-) -> str:
-    """As Python's %, but for signs of unsigned numbers, prefixes of 0, and octal ones."""
+    kind: str, value: int, scalar: str, flags: str, precision: int | None
+) -> tuple[str, str]:
+    """A number's sign or prefix, and its digits."""
     bits = max(32, _BITS.get(scalar, 64))
     value &= (1 << bits) - 1
+    sign = f"0{kind}" if "#" in flags and kind in "xX" and value else ""
     if kind in "di":
         value -= (value >> (bits - 1)) << bits
-    dropped = ("" if kind in "di" else "+ ") + ("" if value and kind != "o" else "#")
-    form = "".join(c for c in flags if c not in dropped)
-    if precision is not None:
-        flags = flags.replace("0", "")
-        form = f"{form.replace('0', '')}.{precision}"
-    text = f"%{form}{kind}" % value
-    if precision == 0 and value == 0:
-        text = text.replace("0", "")
-    if kind == "o" and "#" in flags and not text.startswith("0"):
-        text = f"0{text}"
-    return _padded(text, flags, width)
+        sign = _sign(value < 0, flags)
+    digits = format(abs(value), "d" if kind in "diu" else kind).rjust(precision or 0, "0")
+    digits = "" if precision == 0 and value == 0 else digits
+    return sign, f"0{digits}" if "#" in flags and kind == "o" and digits[:1] != "0" else digits
 
 
-def _float(kind: str, value: float, flags: str, width: int, precision: int | None) -> str:
-    if not math.isfinite(value):
-        text = f"%{flags.replace('0', '')}{'F' if kind.isupper() else 'f'}" % value
-        return _padded(text, flags.replace("0", ""), width)
-    if kind in "aA":
-        text = re.sub(r"\.?0*p", "p", value.hex())
-        if not text.startswith("-"):
-            text = next((sign for sign in "+ " if sign in flags), "") + text
-        text = text.upper() if kind == "A" else text
-    else:
-        text = f"%{flags}.{6 if precision is None else precision}{kind}" % value
-    return _padded(text, flags, width)
-
-
-def _padded(text: str, flags: str, width: int) -> str:
-    if "-" in flags:
-        return text.ljust(width)
-    if "0" in flags:
-        sign = len(text) - len(text.lstrip("+- "))
-        sign += 2 if text[sign : sign + 2] in ("0x", "0X") else 0
-        return text[:sign] + text[sign:].rjust(width - sign, "0")
-    return text.rjust(width)
+def _float(kind: str, value: float, flags: str, precision: int | None) -> tuple[str, str]:
+    sign = _sign(math.copysign(1, value) < 0 and not math.isnan(value), flags)
+    if kind in "aA" and math.isfinite(value):
+        digits = re.sub(r"\.?0*p", "p", abs(value).hex()).removeprefix("0x")
+        return f"{sign}0{'xX'[kind == 'A']}", digits.upper() if kind == "A" else digits
+    form = {"a": "f", "A": "F"}.get(kind, kind)
+    more = "#" if "#" in flags else ""
+    return sign, f"%{more}.{6 if precision is None else precision}{form}" % abs(value)

@@ -65,7 +65,8 @@ class TextError(ValueError):
     def __str__(self) -> str:
         shown = f"{self.line}:{self.column} {self.message}"
         if self.spot.macro:
-            shown += f" (in the macro {self.spot.macro}, defined in line {self.spot.macro_line})"
+            line = f", defined in line {self.spot.macro_line}" if self.spot.macro_line else ""
+            shown += f" (in the macro {self.spot.macro}{line})"
         lines = self.source.split("\n")
         if self.source and self.line <= len(lines):
             shown += f"\n    {lines[self.line - 1]}\n    {' ' * (self.column - 1)}^"
@@ -180,14 +181,12 @@ class Preprocessor:
 
     def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
         self.clock = clock
-        self.macros: dict[str, Macro] = {}
+        self.macros = dict(PREDEFINED)
         self.expanded = 0
         self.out: list[Token] = []  # what `run` has made so far
         self.at = self.end = Spot(1)  # where it has come to, and where the text ends
-        for name, value in {**_PREDEFINED, **(defines or {})}.items():
-            self.macros[name] = (
-                value if isinstance(value, Macro) else Macro(name, None, tokens_of(str(value)), 0)
-            )
+        for name, value in (defines or {}).items():
+            self.macros[name] = Macro(name, None, tokens_of(str(value)), 0)
 
     def run(self, text: str) -> list[Token]:
         """The tokens that remain. Raises TextError, also for an `#error`."""
@@ -450,18 +449,42 @@ _OF_THE_PLACE = {
 }
 
 
+#: What an OpenCL 3.0 device without images defines for OpenCL C 1.2; two names share a value of M_.
+_DEFINED = """
+__OPENCL_VERSION__ 300; __OPENCL_C_VERSION__ 120; __ENDIAN_LITTLE__ 1; CL_VERSION_1_0 100;
+CL_VERSION_1_1 110; CL_VERSION_1_2 120; cl_khr_fp64 1; cl_khr_byte_addressable_store 1;
+cl_khr_int64_base_atomics 1; cl_khr_int64_extended_atomics 1;
+cl_khr_global_int32_base_atomics 1; cl_khr_global_int32_extended_atomics 1;
+cl_khr_local_int32_base_atomics 1; cl_khr_local_int32_extended_atomics 1;
+CLK_LOCAL_MEM_FENCE 1u; CLK_GLOBAL_MEM_FENCE 2u; true 1; false 0; NULL ((void*)0);
+CHAR_BIT 8; CHAR_MAX 127; CHAR_MIN (-128); SCHAR_MAX 127; SCHAR_MIN (-128); UCHAR_MAX 255;
+SHRT_MAX 32767; SHRT_MIN (-32768); USHRT_MAX 65535; INT_MAX 2147483647;
+INT_MIN (-2147483647 - 1); UINT_MAX 0xffffffffu; LONG_MAX 0x7fffffffffffffffL;
+LONG_MIN (-0x7fffffffffffffffL - 1); ULONG_MAX 0xffffffffffffffffUL;
+INFINITY 1e50f; NAN (1e50f - 1e50f); HUGE_VALF 1e50f; HUGE_VAL 1e500;
+MAXFLOAT 0x1.fffffep127f; FP_ILOGB0 (-2147483647 - 1); FP_ILOGBNAN 2147483647;
+FLT_MAX 0x1.fffffep127f; FLT_MIN 0x1p-126f; FLT_EPSILON 0x1p-23f; FLT_DIG 6; FLT_MANT_DIG 24;
+FLT_RADIX 2; FLT_MAX_EXP 128; FLT_MIN_EXP (-125); FLT_MAX_10_EXP 38; FLT_MIN_10_EXP (-37);
+DBL_MAX 0x1.fffffffffffffp1023; DBL_MIN 0x1p-1022; DBL_EPSILON 0x1p-52; DBL_DIG 15;
+DBL_MANT_DIG 53; DBL_RADIX 2; DBL_MAX_EXP 1024; DBL_MIN_EXP (-1021); DBL_MAX_10_EXP 308;
+DBL_MIN_10_EXP (-307);
+M_E 2.718281828459045; M_LOG2E 1.4426950408889634; M_LOG10E 0.4342944819032518;
+M_LN2 0.6931471805599453; M_LN10 2.302585092994046; M_PI 3.141592653589793;
+M_PI_2 1.5707963267948966; M_PI_4 0.7853981633974483; M_1_PI 0.3183098861837907;
+M_2_PI 0.6366197723675814; M_2_SQRTPI 1.1283791670955126; M_SQRT2 1.4142135623730951;
+M_SQRT1_2 0.7071067811865476
+"""
+
+
 def _predefined() -> dict[str, Macro]:
-    """The macros of an OpenCL 3.0 device without images that compiles OpenCL C 1.2."""
     hint = "__kernel __attribute__((work_group_size_hint(X, 1, 1)))"
     macros = {"__kernel_exec": Macro("__kernel_exec", ["X", "typen"], tokens_of(hint), 0)}
-    plain = {"__OPENCL_VERSION__": "300", "__OPENCL_C_VERSION__": "120", "__ENDIAN_LITTLE__": "1"}
-    plain |= {f"CL_VERSION_{v[0]}_{v[1]}": f"{v}0" for v in ("10", "11", "12")}
-    extensions = ["fp64", "byte_addressable_store", "int64_base_atomics", "int64_extended_atomics"]
-    extensions += [
-        f"{m}_int32_{k}_atomics" for m in ("global", "local") for k in ("base", "extended")
-    ]
-    plain |= {f"cl_khr_{name}": "1" for name in extensions}
-    return macros | {name: Macro(name, None, tokens_of(body), 0) for name, body in plain.items()}
+    for entry in _DEFINED.split(";"):
+        name, body = entry.split(maxsplit=1)
+        macros[name] = Macro(name, None, tokens_of(body.strip()), 0)
+        if name.startswith("M_"):
+            macros[f"{name}_F"] = Macro(f"{name}_F", None, tokens_of(f"{body.strip()}f"), 0)
+    return macros
 
 
-_PREDEFINED = _predefined()
+PREDEFINED = _predefined()

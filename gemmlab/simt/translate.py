@@ -26,10 +26,10 @@ from . import tree, values
 from .calls import Calls
 from .meaning import constant, known
 from .parse import Parser
-from .text import Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
+from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import SCALARS, ULONG, VOID, Array, Struct, layout, length, scalar_of
-from .writer import Holder, Site, Value
+from .types import SCALARS, ULONG, VOID, layout, length, scalar_of
+from .writer import Site
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class Program:
         size: what it requires of a work-group, or an empty tuple.
         code: the function of Python that it became; tables: one that fills constant memory.
         locals: its arrays in local memory; sites: see `Site`.
-        text: the kernel's own text; macros: those that hold at its end, by name.
+        text: the kernel's own text; macros: its own and the given ones at its end, by name.
     """
 
     kernel: tree.Function
@@ -99,7 +99,8 @@ def _compiled(
     size = tuple(constant(n) for n in chosen.size)
     code, tables = names[f"f_{chosen.name}"], names["f__tables"]
     every, arrays, sites = list(functions.values()), translator.locals, translator.sites
-    return Program(chosen, every, size, code, tables, arrays, sites, text, preprocessor.macros)
+    macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
+    return Program(chosen, every, size, code, tables, arrays, sites, text, macros)
 
 
 def parsed(
@@ -178,14 +179,10 @@ class Translator(Calls):
         self.emit("gone = False")
         for node in self.globals:
             if node.variable.constant is None or node.variable.addressed:
-                python = f"wave.machine.tables[{node.name!r}]"
-                scalar, sizes = layout(node.type)
-                given = f"{node.name!r}, {scalar}_type, {sizes}, True, 'constant'"
-                self.emit(f"{python} = wave.private({given})")
-                self.fill(python, node)
-                self.holders[node.variable] = Holder(
-                    node.name, python, node.type, True, space="constant"
-                )
+                name = self.names[node.variable] = f"wave.machine.tables[{node.name!r}]"
+                assert node.value is not None
+                plain = not isinstance(node.value, tree.Braces)
+                self.memory(name, node, self.expression(node.value) if plain else None)
 
     def define(self, function: tree.Function) -> None:
         assert function.body is not None
@@ -199,7 +196,7 @@ class Translator(Calls):
             self.emit("if False: yield  # a kernel may wait at barriers, so it is a generator")
         start = len(self.lines)
         for param, name in zip(function.params, given, strict=True):
-            self.variable(param, Value(name, param.type))
+            self.variable(param, name)
         self.statements(function.body.body)
         self.lines[start:start] = self.early
         if function.type is VOID:
@@ -310,24 +307,24 @@ class Translator(Calls):
             self.variable(node, self.expression(node.value))
 
     def local(self, node: tree.Declaration) -> None:
-        holder = self.declare(node.variable, in_memory=True)
-        self.allot(f"{holder.python} = wave.local_arrays[{len(self.locals)}]")
+        self.allot(f"{self.declare(node.variable)} = wave.local_arrays[{len(self.locals)}]")
         self.locals.append(node)
 
-    def variable(self, node: tree.Declaration, value: Value | None) -> None:
+    def variable(self, node: tree.Declaration, code: str | None) -> None:
         """A private variable with its first value, if there is one."""
         variable = node.variable
-        in_memory = isinstance(node.type, (Array, Struct)) or variable.space == "constant"
-        if in_memory or variable.addressed:
-            self.private(node, value)
+        if variable.in_memory:
+            self.private(node, code)
             return
-        holder = self.declare(variable, unset=value is None or self.skips > 0)
-        self.allot(f"{holder.python} = None", emits=value is None)
-        if value is not None:
-            self.emit(f"{holder.python} = {value.code}")
+        name = self.declare(variable)
+        if code is None or self.skips:
+            self.unset.add(variable)
+        self.allot(f"{name} = None", emits=code is None)
+        if code is not None:
+            self.emit(f"{name} = {code}")
         if variable.assigned:
-            self.allot(f"mask_{holder.python} = ()", emits=False)
-            self.emit(f"mask_{holder.python} = mask")
+            self.allot(f"mask_{name} = ()", emits=False)
+            self.emit(f"mask_{name} = mask")
 
     def allot(self, line: str, emits: bool = True) -> None:
         """The line that makes a variable; if a jump may skip it, also at the function's begin."""
@@ -339,36 +336,24 @@ class Translator(Calls):
     skips = 0  # how many blocks around a statement may be entered behind their begin
     early: list[str] = []  # each function sets its own
 
-    def private(self, node: tree.Declaration, value: Value | None) -> None:
+    def private(self, node: tree.Declaration, code: str | None) -> None:
         """A variable in memory: an array, or one that a pointer points to."""
+        given = None if code is None else self.keep(code)  # before its name has a new meaning
+        self.memory(self.declare(node.variable), node, given)
+
+    def memory(self, name: str, node: tree.Declaration, code: str | None) -> None:
+        """Make memory for a variable and fill it, with the value `code` or with those in { }."""
         scalar, sizes = layout(node.type)
-        zeroes = isinstance(node.value, tree.Braces)
-        given = None if value is None else self.keep(value.code)
-        space = ", 'constant'" if node.space == "constant" else ""
-        holder = self.declare(node.variable, in_memory=True)
-        made = f"{node.name!r}, {scalar}_type, {sizes}, {zeroes}{space}"
-        self.allot(f"{holder.python} = wave.private({made})")
-        if given is not None:
-            self.emit(f"{holder.python}.give(0, {length(node.type)}, {given})")
-        elif zeroes:
-            self.fill(holder.python, node)
-
-    def fill(self, python: str, node: tree.Declaration) -> None:
-        if not isinstance(node.value, tree.Braces):
-            if node.value is not None:
-                code = self.expression(node.value).code
-                self.emit(f"{python}.give(0, {length(node.type)}, {code})")
-            return
-        scalar = layout(node.type)[0]
-        for at, item in node.value.filled:
+        space = "constant" if node.space == "constant" else "private"
+        filled = node.value.filled if isinstance(node.value, tree.Braces) else None
+        made = f"{node.name!r}, {scalar}_type, {sizes}, {filled is not None}, {space!r}"
+        self.allot(f"{name} = wave.private({made})")
+        if code is not None:
+            self.emit(f"{name}.give(0, {length(node.type)}, {code})")
+        for at, item in filled or ():
             of = scalar_of(item.type)
-            code = self.expression(item).code
-            kind = "" if of is scalar else f", {of}_type"
-            self.emit(f"{python}.give({at // of.size}, {length(item.type)}, {code}{kind})")
-
-    def compound(self, node: tree.Compound) -> Holder:
-        self.private(tree.Declaration(node.spot, node.variable, node.value), None)
-        return self.holders[node.variable]
+            given = f"{at // of.size}, {length(item.type)}, {self.expression(item)}"
+            self.emit(f"{name}.give({given}, {of}_type)")
 
     def do_if(self, node: tree.If) -> None:
         """if, and a chain of `else if`: each is for the lanes that none before has taken."""
@@ -381,7 +366,7 @@ class Translator(Calls):
         condition = self.truth(node.condition)
         before = self.keep("mask", "before")
         jumps = bool(self.exits(node))
-        yes, left = self.branch(condition.code, node, written(node.condition))
+        yes, left = self.branch(condition, node, written(node.condition))
         ends = [yes]
         self.side(yes, node.yes, jumps)
         while isinstance(node.no, tree.If):
@@ -391,7 +376,7 @@ class Translator(Calls):
             with self.under(f"if {left} is not False:", left):
                 condition = self.truth(node.condition)
                 site = self.site("branch", node.spot, written(node.condition))
-                self.emit(f"{yes}, {no} = wave.branch(mask, {condition.code}, {site})")
+                self.emit(f"{yes}, {no} = wave.branch(mask, {condition}, {site})")
             self.side(yes, node.yes, jumps)
             ends.append(yes)
             left = no
@@ -440,15 +425,15 @@ class Translator(Calls):
         """Lanes for which a loop's condition does not hold wait behind the loop."""
         if condition is None:
             return
-        value = self.keep(self.truth(condition).code, "c")
+        value = self.keep(self.truth(condition), "c")
         with self.under(f"if {value} is not True:"):
             self.emit(f"mask, _ = wave.branch(mask, {value}, {site})")
             self.emit("if mask is False: break")
 
     def do_switch(self, node: tree.Switch) -> None:
         """Lanes join at their case, go on through the next, and leave at `break`."""
-        value = self.expression(node.value)
-        code = f"unsigned({value.code})" if value.type is ULONG else value.code
+        code = self.expression(node.value)
+        code = f"unsigned({code})" if node.value.type is ULONG else code
         name, before, left = (
             self.keep(code), self.keep("mask", "before"), self.keep("False", "left")
         )  # fmt: skip
@@ -483,8 +468,8 @@ class Translator(Calls):
                 self.emit(f"{at} = union(called, {at}, mask)")
             elif node.value is not None:
                 value = self.expression(node.value)
-                if value.type is not VOID:
-                    self.emit(f"result = assign(mask, {value.code}, result)")
+                if node.value.type is not VOID:
+                    self.emit(f"result = assign(mask, {value}, result)")
             self.emit("gone = union(None, gone, mask)")
         else:
             around = self.around[-1]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from .text import Spot, TextError
-from .types import FLOAT, VOID, Field, Type, Vector
+from .types import FLOAT, VOID, Array, Field, Struct, Type, Vector
 
 
 @dataclass(slots=True)
@@ -181,6 +181,11 @@ class Variable:
     assigned: bool = False
     addressed: bool = False
     outside: bool = False
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it has an address; else it is like a register."""
+        return self.addressed or self.space != "private" or isinstance(self.type, (Array, Struct))
 
 
 # ---- statements

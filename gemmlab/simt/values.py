@@ -139,7 +139,7 @@ def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
     return cut(new[0, 0].item(), to) if to.whole else new[0, 0]
 
 
-def rounded_by(x, of: Scalar, rounding: str):
+def rounded_by(x, rounding: str):
     return {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}[rounding](x)
 
 
@@ -149,21 +149,15 @@ def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
         x = unsigned(x)
     if to.whole:
         if not of.whole:
-            x = rounded_by(x, of, rounding)
+            x = rounded_by(x, rounding)
             x = np.where(np.isnan(x), 0, np.asarray(x, np.float64))
-        limited = [
-            wrapped64(min(max(v, to.least), to.most)) for v in map(_whole, np.ravel(x).tolist())
-        ]
-        found = np.array(limited, np.int64).reshape(np.shape(x))
-        return found if np.ndim(x) else found.item()
+        limited = [min(max(v, to.least), to.most) for v in map(_whole, np.ravel(x).tolist())]
+        return _held(limited, to, np.shape(x))
     near = floating(x, to)
-    exact = np.asarray(x, np.longdouble)
-    over, under = np.asarray(near, np.longdouble) > exact, np.asarray(near, np.longdouble) < exact
-    nothing = np.zeros_like(over)
-    down = {"rtn": over, "rtz": over & (exact > 0), "rtp": nothing, "rte": nothing}[rounding]
-    up = {"rtp": under, "rtz": under & (exact < 0), "rtn": nothing, "rte": nothing}[rounding]
-    inf = to.dtype.type(np.inf)
-    return np.where(down, np.nextafter(near, -inf), np.where(up, np.nextafter(near, inf), near))[()]
+    found, exact = np.asarray(near, np.longdouble), np.asarray(x, np.longdouble)
+    further = {"rtn": found > exact, "rtp": found < exact, "rtz": abs(found) > abs(exact)}
+    back = to.dtype.type({"rtn": -np.inf, "rtp": np.inf}.get(rounding, 0))
+    return np.where(further.get(rounding, False), np.nextafter(near, back), near)[()]
 
 
 def _whole(x) -> int:
@@ -479,7 +473,7 @@ def _remquo(a: float, b: float) -> tuple[float, int]:
 
 
 #: Functions with two results; the second is stored where a pointer points.
-EACH_TWO: dict[str, Callable] = {
+EACH |= {
     "fract": _fract,
     "modf": math.modf,
     "sincos": lambda x: (math.sin(x), math.cos(x)),
@@ -489,36 +483,24 @@ EACH_TWO: dict[str, Callable] = {
 }
 
 
-def _lanes(values, types: tuple[Scalar, ...]) -> list:
-    """Values as arrays of one shape, with the numbers that they mean."""
+def each(name: str, values, types: tuple[Scalar, ...], results: tuple[Scalar, ...], vector: bool):
+    """The one or two results of a function of `EACH`; what compares gives -1 in vectors, else 1."""
     meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(values, types, strict=True)]
-    return list(np.broadcast_arrays(*meant))
-
-
-def _held(numbers: list, to: Scalar, shape: tuple[int, ...]):
-    if to.whole:
-        found = np.array([wrapped64(int(x)) for x in numbers], np.int64)
-        found = cut(found, to)
-    else:
-        found = np.array(numbers, to.dtype)
-    if shape:
-        return found.reshape(shape)
-    return found[0].item() if to.whole else found[0]
-
-
-def each(name: str, values, types: tuple[Scalar, ...], to: Scalar, vector: bool):
-    """A function of `EACH`; what compares gives -1 in vectors, else 1."""
-    lanes = _lanes(values, types)
+    lanes = np.broadcast_arrays(*meant)
     more = types[:1] if name in _TYPED else ()
     rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
     found = [EACH[name](*args, *more) for args in rows]
     if name in _RELATIONS and vector:
         found = [-int(x) for x in found]
-    return _held(found, to, lanes[0].shape)
+    columns = [found] if len(results) == 1 else zip(*found, strict=True)
+    return [_held(c, to, lanes[0].shape) for c, to in zip(columns, results, strict=True)]
 
 
-def each_two(name: str, values, types: tuple[Scalar, ...], to: Scalar, second: Scalar):
-    lanes = _lanes(values, types)
-    rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
-    firsts, seconds = zip(*(EACH_TWO[name](*args) for args in rows), strict=True)
-    return _held(list(firsts), to, lanes[0].shape), _held(list(seconds), second, lanes[0].shape)
+def _held(numbers, to: Scalar, shape: tuple[int, ...]):
+    if to.whole:
+        found = cut(np.array([wrapped64(int(x)) for x in numbers], np.int64), to)
+    else:
+        found = np.array(numbers, to.dtype)
+    if shape:
+        return found.reshape(shape)
+    return found[0].item() if to.whole else found[0]

@@ -49,7 +49,10 @@ def steps(run: Run, group: int = 0) -> list[Step]:
     Raises ValueError if the group has not run.
     """
     found: list[Step] = []
-    for _, e in run.entries(group):
+    for e in run.log:
+        e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
+        if not e.mask.any():
+            continue
         if not found or _begins(found[-1].entries, e):
             found.append(Step(e.site.line, int(e.of(e.phase)[0]), []))
         found[-1].entries.append(e)
@@ -86,7 +89,7 @@ def macros(run: Run) -> dict[int, dict[str, str]]:
     {60: {"TS": "8", "RTS": "(TS/WPT) = 2"}, 80: {"B_AT(k, n)": "B[(n)*K + (k)]"}}
     """
     expander = Preprocessor()
-    expander.macros = run.macros
+    expander.macros |= run.macros
     found: dict[int, dict[str, str]] = {}
     tokens = tokens_of(run.text)
     directive = False

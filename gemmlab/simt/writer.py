@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from .text import Spot, TextError
-from .tree import Declaration, Name, Node, Variable
+from .tree import Declaration, Node, Variable
 from .types import INT, Scalar, Struct, Type, length, scalar_of
 
 
@@ -63,29 +63,6 @@ class Site:
         return "stores to" if self.stores else "reads"
 
 
-@dataclass(eq=False)
-class Holder:
-    """What holds a variable of the kernel.
-
-    `python` is the Python text for its value; `in_memory`, for a `Memory`: it is an array, or its
-    address is taken. `unset`: it was declared without a value, so reading it is looked at.
-    """
-
-    name: str
-    python: str
-    type: Type
-    in_memory: bool = False
-    unset: bool = False
-    space: str = "private"
-
-
-class Value(NamedTuple):
-    """A translated expression: Python text and type."""
-
-    code: str
-    type: Type
-
-
 class Writer:
     """Collects the lines of the Python text, and the sites and names that they use."""
 
@@ -94,12 +71,13 @@ class Writer:
         self.sites: list[Site] = []
         self.locals: list[Declaration] = []  # the arrays in local memory
         self.constants: dict[str, object] = {}  # names of the Python text that stand for floats
-        self.holders: dict[Variable, Holder] = {}
+        self.names: dict[Variable, str] = {}  # of the kernel's variables in the Python text
+        self.unset: set[Variable] = set()  # declared without a value: reading them is checked
         self.depth = 1
         self._count = 0
 
-    def fail(self, node: Node | Spot, message: str) -> NoReturn:
-        raise TextError(message, node if isinstance(node, Spot) else node.spot)
+    def fail(self, node: Node, message: str) -> NoReturn:
+        raise TextError(message, node.spot)
 
     # ---- lines
     def emit(self, line: str) -> None:
@@ -115,6 +93,10 @@ class Writer:
         self.emit(f"{name} = {code}")
         return name
 
+    def named(self, code: str) -> str:
+        """The same value under a name, so that it is computed once, and now."""
+        return code if code.isidentifier() else self.keep(code)
+
     @contextmanager
     def under(self, head: str, mask: str = "") -> Iterator[None]:
         """Lines below `head`; with `mask` they are for these lanes only."""
@@ -128,7 +110,6 @@ class Writer:
             self.emit("pass")
         self.depth -= 1
 
-    # ---- sites
     def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> str:
         """A new site, and its name in the Python text; `more` are other attributes of `Site`."""
         number, scalar = len(self.sites), scalar_of(of)
@@ -137,16 +118,7 @@ class Writer:
         )
         return f"s{number}"
 
-    # ---- names
-    def declare(self, variable: Variable, **more) -> Holder:
-        found = Holder(
-            variable.name, self.fresh(variable.name), variable.type, space=variable.space, **more
-        )
-        self.holders[variable] = found
-        return found
-
-    def holder(self, node: Name) -> Holder:
-        found = self.holders.get(node.variable)
-        if found is None:
-            self.fail(node, f"{node.name!r} is read in its own declaration, before it has a value")
-        return found
+    def declare(self, variable: Variable) -> str:
+        """A new variable of the Python text for one of the kernel's."""
+        self.names[variable] = self.fresh(variable.name)
+        return self.names[variable]

@@ -52,7 +52,7 @@ def refused(source: str) -> TextError:
         ("float acc", "const float acc", "'acc' is const and cannot be changed", None),
         ("float acc = 0.0f;", "float acc = 0.0f; float acc;", "'acc' is declared twice", None),
         ("acc += ", "A += ", "a pointer moves by += or -= a whole number, not by += a float", None),
-        ("= acc;", "= (float4)(acc);", "a float4 does not become a float by itself", None),
+        ("= acc;", "= (float4)(acc);", "a float4 cannot become a float by itself", None),
         ("= acc;", "= ((float4)(acc)).q;", "a float4 has no element 'q'", None),
         ("= acc;", "= ((float2)(acc)).z;", "a float2 has 2 elements; there is no 'z'", None),
         ("= acc;", "= ((float4)(acc, acc, acc)).x;", "a float4 needs 4 numbers, not 3", None),
