@@ -11,7 +11,7 @@ from .expressions import Expressions, Place
 from .meaning import ROUNDINGS, known
 from .text import UnknownError
 from .tree import written
-from .types import HALF, INT, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
+from .types import HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
 from .values import EACH, FUNCTIONS
 
 #: Plain names of functions that are the same but for how exact they must be.

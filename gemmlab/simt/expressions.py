@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from . import tree
-from .meaning import COMPARISONS, has_place, known
+from .meaning import COMPARISONS, address_of, known
 from .text import UnknownError
 from .tree import Expr, Node, Variable, plain, written
 from .types import (
@@ -218,7 +218,7 @@ class Expressions(Writer):
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
-        if has_place(node):
+        if address_of(node):
             return self.place(node)
         code = self.expression(node)
         scalar, sizes = layout(node.type)
@@ -352,7 +352,7 @@ class Expressions(Writer):
         return self.read(self.place(node), node)
 
     def _member(self, node: tree.Member) -> str:
-        if has_place(node.vector):
+        if address_of(node.vector):
             return self.read(self.place(node), node)
         return self.part(self.expression(node.vector), node.vector.type, node.at)
 
@@ -543,7 +543,7 @@ class Expressions(Writer):
         """What an operation, carried out in the type `common`, makes of the old value."""
         self.computed[id(node.target)] = old
         left = _converted(node.target, common)
-        new = tree.Binary(node.spot, op, left, value, type=common)
+        new = tree.Binary(node.spot, op, left, value, type=common, source=node.source)
         return self.expression(_converted(new, node.type))
 
     def _vectorliteral(self, node: tree.VectorLiteral) -> str:

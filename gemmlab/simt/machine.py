@@ -71,14 +71,16 @@ class Wave:
 
     def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
              stop: bool = False) -> None:  # fmt: skip
-        """Report a mistake of the lanes `bad`; {} in the message becomes the first of them."""
+        """Report a mistake of the lanes `bad`, if there are any; {} becomes the first of them."""
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
+        if not len(lanes):
+            return
         items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
         more = f" (and {others:,} more work-item{'s' * (others > 1)})" if others > 0 else ""
-        text = message.replace("{}", str(items[0]) if items else "a work-item") + more
+        text = message.replace("{}", str(items[0])) + more
         finding = found_at(site, kind, text, items, len(lanes))
         if stop:
             raise Stop(finding)
@@ -159,8 +161,11 @@ class Wave:
         """Where an array begins, as a pointer."""
         return memory.address or self.machine.address(memory)
 
-    def behind(self, site: Site, base: Lanes, mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:
-        """The arrays that a pointer points into, with the element and the lanes of each."""
+    def behind(self, site: Site, base: Lanes, index: Lanes,
+               mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:  # fmt: skip
+        """The arrays into which a pointer points, with the element, `index` further on, and the
+        lanes of each.
+        """
         which, size = base >> SHIFT, site.scalar.size
         numbers = [which]
         if which.__class__ is not int:
@@ -175,28 +180,27 @@ class Wave:
                 text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
                 self.find("misaligned", site, f"{site.text}: {text}", offset % size != 0, mask,
                           stop=True)  # fmt: skip
-            yield self.machine.pointed[number - 1], offset // size, theirs
+            memory = self.machine.pointed[number - 1]
+            yield memory, self.inside(site, memory, offset // size + index, theirs), theirs
 
     def load_at(self, site: Site, base, index, mask):
         """What a pointer points to, `index` numbers further on."""
         result = None
-        for memory, first, theirs in self.behind(site, base, mask):
-            at = self.inside(site, memory, first + index, theirs)
+        for memory, at, theirs in self.behind(site, base, index, mask):
             value = memory.load(self, site, at, theirs)
             result = value if result is None else np.where(theirs, value, result)
         return result
 
     def store_at(self, site: Site, base, index, mask, value) -> None:
-        for memory, first, theirs in self.behind(site, base, mask):
-            at = self.inside(site, memory, first + index, theirs)
+        for memory, at, theirs in self.behind(site, base, index, mask):
             memory.store(self, site, at, value, theirs)
 
     def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
         """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
-        for memory, first, theirs in self.behind(site, base, mask):
-            index = np.broadcast_to(self.inside(site, memory, first, theirs), self.lanes)
+        for memory, at, theirs in self.behind(site, base, 0, mask):
+            index = np.broadcast_to(at, self.lanes)
             ordered = self.ordered[memory.space]
             self.log.append(Entry(site, memory, index, theirs, self.phase, self, None, ordered))
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
@@ -227,7 +231,7 @@ class Wave:
             if mine.any():
                 value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
                 self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
-        for memory, _, _ in self.behind(store, target, mask):
+        for memory, _, _ in self.behind(store, target, 0, mask):
             memory.filling = store
 
     def filled(self) -> None:
@@ -264,9 +268,7 @@ class Wave:
                 row = next((i for i in rows if np.any(bad[i] & self.active(mask))), rows[0])
                 what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
                 bad = bad[row]
-        if np.any(bad & self.active(mask)):
-            text = f"{what} is read by {{}} before it has a value"
-            self.find("uninitialised", site, text, bad, mask)
+        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
         if value is None:
             return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 or at else 0
         return value.value
@@ -276,46 +278,48 @@ class Wave:
         least, most = extremes(x) if x.__class__ is array else (x, x)
         if INT.least <= least and most <= INT.most:
             return x
-        bad = (x < INT.least) | (x > INT.most)
-        bad = bad.any(0) if np.ndim(bad) == 2 else bad
-        if not np.any(bad & self.active(mask)):
-            return x
-        value = self.at_first(x[0] if np.ndim(x) == 2 else x, bad, mask)
+        exact, bad = self.first_bad(x, (x < INT.least) | (x > INT.most))
+        value = self.at_first(exact, bad, mask)
         text = f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to"
         self.find("overflow", site, f"{text} {INT.most:,}", bad, mask)
         return cut(x, INT)
+
+    @staticmethod
+    def first_bad(x: Lanes, bad: Lanes) -> tuple[Lanes, Lanes]:
+        """Of each vector the first bad number; anything else as it is."""
+        if np.ndim(bad) < 2:
+            return x, bad
+        return np.take_along_axis(x, bad.argmax(0)[None], 0)[0], bad.any(0)
 
     def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
         """A float, rounded towards zero; OpenCL C defines it only if the type can hold it."""
         exact = np.asarray(x, float)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
-        if bad.ndim == 2:  # the first bad number of each vector
-            exact, bad = np.take_along_axis(exact, bad.argmax(0)[None], 0)[0], bad.any(0)
-        if np.any(bad & self.active(mask)):
+        if bad.any():
+            exact, bad = self.first_bad(exact, bad)
             text = f"{site.text} is {self.at_first(exact, bad, mask):g} for {{}}: {to} has no such"
             text += " number, and devices differ in what they make of it"
             self.find("overflow", site, text, bad, mask)
         return converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> Lanes:
-        if np.any(zero := (b == 0) & self.active(mask)):
+        if np.any(zero := b == 0):
             text = f"{site.text}: a division by zero, which gives no finite number"
-            self.find("ratio", site, text, zero)
+            self.find("ratio", site, text, zero, mask)
         return np.true_divide(a, b)
 
     def drops(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> None:
         """A division of whole numbers whose result becomes a float."""
-        if np.any(rest := (a % np.where(b == 0, 1, b) != 0) & self.active(mask)):
-            text = f"{site.text}: a division of whole numbers, which drops the rest"
-            self.find("whole division", site, text, rest)
+        text = f"{site.text}: a division of whole numbers, which drops the rest"
+        self.find("whole division", site, text, a % np.where(b == 0, 1, b) != 0, mask)
 
     def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
-        zero = b == 0
-        if np.any(zero & self.active(mask)):
-            text = f"{site.text}: {{}} divides by zero"
-            self.find("division by zero", site, text, zero, mask, stop=True)
-        return np.where(zero, np.ones_like(b), b) if np.any(zero) else b
+        if not np.any(zero := b == 0):
+            return b
+        text = f"{site.text}: {{}} divides by zero"
+        self.find("division by zero", site, text, zero, mask, stop=True)
+        return np.where(zero, np.ones_like(b), b)
 
     def stop_loop(self, site: Site, mask) -> None:
         text = f"this loop has gone round {self.limit:,} times for {{}} and was stopped"

@@ -11,6 +11,7 @@ import operator
 import re
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
 from . import builtins, tree
@@ -35,7 +36,6 @@ from .types import (
     Struct,
     Type,
     Vector,
-    Void,
     an,
     as_signed,
     as_unsigned,
@@ -179,23 +179,23 @@ def is_zero(node: Expr) -> bool:
     return isinstance(node, tree.Number) and node.value == 0 and scalar_of(node.type).whole
 
 
-def read_only(node: Expr) -> bool:
-    node = owner(node)
-    if isinstance(node, tree.Name):
-        return node.variable.const or node.variable.space == "constant"
-    if not isinstance(node, (tree.Index, tree.Unary)):
-        return isinstance(node, tree.Text)
-    pointer = node.array if isinstance(node, tree.Index) else node.operand
-    of, array = pointer.type, plain(pointer)
-    if isinstance(of, Pointer) and (of.const or of.space == "constant"):
-        return True
-    return isinstance(array, Expr) and isinstance(array.type, Array) and read_only(array)
-
-
-def has_place(node: Expr) -> bool:
-    node = owner(node)
-    return isinstance(node, (tree.Name, tree.Index, tree.Compound)) or (
-        isinstance(node, tree.Unary) and node.op == "*")  # fmt: skip
+def address_of(node: Expr) -> Pointer | None:
+    """The type of a pointer to what an expression names, or None if that has no address."""
+    root = owner(node)
+    if isinstance(root, tree.Compound):
+        return Pointer(node.type)
+    if isinstance(root, tree.Text):
+        return Pointer(node.type, "constant", True)
+    if isinstance(root, tree.Name):
+        space, const = root.variable.space, root.variable.const
+    elif isinstance(root, tree.Index) or (isinstance(root, tree.Unary) and root.op == "*"):
+        base = root.array if isinstance(root, tree.Index) else root.operand
+        of = base.type if isinstance(base.type, Pointer) else address_of(base)
+        assert of is not None
+        space, const = of.space, of.const
+    else:
+        return None
+    return Pointer(node.type, space, const or space == "constant")
 
 
 class Meaning:
@@ -258,20 +258,9 @@ class Meaning:
     def decayed(self, node: Expr) -> Expr:
         """An array as the pointer to its first element; anything else as it is."""
         if isinstance(node.type, Array):
-            space, const = self.space(node), read_only(node)
-            return tree.Convert(node.spot, node, type=Pointer(node.type.of, space, const))
+            to = replace(address_of(node) or Pointer(VOID), to=node.type.of)
+            return tree.Convert(node.spot, node, type=to)
         return node
-
-    def space(self, node: Expr) -> str:
-        node = owner(node)
-        if isinstance(node, tree.Name):
-            return node.variable.space
-        if isinstance(node, tree.Text):
-            return "constant"
-        if not isinstance(node, (tree.Index, tree.Unary)):
-            return "private"
-        pointer = node.array if isinstance(node, tree.Index) else node.operand
-        return pointer.type.space if isinstance(pointer.type, Pointer) else self.space(pointer)
 
     def value(self, node: Expr, spot: Spot | None = None) -> Expr:
         """As an operand of arithmetic: a number, at least an int, or a vector."""
@@ -328,12 +317,11 @@ class Meaning:
         of_vector = isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
         if isinstance(node, tree.Member) or of_vector:
             self.fail("an element of a vector has no address", spot)
-        if not has_place(node):
+        to, root = address_of(node), owner(node)
+        if to is None:
             self.fail(f"{written(node)} has no address", spot)
-        root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.addressed = True
-        to = Pointer(node.type, self.space(node), read_only(node))
         return tree.Unary(spot, "&", node, type=to)
 
     def binary(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
@@ -458,16 +446,15 @@ class Meaning:
 
     # ---- assignments
     def changeable(self, node: Expr, spot: Spot) -> Expr:
-        if isinstance(node.type, (Array, Void)):
+        if isinstance(node.type, Array) or node.type is VOID:
             self.fail(f"{written(node)} is {an(node.type)} and cannot be changed as a whole", spot)
-        if not has_place(node):
+        at = address_of(node)
+        if at is None:
             self.fail(f"{written(node)} is not something that can be stored to", spot)
         if isinstance(node, tree.Member) and len(set(node.at)) < len(node.at):
             self.fail(f"{written(node)} names an element twice and cannot be stored to", spot)
-        if read_only(node):
-            if isinstance(node, tree.Name):
-                self.fail(f"{node.name!r} is const and cannot be changed", node.spot)
-            self.fail(f"{written(node)} is const and cannot be changed", node.spot)
+        if at.const:
+            self.fail(f"{written(node)!r} is const and cannot be changed", node.spot)
         root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.assigned = True
@@ -700,18 +687,17 @@ class Meaning:
         loads, half, n = match[1] == "load", bool(match[2]), int(match[3] or 1)
         self.takes(spot, name, args, 2 if loads else 3)
         *value, index, pointer = args
-        points = isinstance(pointer.type, Pointer)
-        of = pointer.type.to if isinstance(pointer.type, Pointer) else pointer.type
-        fits = points and (of is HALF if half else of in NUMBERS and n > 1)
-        if not fits or not isinstance(of, Scalar):
-            what = f"a pointer to {'half ' * half}numbers, not to {an(of)}"
+        of = pointer.type.to if isinstance(pointer.type, Pointer) else VOID
+        fits = of is HALF if half else of in NUMBERS and n > 1
+        if not (fits and isinstance(pointer.type, Pointer) and isinstance(of, Scalar)):
+            what = f"a pointer to {'half ' * half}numbers, not {an(pointer.type)}"
             self.fail(f"{name} takes {what}", spot)
         index = self.convert(index, ULONG)
         held = FLOAT if half else of
         to: Type = Vector(held, n) if n > 1 else held
         if loads:
             return tree.Call(spot, name, [index, pointer], type=to)
-        if read_only(tree.Unary(spot, "*", pointer)):
+        if pointer.type.const or pointer.type.space == "constant":
             self.fail(f"{name} cannot store to {written(pointer)}, which is const", spot)
         if half and scalar_of(value[0].type) is DOUBLE:
             to = with_size(to, DOUBLE)

@@ -37,7 +37,6 @@ from .types import (
     Struct,
     Type,
     Vector,
-    Void,
     an,
     leaf_of,
     named,
@@ -417,7 +416,7 @@ class Parser(Meaning):
 
     def usable(self, of: Type, name: Token) -> None:
         leaf, _ = leaf_of(of)
-        if isinstance(leaf, Void):
+        if leaf is VOID:
             self.fail(f"{name.text!r} cannot be void", name.spot)
         self.complete(leaf, name.spot)
 
@@ -428,48 +427,60 @@ class Parser(Meaning):
             self.here(f"{self.text!r} was not expected here")
         return found
 
+    def of_tokens(self, start: int, node: Expr) -> Expr:
+        """A node, which from now on knows its tokens, the first of which is number `start`."""
+        if not node.source:
+            node.source = self.tokens[start : self.at]
+        return node
+
     def expression(self) -> Expr:
-        left = self.assignment()
+        start, left = self.at, self.assignment()
         while self.text == ",":
-            left = self.binary(self.next().spot, ",", left, self.assignment())
+            spot = self.next().spot
+            left = self.of_tokens(start, self.binary(spot, ",", left, self.assignment()))
         return left
 
     def assignment(self) -> Expr:
-        left = self.choice_expression()
+        start, left = self.at, self.choice_expression()
         if self.text in ASSIGNMENTS:
             token = self.next()
-            return self.assign(token.spot, token.text[:-1], left, self.assignment())
+            found = self.assign(token.spot, token.text[:-1], left, self.assignment())
+            return self.of_tokens(start, found)
         return left
 
     def choice_expression(self) -> Expr:
-        condition = self.operations(0)
+        start, condition = self.at, self.operations(0)
         if self.text != "?":
             return condition
         spot = self.next().spot
         yes = self.expression()
         self.expect(":", "of this '? :'")
-        return self.choice(spot, condition, yes, self.choice_expression())
+        found = self.choice(spot, condition, yes, self.choice_expression())
+        return self.of_tokens(start, found)
 
     def operations(self, level: int) -> Expr:
-        left = self.prefix()
+        start, left = self.at, self.prefix()
         while LEVEL.get(self.text, -1) >= level:
             token = self.next()
-            left = self.binary(token.spot, token.text, left, self.operations(LEVEL[token.text] + 1))
+            right = self.operations(LEVEL[token.text] + 1)
+            left = self.of_tokens(start, self.binary(token.spot, token.text, left, right))
         return left
 
     def prefix(self) -> Expr:
-        token = self.token
+        token, start = self.token, self.at
         if token.text in ("++", "--"):
             self.at += 1
-            return self.step(token.spot, token.text, self.prefix(), before=True)
-        if token.text in ("+", "-", "!", "~", "*", "&"):
+            found = self.step(token.spot, token.text, self.prefix(), before=True)
+        elif token.text in ("+", "-", "!", "~", "*", "&"):
             self.at += 1
-            return self.unary(token.spot, token.text, self.prefix())
-        if token.text == "(" and self.is_type(self.ahead()):
-            return self.cast_expression()
-        if token.text in ("sizeof", "vec_step"):
-            return self.sizeof()
-        return self.postfix(self.primary())
+            found = self.unary(token.spot, token.text, self.prefix())
+        elif token.text == "(" and self.is_type(self.ahead()):
+            found = self.cast_expression()
+        elif token.text in ("sizeof", "vec_step"):
+            found = self.sizeof()
+        else:
+            found = self.postfix(start, self.primary())
+        return self.of_tokens(start, found)
 
     def sizeof(self) -> Expr:
         """sizeof, and vec_step, of a type or of an expression."""
@@ -491,13 +502,13 @@ class Parser(Meaning):
         return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
-        spot = self.expect("(").spot
+        start, spot = self.at, self.expect("(").spot
         to = self.type_name()
         self.expect(")", "after the type")
         if self.text == "{":
-            return self.postfix(self.compound(spot, to))
+            return self.postfix(start, self.compound(spot, to))
         if isinstance(to, Vector) and self.accept("("):
-            return self.postfix(self.vector(spot, to, self.arguments(f"this {to}")))
+            return self.postfix(start, self.vector(spot, to, self.arguments(f"this {to}")))
         return self.cast(spot, to, self.prefix())
 
     def compound(self, spot: Spot, of: Type) -> Expr:
@@ -574,18 +585,17 @@ class Parser(Meaning):
 
     macros: tuple[str, ...] | dict = ()
 
-    def postfix(self, left: Expr) -> Expr:
+    def postfix(self, start: int, left: Expr) -> Expr:
         while True:
-            token = self.token
+            left, token = self.of_tokens(start, left), self.token
             if self.accept("["):
                 index = self.expression()
                 self.expect("]", "after an index")
                 left = self.index(token.spot, left, index)
             elif token.text in (".", "->"):
                 self.at += 1
-                left = self.member(
-                    token.spot, left, self.name("an element of a vector").text, token.text == "->"
-                )
+                name = self.name("an element of a vector").text
+                left = self.member(token.spot, left, name, token.text == "->")
             elif token.text in ("++", "--"):
                 self.at += 1
                 left = self.step(token.spot, token.text, left, before=False)

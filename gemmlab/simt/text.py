@@ -103,7 +103,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\f\v]+|//[^\n]*|/\*.*?\*/)
+    r"""(?P<space>[ \t\r\f\v]+|\\[ \t\r]*\n|//(?:\\[ \t\r]*\n|[^\n])*|/\*.*?\*/)
     |(?P<newline>\n)
     |(?P<comment>/\*)
     |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
@@ -114,7 +114,6 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE,
 )
-_CONTINUED = re.compile(r"\\[ \t\r]*\n")
 #: Tokens that a text may have after its macros are expanded; more would only be a macro that
 #: doubles without end.
 MOST_TOKENS = 1_000_000
@@ -123,14 +122,6 @@ MOST_TOKENS = 1_000_000
 def tokens_of(text: str) -> list[Token]:
     """Cut a text into tokens. Comments and line ends are left out. Raises TextError."""
     begins = [0, *(end.end() for end in re.finditer("\n", text))]  # of the lines
-    # from where on characters have been left out before, and how many
-    cuts: list[tuple[int, int]] = []
-    if "\\" in text:
-        gone = 0
-        for cut in _CONTINUED.finditer(text):
-            gone += len(cut.group())
-            cuts.append((cut.end() - gone, gone))
-        text = _CONTINUED.sub("", text)
     found: list[Token] = []
     space, first = False, True
     for match in _TOKEN.finditer(text):
@@ -138,9 +129,6 @@ def tokens_of(text: str) -> list[Token]:
         if kind in ("space", "newline"):
             space, first = True, first or kind == "newline"
             continue
-        if cuts:
-            before = bisect_right(cuts, (at, len(text)))
-            at += cuts[before - 1][1] if before else 0
         if word == "\ufeff" and at == 0:
             continue
         line = bisect_right(begins, at)
@@ -246,8 +234,7 @@ class Preprocessor:
                 raise TextError("#undef needs a name", mark.spot)
             self.macros.pop(args[0].text, None)
         elif word == "error":
-            text = "".join(" " * (t.space and at > 0) + t.text for at, t in enumerate(args))
-            raise TextError(f"#error: {text}", mark.spot)
+            raise TextError(f"#error: {shown(args)}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
         elif rest[0].kind != "number" or (args and args[0].kind != "string"):
@@ -429,6 +416,11 @@ class Preprocessor:
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
         return replace(joined[0], spot=spot, space=left.space, first=False, hidden=hidden)
+
+
+def shown(tokens: Iterable[Token]) -> str:
+    """Tokens as they are written."""
+    return "".join(" " * t.space + t.text for t in tokens).strip()
 
 
 def _quoted(tokens: list[Token]) -> str:

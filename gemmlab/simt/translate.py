@@ -363,24 +363,20 @@ class Translator(Calls):
             if chosen is not None:
                 self.statement(chosen)
             return
-        condition = self.truth(node.condition)
-        before = self.keep("mask", "before")
-        jumps = bool(self.exits(node))
-        yes, left = self.branch(condition, node, written(node.condition))
-        ends = [yes]
-        self.side(yes, node.yes, jumps)
-        while isinstance(node.no, tree.If):
-            node = node.no
+        before, jumps = self.keep("mask", "before"), bool(self.exits(node))
+        left, ends = before, list[str]()
+        other: Node | None = node
+        while isinstance(other, tree.If):
             yes, no = self.fresh("yes"), self.fresh("no")
             self.emit(f"{yes} = {no} = False")
             with self.under(f"if {left} is not False:", left):
-                condition = self.truth(node.condition)
-                site = self.site("branch", node.spot, written(node.condition))
+                condition = self.truth(other.condition)
+                site = self.site("branch", other.spot, written(other.condition))
                 self.emit(f"{yes}, {no} = wave.branch(mask, {condition}, {site})")
-            self.side(yes, node.yes, jumps)
+            self.side(yes, other.yes, jumps)
             ends.append(yes)
-            left = no
-        self.side(left, node.no, jumps)
+            left, other = no, other.no
+        self.side(left, other, jumps)
         if not jumps:
             self.emit(f"mask = {before}")
             return

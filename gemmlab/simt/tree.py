@@ -4,11 +4,11 @@ its type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .text import Spot, TextError
-from .types import FLOAT, VOID, Array, Field, Struct, Type, Vector
+from .text import Spot, TextError, Token
+from .types import VOID, Array, Field, Struct, Type, Vector
 
 
 @dataclass(slots=True)
@@ -31,9 +31,10 @@ class Node:
 # ---- expressions
 @dataclass(slots=True)
 class Expr(Node):
-    """An expression with its type. Each implicit conversion is a node, `Convert`."""
+    """An expression with its type and its tokens. Each implicit conversion is a node, `Convert`."""
 
     type: Type = field(default=VOID, kw_only=True)
+    source: Sequence[Token] = field(default=(), kw_only=True, repr=False, compare=False)
 
 
 @dataclass(slots=True)
@@ -304,58 +305,16 @@ def plain(node: Node) -> Node:
     return node
 
 
-def written(node: Node | None, inner: bool = False, within: str | None = None) -> str:
-    """An expression much as the reader wrote it.
-
-    `inner` puts an operation in brackets. What came out of another macro than `within` is shown as
-    the macro's name.
-    """
-    if node is None:
-        return ""
+def written(node: Node) -> str:
+    """An expression as the reader wrote it; what a macro in it becomes is shown as its name."""
     node = plain(node)
-    macro = node.spot.macro
-    if within is not None and macro and macro != within:
-        return macro
-    form, closed = _FORMS.get(type(node), (lambda node, show: "...", False))
-    shown = form(node, lambda part, inner=False: written(part, inner, macro))
-    return f"({shown})" if inner and not closed else shown
-
-
-def _part(node: Part, show: Callable) -> str:
-    owner = node.of
-    if isinstance(owner, Unary) and owner.op == "*":
-        return f"{show(owner.operand, True)}->{node.field.name}"
-    return f"{show(owner, True)}.{node.field.name}"
-
-
-def _step(node: Step, show: Callable) -> str:
-    return f"{node.op}{show(node.target)}" if node.before else f"{show(node.target)}{node.op}"
-
-
-def _binary(node: Binary, show: Callable) -> str:
-    tight = node.op in ("*", "/", "%")
-    left, right = (show(x, tight or isinstance(x, Choice)) for x in (node.left, node.right))
-    return f"{left}{node.op}{right}" if tight else f"{left} {node.op} {right}"
-
-
-def _all(parts: list[Expr], show: Callable) -> str:
-    return ", ".join(map(show, parts))
-
-
-#: How each kind is written, and whether it needs no brackets.
-_FORMS: dict[type, tuple[Callable, bool]] = {
-    Number: (lambda n, show: f"{n.value}" + ("f" if n.type is FLOAT else ""), True),
-    Name: (lambda n, show: n.name, True),
-    Text: (lambda n, show: n.value, True),
-    Index: (lambda n, show: f"{show(n.array, True)}[{show(n.index)}]", True),
-    Member: (lambda n, show: f"{show(n.vector, True)}.{n.name}", True),
-    Part: (_part, True),
-    Call: (lambda n, show: f"{n.name}({_all(n.args, show)})", True),
-    VectorLiteral: (lambda n, show: f"({n.type})({_all(n.parts, show)})", True),
-    Step: (_step, True),
-    Unary: (lambda n, show: f"{n.op}{show(n.operand, True)}", False),
-    Cast: (lambda n, show: f"({n.type}){show(n.operand, True)}", False),
-    Binary: (_binary, False),
-    Assign: (lambda n, show: f"{show(n.target)} {n.op}= {show(n.value)}", False),
-    Choice: (lambda n, show: f"{show(n.condition)} ? {show(n.yes)} : {show(n.no)}", False),
-}
+    assert isinstance(node, Expr)
+    around = frozenset.intersection(*(t.hidden for t in node.source)) if node.source else None
+    shown, before = "", None
+    for token in node.source:
+        if node.spot.macro or token.hidden == around:
+            shown += " " * token.space + token.text
+        elif token.spot.macro and token.spot != before:
+            shown += " " * token.space + token.spot.macro
+            before = token.spot
+    return shown.strip() or "this"

@@ -158,7 +158,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A type whose values are unknown to this simulator: images, samplers, events."""
+    """A type whose values are unknown to this simulator (images, samplers, events), or void."""
 
     name: str
 
@@ -166,15 +166,7 @@ class Opaque:
         return self.name
 
 
-@dataclass(frozen=True)
-class Void:
-    """Nothing: what a kernel returns."""
-
-    def __str__(self) -> str:
-        return "void"
-
-
-Type = Scalar | Vector | Pointer | Array | Struct | Opaque | Void
+Type = Scalar | Vector | Pointer | Array | Struct | Opaque
 
 BOOL = Scalar("bool", 1, "bool", 0, "?")
 CHAR, UCHAR = Scalar("char", 1, "int", 1, "i1"), Scalar("uchar", 1, "uint", 1, "u1")
@@ -183,7 +175,7 @@ INT, UINT = Scalar("int", 4, "int", 3, "i4"), Scalar("uint", 4, "uint", 4, "u4")
 LONG, ULONG = Scalar("long", 8, "int", 5, "i8"), Scalar("ulong", 8, "uint", 6, "u8")
 HALF = Scalar("half", 2, "float", 7, "f2")
 FLOAT, DOUBLE = Scalar("float", 4, "float", 8, "f4"), Scalar("double", 8, "float", 9, "f8")
-VOID, EVENT = Void(), Opaque("event_t")
+VOID, EVENT = Opaque("void"), Opaque("event_t")
 
 NUMBERS = (CHAR, UCHAR, SHORT, USHORT, INT, UINT, LONG, ULONG, FLOAT, DOUBLE)
 WIDTHS = (2, 3, 4, 8, 16)
@@ -248,7 +240,7 @@ def stride(t: Type) -> int:
         return t.n * stride(t.of)
     if isinstance(t, (Scalar, Struct)):
         return t.size
-    return 1 if isinstance(t, Void) else 8
+    return 1 if t is VOID else 8
 
 
 def alignment(t: Type) -> int:
@@ -259,7 +251,7 @@ def alignment(t: Type) -> int:
 
 def unreadable(t: Type) -> bool:
     """Whether a pointer to this type is all that a kernel can have of it."""
-    return isinstance(t, Void) or (isinstance(t, Opaque) and t != EVENT)
+    return isinstance(t, Opaque) and t != EVENT
 
 
 def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:

@@ -14,7 +14,7 @@ from .count import Counts, cost
 from .machine import WARP
 from .meaning import constant
 from .parse import Parser
-from .text import Preprocessor, TextError, Token, tokens_of
+from .text import Preprocessor, TextError, Token, shown, tokens_of
 from .watch import Entry
 
 
@@ -101,12 +101,12 @@ def macros(run: Run) -> dict[int, dict[str, str]]:
         use = [token] if macro.params is None else _call(tokens[at:])
         try:
             means = expander.expand(use)
-            shown = _written(macro.body) if macro.params is None else _written(means)
+            becomes = shown(macro.body if macro.params is None else means)
             if len(means) > 1 and all(t.kind != "name" for t in means):
-                shown += f" = {constant(Parser(means).whole_expression())}"
+                becomes += f" = {constant(Parser(means).whole_expression())}"
         except TextError:  # a text that was stopped by an error may hold half a macro
             continue
-        found.setdefault(token.spot.line, {})[_written(use)] = shown
+        found.setdefault(token.spot.line, {})[shown(use)] = becomes
     return found
 
 
@@ -118,10 +118,6 @@ def _call(tokens: list[Token]) -> list[Token]:
         if depth == 0:
             return tokens[: number + 1]
     return tokens
-
-
-def _written(tokens: list[Token]) -> str:
-    return "".join(" " * t.space + t.text for t in tokens).strip()
 
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:
