@@ -9,7 +9,10 @@ pointers to local and global memory, lc* and gc* if these are only read.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import product
 
 from .types import (
     CHAR,
@@ -34,7 +37,11 @@ from .types import (
     Vector,
     as_signed,
     as_unsigned,
+    compared,
+    length,
+    named,
     scalar_of,
+    stride,
     with_size,
     words,
 )
@@ -134,11 +141,10 @@ IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
 #: Functions that do nothing here.
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
 BARRIERS = {"barrier", "work_group_barrier"}
+#: Atomic functions by how many arguments they take.
 ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(
     words("add sub xchg min max and or xor"), 2
 )
-#: Functions whose types depend on more than a general type; see `meaning`.
-SPECIAL = words("printf shuffle shuffle2 vec_step")
 #: Functions of the language that this simulator does not know.
 UNKNOWN = words(
     "read_imagef read_imagei read_imageui write_imagef write_imagei write_imageui get_image_width "
@@ -150,14 +156,70 @@ WIDER = {CHAR: SHORT, UCHAR: USHORT, SHORT: INT, USHORT: UINT, INT: LONG, UINT: 
 
 @cache
 def overloads(name: str) -> list[Signature]:
+    """All versions of a function; none of what is not built in."""
     found: dict[Signature, None] = {}
-    for kind, signature in FUNCTIONS[name]:
+    for kind, signature in FUNCTIONS.get(name, ()):
         result, _, params = signature.rstrip(")").partition("(")
         for of in KINDS[kind]:
             for space in ("private", "local", "global") if "*" in params else ("",):
                 types = tuple(_meant(p, of, space) for p in params.split(",") if p)
                 found[_meant(result, of, space), types] = None
+    for pattern, versions in _FAMILIES:
+        match = pattern.fullmatch(name)
+        found |= dict.fromkeys(versions(*match.groups())) if match else {}
     return list(found)
+
+
+def _as(name: str) -> Iterator[Signature]:
+    to = named(name)
+    for of in KINDS["moved"]:
+        if to in KINDS["moved"] and stride(of) == stride(to):
+            yield to, (of,)
+
+
+def _convert(name: str, saturated: str | None) -> Iterator[Signature]:
+    to = named(name)
+    for of in KINDS["moved"]:
+        fits = to in KINDS["moved"] and length(of) == length(to)
+        if fits and (scalar_of(to).whole or not saturated):
+            yield to, (of,)
+
+
+def _vector_access(word: str, half: str | None, n: str | None) -> Iterator[Signature]:
+    """vloadN(i, p) and vstoreN(v, i, p), also of half numbers, with N as small as none."""
+    for scalar in (FLOAT, DOUBLE)[: 1 + (word == "store")] if half else NUMBERS * bool(n):
+        (value,) = _family((scalar,), (int(n or 1),))
+        of = HALF if half else scalar
+        for space in ("private", "local", "global", "constant"):
+            if word == "load":
+                yield value, (ULONG, Pointer(of, space, True))
+            elif space != "constant":
+                yield VOID, (value, ULONG, Pointer(of, space))
+
+
+def _atomic(prefix: str, op: str) -> Iterator[Signature]:
+    more = (LONG, ULONG) if prefix == "atom" else (FLOAT,) if op == "xchg" else ()
+    for of in (INT, UINT, *more):
+        for space in ("global", "local"):
+            yield of, (Pointer(of, space), *[of] * (ATOMIC[op] - 1))
+
+
+def _shuffle(two: str) -> Iterator[Signature]:
+    for of in NUMBERS:
+        for n, wide in product(WIDTHS, WIDTHS):
+            mask, vectors = Vector(as_unsigned(of), n), [Vector(of, wide)] * (2 if two else 1)
+            yield Vector(of, n), (*vectors, mask)
+
+
+_TYPE = "([a-z]+(?:_t)?(?:2|3|4|8|16)?)"
+#: Functions with names of a pattern, and their versions.
+_FAMILIES: list[tuple[re.Pattern, Callable[..., Iterable[Signature]]]] = [
+    (re.compile(f"as_{_TYPE}"), _as),
+    (re.compile(f"convert_{_TYPE}(_sat)?(?:_rt[ezpn])?"), _convert),
+    (re.compile(r"v(load|store)(a?_half)?(2|3|4|8|16)?(?:_rt[ezpn])?"), _vector_access),
+    (re.compile(f"(atomic|atom)_({'|'.join(ATOMIC)})"), _atomic),
+    (re.compile("shuffle(2?)"), _shuffle),
+]
 
 
 def _meant(letter: str, of: Type, space: str) -> Type:
@@ -172,7 +234,7 @@ def _meant(letter: str, of: Type, space: str) -> Type:
     if letter in fixed:
         return fixed[letter]
     if letter == "R":
-        return with_size(of, as_signed(scalar)) if isinstance(of, Vector) else INT
+        return compared(of)
     related = {"N": lambda s: INT, "U": as_unsigned, "D": as_signed, "W": WIDER.__getitem__}
     return with_size(of, related[letter](scalar))
 
@@ -226,4 +288,6 @@ def best(
 @cache
 def resolved(name: str, args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[Signature]:
     every = overloads(name)
+    if name.startswith("as_"):  # nothing is converted before
+        return [signature for signature in every if signature[1] == args]
     return [every[i] for i in best([params for _, params in every], args, zeros)]

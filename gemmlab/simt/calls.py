@@ -8,7 +8,7 @@ from collections.abc import Callable
 from . import tree
 from .builtins import BARRIERS, FENCES, IDENTIFIERS
 from .expressions import Expressions, Place
-from .meaning import ROUNDINGS, known
+from .meaning import known
 from .text import UnknownError
 from .tree import written
 from .types import HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
@@ -190,8 +190,10 @@ class Calls(Expressions):
         assert isinstance(form, tree.Text)
         codes = ""
         for text, arg in zip(texts[1:], node.args[1:], strict=True):
-            is_text = isinstance(text, tree.Text)
-            codes += f"{text.value!r}, " if is_text else f"{self.named(self.expression(arg))}, "
+            if isinstance(text, tree.Text):
+                codes += f"{text.value!r}, "
+            else:
+                codes += f"{self.named(self.expression(arg))}, "
         kinds = [str(scalar_of(arg.type)) for arg in node.args[1:]]
         site = self.site("printf", node.spot, written(node))
         self.emit(f"wave.printf({site}, {form.value!r}, ({codes}), {kinds}, mask)")
@@ -226,7 +228,7 @@ class Calls(Expressions):
 
     def converted(self, node: tree.Call) -> str:
         (code,) = self.args(node)
-        match = re.search(ROUNDINGS + "$", node.name)
+        match = re.search("(_sat)?(_rt[ezpn])?$", node.name)
         saturated, rounding = (bool(match[1]), (match[2] or "")[1:]) if match else (False, "")
         of, to = scalar_of(node.args[0].type), scalar_of(node.type)
         usual = "rtz" if to.whole else "rte"

@@ -71,6 +71,10 @@ class Place:
         at = self.at
         return isinstance(at, str) or all(b == a + 1 for a, b in zip(at, at[1:], strict=False))
 
+    def ones(self) -> list[Place]:
+        """The numbers of a vector, each alone."""
+        return [replace(self, type=scalar_of(self.type), at=(int(i),)) for i in self.at]
+
 
 class Expressions(Writer):
     """One method per kind of node; each returns the Python text of the node's value."""
@@ -274,8 +278,7 @@ class Expressions(Writer):
         if place.at_once:
             return self.keep(self.access("load", place, node))
         one = scalar_of(place.type)
-        ones = [replace(place, type=one, at=(i,)) for i in place.at]
-        parts = [self.keep(self.access("load", p, node)) for p in ones]
+        parts = [self.keep(self.access("load", p, node)) for p in place.ones()]
         return f"vector(({', '.join(parts)},), {one}_type)"
 
     def part(self, code: str, of: Type, at: tuple[int, ...] | str) -> str:
@@ -331,8 +334,7 @@ class Expressions(Writer):
             self.emit(self.access("store", place, node, code))
         else:
             name = self.named(code)
-            for number, i in enumerate(at):
-                one = replace(place, type=scalar_of(place.type), at=(i,))
+            for number, one in enumerate(place.ones()):
                 self.emit(self.access("store", one, node, f"element({name}, {number})"))
 
     def _text(self, node: tree.Text) -> str:

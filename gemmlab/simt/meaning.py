@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NoReturn
 
@@ -24,9 +24,6 @@ from .types import (
     HALF,
     INT,
     LONG,
-    NUMBERS,
-    UINT,
-    ULONG,
     VOID,
     WIDTHS,
     Array,
@@ -37,20 +34,15 @@ from .types import (
     Type,
     Vector,
     an,
-    as_signed,
-    as_unsigned,
     length,
-    named,
     promoted,
     scalar_of,
-    stride,
     unreadable,
     with_size,
 )
 
 COMPARISONS = {"<", ">", "<=", ">=", "==", "!="}
 WHOLE_ONLY = {"%", "&", "|", "^", "<<", ">>", "~"}
-ROUNDINGS = "(_sat)?(_rt[ezpn])?"
 
 
 def quotient_of(a: int, b: int) -> int:
@@ -212,9 +204,6 @@ class Meaning:
     def unfit(self, spot: Spot, op: str, a: Expr, b: Expr, why: str = "") -> NoReturn:
         self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}{why}", spot)
 
-    def not_whole(self, spot: Spot, op: str, a: Expr, b: Expr) -> NoReturn:
-        self.fail(f"{op!r} is for whole numbers, not for {an(a.type)} and {an(b.type)}", spot)
-
     # ---- from one type to another
     def convert(self, node: Expr, to: Type) -> Expr:
         """An expression as another type, as C converts it where one is assigned to another."""
@@ -290,18 +279,13 @@ class Meaning:
         node = self.decayed(node)
         if op == "*":
             return self.pointed(spot, node)
-        if op == "!" and isinstance(node.type, Pointer):
-            return tree.Unary(spot, op, node, type=INT)
-        if op != "!":
-            node = self.value(node, spot)
-        elif not isinstance(node.type, (Scalar, Vector)):
-            self.no_number(node)
-        of = scalar_of(node.type)
-        if op == "~" and not of.whole:
-            self.fail(f"~ is for whole numbers, not for {an(node.type)}", spot)
         if op == "!":
-            to: Type = with_size(node.type, as_signed(of)) if isinstance(node.type, Vector) else INT
-            return tree.Unary(spot, op, node, type=to)
+            if not isinstance(node.type, (Scalar, Vector, Pointer)):
+                self.no_number(node)
+            return tree.Unary(spot, op, node, type=compared(node.type))
+        node = self.value(node, spot)
+        if op == "~" and not scalar_of(node.type).whole:
+            self.fail(f"~ is for whole numbers, not for {an(node.type)}", spot)
         return tree.Unary(spot, op, node, type=node.type)
 
     def pointed(self, spot: Spot, node: Expr) -> Expr:
@@ -326,64 +310,50 @@ class Meaning:
 
     def binary(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
         left, right = self.decayed(left), self.decayed(right)
+        logical, types = op in ("&&", "||"), (left.type, right.type)
+        to: Type = right.type
         if op == ",":
-            return tree.Binary(spot, op, left, right, type=right.type)
-        if op in ("&&", "||"):
-            return self.logical(spot, op, left, right)
-        of_pointers = self.pointer_operation(spot, op, left, right)
-        if of_pointers is not None:
-            return of_pointers
-        left, right = self.value(left), self.value(right)
-        if op in ("<<", ">>"):
-            return self.shift(spot, op, left, right)
-        left, right = self.common(spot, op, left, right)
-        to = left.type
-        if op in WHOLE_ONLY and not scalar_of(to).whole:
-            self.not_whole(spot, op, left, right)
-        if op in COMPARISONS:
-            to = with_size(to, as_signed(scalar_of(to))) if isinstance(to, Vector) else INT
+            return tree.Binary(spot, op, left, right, type=to)
+        if logical and not any(isinstance(of, Vector) for of in types):
+            left, right, to = self.condition(left), self.condition(right), INT
+        elif any(isinstance(of, Pointer) for of in types):
+            to = self.of_pointers(spot, op, left, right)
+        else:
+            left, right = self.value(left), self.value(right)
+            if op in WHOLE_ONLY and not (
+                scalar_of(left.type).whole and scalar_of(right.type).whole
+            ):
+                both = f"{an(left.type)} and {an(right.type)}"
+                self.fail(f"{op!r} is for whole numbers, not for {both}", spot)
+            if op not in ("<<", ">>"):
+                left, right = self.common(spot, op, left, right)
+            elif isinstance(right.type, Vector) and length(right.type) != length(left.type):
+                self.unfit(spot, op, left, right)
+            elif isinstance(left.type, Vector) and isinstance(right.type, Scalar):
+                right = self.convert(right, left.type)
+            to = compared(left.type) if logical or op in COMPARISONS else left.type
         return tree.Binary(spot, op, left, right, type=to)
 
-    def shift(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
-        if not (scalar_of(left.type).whole and scalar_of(right.type).whole):
-            self.not_whole(spot, op, left, right)
-        if isinstance(right.type, Vector) and length(right.type) != length(left.type):
+    def of_pointers(self, spot: Spot, op: str, left: Expr, right: Expr) -> Type:
+        """What comes of two pointers, or of a pointer and a number."""
+        a, b = left.type, right.type
+        if isinstance(a, Pointer) and isinstance(b, Pointer):
+            if op == "-" and a.to == b.to:
+                return LONG
+            if op in COMPARISONS and (a.space == b.space or is_zero(left) or is_zero(right)):
+                return INT
             self.unfit(spot, op, left, right)
-        if isinstance(left.type, Vector) and isinstance(right.type, Scalar):
-            right = self.convert(right, left.type)
-        return tree.Binary(spot, op, left, right, type=left.type)
-
-    def logical(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr:
-        if isinstance(left.type, Vector) or isinstance(right.type, Vector):
-            left, right = self.common(spot, op, self.value(left), self.value(right))
-            to = with_size(left.type, as_signed(scalar_of(left.type)))
-            return tree.Binary(spot, op, left, right, type=to)
-        return tree.Binary(spot, op, self.condition(left), self.condition(right), type=INT)
-
-    def pointer_operation(self, spot: Spot, op: str, left: Expr, right: Expr) -> Expr | None:
-        """Two pointers are compared and subtracted, and a pointer moves; None for anything else."""
-        pointers = [x.type for x in (left, right) if isinstance(x.type, Pointer)]
-        if not pointers:
-            return None
-        both, nothing = len(pointers) == 2, is_zero(left) or is_zero(right)
-        if op in COMPARISONS and (both or (op in ("==", "!=") and nothing)):
-            if both and pointers[0].space != pointers[1].space and not nothing:
-                shown = f"{pointers[0]}, {pointers[1]}"
-                what = f"pointers to different memories ({shown})"
-                self.fail(f"{op!r} cannot be applied to {what}", spot)
-            return tree.Binary(spot, op, left, right, type=INT)
-        if both and op == "-":
-            if pointers[0].to != pointers[1].to:
-                self.unfit(spot, op, left, right)
-            return tree.Binary(spot, op, left, right, type=LONG)
-        pointer, number = (left, right) if isinstance(left.type, Pointer) else (right, left)
-        if both or op not in "+-" or (op == "-" and pointer is right):
+        pointer, number = (left, right) if isinstance(a, Pointer) else (right, left)
+        assert isinstance(pointer.type, Pointer)
+        if op in ("==", "!=") and is_zero(number):
+            return INT
+        if op != "+" and not (op == "-" and pointer is left):
             self.no_number(pointer)
         if not isinstance(number.type, Scalar) or not number.type.whole:
             of = an(number.type)
             self.fail(f"a pointer moves by a whole number of elements, not by {of}", spot)
-        self.complete(pointers[0].to, spot)
-        return tree.Binary(spot, op, left, right, type=pointers[0])
+        self.complete(pointer.type.to, spot)
+        return pointer.type
 
     def common(self, spot: Spot, op: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
         """Both operands in the type in which C computes; a number beside a vector is widened."""
@@ -577,19 +547,13 @@ class Meaning:
                 self.fail(f"{written(arg)} has no value", arg.spot)
         if name in self.functions:
             return self.call_own(spot, name, args)
-        special = getattr(self, f"_call_{name}", None)
-        if special is not None:
-            return special(spot, name, args)
-        if name in builtins.FUNCTIONS:
+        if name == "printf":
+            return self.call_printf(spot, args)
+        if builtins.overloads(name):
             return self.call_builtin(spot, name, args)
-        for pattern, build in _PATTERNS:
-            match = pattern.fullmatch(name)
-            if match:
-                return build(self, spot, name, args, match)
         if name in builtins.UNKNOWN or name.startswith("__builtin_"):
             raise UnknownError(f"the function {name!r}", spot)
-        every = [*self.functions, *builtins.FUNCTIONS, *builtins.SPECIAL]
-        every += ["vload4", "vstore4", "atomic_add"]
+        every = [*self.functions, *builtins.FUNCTIONS, "vload4", "vstore4", "atomic_add", "printf"]
         self.fail(f"the function {name!r} is not known{near(name, every)}", spot)
 
     def takes(self, spot: Spot, name: str, args: list[Expr], *counts: int) -> None:
@@ -615,26 +579,33 @@ class Meaning:
     def call_builtin(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         signatures = builtins.resolved(name, tuple(a.type for a in args), tuple(map(is_zero, args)))
         if len(signatures) != 1:
-            counts = sorted({len(params) for _, params in builtins.overloads(name)})
-            self.takes(spot, name, args, *counts)
-            self.undecided(spot, name, args, [params for _, params in signatures])
+            every = [params for _, params in builtins.overloads(name)]
+            self.takes(spot, name, args, *sorted(set(map(len, every))))
+            like = next(params for params in every if len(params) == len(args))
+            self.undecided(spot, name, args, [params for _, params in signatures], like)
         result, params = signatures[0]
         given = [self.convert(a, p) for a, p in zip(args, params, strict=True)]
         return tree.Call(spot, name, given, type=result)
 
     def undecided(
-        self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]]
-    ) -> NoReturn:
-        given = f"{name}({', '.join(str(a.type) for a in args)})"
+        self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]],
+        like: tuple[Type, ...] = ()
+    ) -> NoReturn:  # fmt: skip
+        """Refuse a call that fits none, or several, of the versions; `like` is one of them."""
+
+        def shown(types: Iterable[Type]) -> str:
+            return f"{name}({', '.join(map(str, types))})"
+
+        given = shown(a.type for a in args)
         if fitting:
-            both = " and ".join(f"{name}({', '.join(map(str, f))})" for f in fitting[:2])
+            both = " and ".join(map(shown, fitting[:2]))
             self.fail(f"{given} is ambiguous: {both} fit equally well; a cast decides", spot)
-        if name == "abs" and len(args) == 1:
+        if name == "abs":
             of = an(args[0].type)
             self.fail(f"abs is for whole numbers, not for {of}; fabs is for floats", spot)
-        self.fail(f"there is no {name} for {given.removeprefix(name)}", spot)
+        self.fail(f"there is no {given}{f', but {shown(like)}' if like else ''}", spot)
 
-    def _call_printf(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
+    def call_printf(self, spot: Spot, args: list[Expr]) -> Expr:
         if not args or not isinstance(plain(args[0]), tree.Text):
             self.fail("printf takes a text first", spot)
         given = [args[0]]
@@ -643,83 +614,4 @@ class Meaning:
             if isinstance(of, Scalar):
                 arg = self.convert(arg, DOUBLE if of in (FLOAT, HALF) else promoted(of))
             given.append(arg)
-        return tree.Call(spot, name, given, type=INT)
-
-    def _call_shuffle(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        """shuffle(v, mask) and shuffle2(v, w, mask)"""
-        self.takes(spot, name, args, 3 if name == "shuffle2" else 2)
-        first, mask = args[0].type, args[-1].type
-        if not isinstance(first, Vector) or mask != Vector(as_unsigned(first.of), length(mask)):
-            self.undecided(spot, name, args, [])
-        if any(v.type != first for v in args[:-1]):
-            self.undecided(spot, name, args, [])
-        return tree.Call(spot, name, args, type=Vector(first.of, length(mask)))
-
-    _call_shuffle2 = _call_shuffle
-
-    def numbers(self, spot: Spot, name: str, args: list[Expr], to: Type | None) -> Type:
-        """The type to which as_... and convert_... lead; from one number or vector to another."""
-        self.takes(spot, name, args, 1)
-        both = isinstance(to, (Scalar, Vector)) and isinstance(args[0].type, (Scalar, Vector))
-        if to is None or to is BOOL or not both:
-            self.undecided(spot, name, args, [])
-        return to
-
-    def reinterpreted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        to = self.numbers(spot, name, args, named(match[1]))
-        if stride(args[0].type) != stride(to):
-            self.fail(f"{name} of {an(args[0].type)}: the sizes differ", spot)
-        return tree.Call(spot, name, args, type=to)
-
-    def converted(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        to = self.numbers(spot, name, args, named(match[1]))
-        of = args[0].type
-        if length(to) != length(of):
-            self.fail(
-                f"{name} of {an(of)}: one has {length(to)} numbers, the other {length(of)}", spot
-            )
-        if match[2] and not scalar_of(to).whole:
-            self.fail(f"{name}: only whole numbers can be saturated", spot)
-        return tree.Call(spot, name, args, type=to)
-
-    def vector_access(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        """vloadN(i, p) and vstoreN(v, i, p), also of half numbers, with N as small as none."""
-        loads, half, n = match[1] == "load", bool(match[2]), int(match[3] or 1)
-        self.takes(spot, name, args, 2 if loads else 3)
-        *value, index, pointer = args
-        of = pointer.type.to if isinstance(pointer.type, Pointer) else VOID
-        fits = of is HALF if half else of in NUMBERS and n > 1
-        if not (fits and isinstance(pointer.type, Pointer) and isinstance(of, Scalar)):
-            what = f"a pointer to {'half ' * half}numbers, not {an(pointer.type)}"
-            self.fail(f"{name} takes {what}", spot)
-        index = self.convert(index, ULONG)
-        held = FLOAT if half else of
-        to: Type = Vector(held, n) if n > 1 else held
-        if loads:
-            return tree.Call(spot, name, [index, pointer], type=to)
-        if pointer.type.const or pointer.type.space == "constant":
-            self.fail(f"{name} cannot store to {written(pointer)}, which is const", spot)
-        if half and scalar_of(value[0].type) is DOUBLE:
-            to = with_size(to, DOUBLE)
-        return tree.Call(spot, name, [self.convert(value[0], to), index, pointer], type=VOID)
-
-    def atomic(self, spot: Spot, name: str, args: list[Expr], match: re.Match) -> Expr:
-        op, long = match[2], match[1] == "atom"
-        self.takes(spot, name, args, builtins.ATOMIC[op])
-        of = args[0].type
-        to = of.to if isinstance(of, Pointer) else VOID
-        number = to in (INT, UINT) or (long and to in (LONG, ULONG)) or (op, to) == ("xchg", FLOAT)
-        shared = isinstance(of, Pointer) and of.space in ("global", "local") and not of.const
-        if not number or not shared:
-            what = f"a pointer to int or uint in global or local memory, not {an(of)}"
-            self.fail(f"{name} takes {what}", spot)
-        return tree.Call(spot, name, [args[0], *(self.convert(a, to) for a in args[1:])], type=to)
-
-
-_TYPE = "([a-z]+(?:_t)?(?:2|3|4|8|16)?)"
-_PATTERNS: list[tuple[re.Pattern, Callable]] = [
-    (re.compile(f"as_{_TYPE}"), Meaning.reinterpreted),
-    (re.compile(f"convert_{_TYPE}{ROUNDINGS}"), Meaning.converted),
-    (re.compile(r"v(load|store)(a?_half)?(2|3|4|8|16)?(?:_rt[ezpn])?"), Meaning.vector_access),
-    (re.compile(f"(atomic|atom)_({'|'.join(builtins.ATOMIC)})"), Meaning.atomic),
-]
+        return tree.Call(spot, "printf", given, type=INT)

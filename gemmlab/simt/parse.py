@@ -846,8 +846,9 @@ class Parser(Meaning):
             leaf = leaf.of
         if found.const and isinstance(found.type, Scalar) and value is not None:
             found.constant = known(value)
-        if outside and isinstance(found.type, Scalar) and found.constant is None:
-            self.fail(f"a constant is needed here, and {tree.written(value)} is none", name.spot)
+            if outside and found.constant is None:
+                shown = tree.written(value)
+                self.fail(f"a constant is needed here, and {shown} is none", name.spot)
         return tree.Declaration(name.spot, found, value)
 
     def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:

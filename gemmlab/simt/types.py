@@ -274,6 +274,11 @@ def with_size(t: Type, scalar: Scalar) -> Type:
     return Vector(scalar, t.n) if isinstance(t, Vector) else scalar
 
 
+def compared(t: Type) -> Type:
+    """What comparisons of a type give: an int, or for vectors whole numbers of the same size."""
+    return Vector(as_signed(t.of), t.n) if isinstance(t, Vector) else INT
+
+
 def as_signed(scalar: Scalar) -> Scalar:
     return {1: CHAR, 2: SHORT, 4: INT, 8: LONG}[scalar.size]
 

@@ -56,7 +56,7 @@ def refused(source: str) -> TextError:
         ("= acc;", "= ((float4)(acc)).q;", "a float4 has no element 'q'", None),
         ("= acc;", "= ((float2)(acc)).z;", "a float2 has 2 elements; there is no 'z'", None),
         ("= acc;", "= ((float4)(acc, acc, acc)).x;", "a float4 needs 4 numbers, not 3", None),
-        ("= acc;", "= acc % 2;", "'%' is for whole numbers, not for a float and a float", None),
+        ("= acc;", "= acc % 2;", "'%' is for whole numbers, not for a float and an int", None),
         ("= acc;", "= M / 0;", "M/0: division by zero", None),
         ("= acc;", "= max(acc);", "max takes 2 arguments, not 1", None),
         ("float acc", "goto", "expected the name of a label, found '='", None),
