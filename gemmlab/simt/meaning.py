@@ -34,6 +34,7 @@ from .types import (
     Type,
     Vector,
     an,
+    compared,
     length,
     promoted,
     scalar_of,

@@ -826,7 +826,7 @@ class Parser(Meaning):
         outside = len(self.scopes) == 1
         self.allowed(specified, space, name, outside)
         self.usable(of, name)
-        found = Variable(name.text, of, space, one.const or space == "constant", outside=outside)
+        found = Variable(name.text, of, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
         value = None

@@ -171,7 +171,6 @@ class Variable:
         const: whether it can only be read; constant: its value, if that is a number that is known.
         assigned: whether it is changed after its declaration; addressed: whether a pointer to it is
             made.
-        outside: whether it is declared outside of all functions.
     """
 
     name: str
@@ -181,7 +180,6 @@ class Variable:
     constant: float | None = None
     assigned: bool = False
     addressed: bool = False
-    outside: bool = False
 
     @property
     def in_memory(self) -> bool:
