@@ -172,17 +172,14 @@ def overloads(name: str) -> list[Signature]:
 
 def _as(name: str) -> Iterator[Signature]:
     to = named(name)
-    for of in KINDS["moved"]:
-        if to in KINDS["moved"] and stride(of) == stride(to):
-            yield to, (of,)
+    if to in KINDS["moved"]:
+        yield from ((to, (of,)) for of in KINDS["moved"] if stride(of) == stride(to))
 
 
 def _convert(name: str, saturated: str | None) -> Iterator[Signature]:
     to = named(name)
-    for of in KINDS["moved"]:
-        fits = to in KINDS["moved"] and length(of) == length(to)
-        if fits and (scalar_of(to).whole or not saturated):
-            yield to, (of,)
+    if to in KINDS["moved"] and (scalar_of(to).whole or not saturated):
+        yield from ((to, (of,)) for of in KINDS["moved"] if length(of) == length(to))
 
 
 def _vector_access(word: str, half: str | None, n: str | None) -> Iterator[Signature]:

@@ -323,9 +323,8 @@ class Expressions(Writer):
         if variable and not variable.in_memory:
             name = self.names[variable]
             if at:
-                of = place.vector
                 shown = at if isinstance(at, str) else at[0] if len(at) == 1 else list(at)
-                code = f"changed({name}, {shown}, {code}, {length(of)}, {scalar_of(of)}_type)"
+                code = f"changed({name}, {shown}, {code})"
             # where exactly the lanes that were there when it was declared are here, one value may
             # stay one for all
             new = self.named(code)

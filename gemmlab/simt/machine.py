@@ -258,19 +258,15 @@ class Wave:
 
     def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
         """The value of a variable declared without one; `at`: the parts of a vector to read."""
-        if value is not None and value.__class__ is not Partly:
+        if value.__class__ is not Partly:
             return value
-        what, bad = site.text, True
-        if value is not None:
-            bad = ~value.given
-            if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
-                rows = [i for i in (at or range(len(bad))) if i < len(bad)]
-                row = next((i for i in rows if np.any(bad[i] & self.active(mask))), rows[0])
-                what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
-                bad = bad[row]
+        what, bad = site.text, ~value.given
+        if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
+            rows = [i for i in (at or range(len(bad))) if i < len(bad)]
+            row = next((i for i in rows if np.any(bad[i] & self.active(mask))), rows[0])
+            what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
+            bad = bad[row]
         self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
-        if value is None:
-            return np.zeros((site.width, 1), site.scalar.held) if site.width > 1 or at else 0
         return value.value
 
     def fits(self, x, mask, site: Site):

@@ -73,26 +73,18 @@ LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
 
 
 @dataclass
-class Specified:
-    """What stands before the name in a declaration."""
+class Declared:
+    """What a declaration says before its first name and, in a copy, of one of its names."""
 
-    type: Type
+    type: Type = VOID
     space: str = ""
     const: bool = False
     kernel: Spot | None = None  # where it says __kernel
     storage: str = ""
+    sized: bool = False  # whether its size depends on the device
     attributes: dict[str, list[Node]] = field(default_factory=dict)
-
-
-@dataclass
-class Declarator:
-    """A name, if any, its type, and the parameters if it is a function."""
-
-    type: Type
-    space: str
-    const: bool
-    name: Token | None
-    params: list[tree.Declaration] | None = None
+    name: Token | None = None
+    params: list[tree.Declaration] | None = None  # of a function
 
 
 class Parser(Meaning):
@@ -191,42 +183,32 @@ class Parser(Meaning):
         found = self.find(word)
         return isinstance(found, Type) or (found is None and named(word) is not None)
 
-    def specifiers(self, typedef: bool = False) -> Specified:  # noqa: C901, PLR0912
+    def specifiers(self, typedef: bool = False) -> Declared:  # noqa: C901
         """Qualifiers and one type, in any order; also typedef where it may stand."""
-        found = Specified(VOID)
+        found = Declared()
         of: Type | None = None
         words: list[str] = []
         start, restrict = self.token, None
         while self.token.kind == "name":
             word = self.text
-            if word in SPACES:
-                if found.space not in ("", SPACES[word]):
-                    self.here("something lies in one memory only")
-                found.space = SPACES[word]
-            elif word in QUALIFIERS:
-                found.const |= word in ("const", "__const")
-                if word in ("__kernel", "kernel"):
-                    found.kernel = self.token.spot
-                restrict = self.token.spot if "restrict" in word else restrict
-                found.storage = (
-                    word if word in ("static", "extern", "register", "auto") else found.storage
-                )
-            elif word == "typedef" and typedef:
-                found.storage = word
-            elif word == "__attribute__":
+            if word == "__attribute__":
                 found.attributes |= self.attributes()
                 continue
+            if word in TAGS and of is None and not words:
+                of = self.tagged()
+                continue
+            if word in SPACES or word in QUALIFIERS:
+                self.qualify(found, word)
+                restrict = self.token.spot if "restrict" in word else restrict
+            elif word == "typedef" and typedef:
+                found.storage = word
             elif word in UNKNOWN:
                 raise UnknownError(word, self.token.spot)
             elif word in TYPE_WORDS and of is None:
                 words.append(word)
-            elif of is not None or words:
-                break
-            elif word in TAGS:
-                of = self.tagged()
-                continue
-            elif word != "typedef" and self.is_type():
+            elif of is None and not words and word != "typedef" and self.is_type():
                 of = self.find(word) or named(word)  # type: ignore[assignment]
+                found.sized = word in SIZED
             else:
                 break
             self.at += 1
@@ -240,6 +222,16 @@ class Parser(Meaning):
             self.fail(f"restrict is for pointers, not for {an(of)}", restrict)
         found.type = of
         return found
+
+    def qualify(self, found: Declared, word: str) -> None:
+        space = SPACES.get(word, found.space)
+        if found.space not in ("", space):
+            self.here("something lies in one memory only")
+        found.space, found.const = space, found.const or word in ("const", "__const")
+        if word in ("__kernel", "kernel"):
+            found.kernel = self.token.spot
+        if word in ("static", "extern", "register", "auto"):
+            found.storage = word
 
     def tagged(self) -> Type:
         """struct, union or enum: a new one between { and }, or one by its name."""
@@ -273,11 +265,11 @@ class Parser(Meaning):
         while not self.accept("}"):
             if self.at_end:
                 self.fail(f"this {of} has no '}}'", start.spot)
-            specified = self.specifiers()
-            if self.text == ";" and isinstance(specified.type, Struct):
-                of.fields.append(Field("", specified.type))
+            base = self.specifiers()
+            if self.text == ";" and isinstance(base.type, Struct):
+                of.fields.append(Field("", base.type))
             while self.text != ";":
-                one = self.declarator(specified.type, specified.space)
+                one = self.declarator(base)
                 if one.name is None:
                     self.here(f"expected the name of a field, {self.found()}")
                 if self.text == ":":
@@ -348,22 +340,17 @@ class Parser(Meaning):
             if depth == 0:
                 return
 
-    def pointers(self, of: Type, space: str, const: bool) -> tuple[Type, str, bool]:
-        """The stars behind a type; a pointer itself is private."""
-        while self.accept("*"):
-            of, space, const = Pointer(of, space or "private", const), "", False
+    def declarator(self, base: Declared) -> Declared:
+        """A name, if any, with stars before it and [sizes] or (parameters) behind it."""
+        one = replace(base)
+        while self.accept("*"):  # a pointer itself is private
+            one.type = Pointer(one.type, one.space or "private", one.const)
+            one.space, one.const = "", False
             while self.text in QUALIFIERS or self.text in SPACES or self.text == "__attribute__":
                 if self.text == "__attribute__":
                     self.attributes()
-                    continue
-                space = SPACES.get(self.text, space)
-                const |= self.text == "const"
-                self.at += 1
-        return of, space, const
-
-    def declarator(self, of: Type, space: str, const: bool = False) -> Declarator:
-        """A name, if any, with stars before it and [sizes] or (parameters) behind it."""
-        of, space, const = self.pointers(of, space, const)
+                else:
+                    self.qualify(one, self.next().text)
         inside = self.ahead()
         named = inside.kind == "name" and not self.is_type(inside) and inside.text not in KEYWORDS
         if self.text == "(" and (named or inside.text in ("*", "(")):
@@ -371,16 +358,19 @@ class Parser(Meaning):
             self.skip("(", ")")
             if self.text == "(":
                 raise UnknownError("a pointer to a function", self.token.spot)
-            of = self.sizes(of)
+            one.type = self.sizes(one.type)
             end, self.at = self.at, start + 1
-            inner = self.declarator(of, space, const)
+            inner = self.declarator(one)
             self.expect(")")
             self.at = max(end, self.at)
             return inner
-        name = self.next() if self.token.kind == "name" and self.text not in KEYWORDS else None
-        if self.text == "(" and name is not None and len(self.scopes) == 1:
-            return Declarator(of, space, const, name, self.parameters(name.text))
-        return Declarator(self.sizes(of), space, const, name)
+        if self.token.kind == "name" and self.text not in KEYWORDS:
+            one.name = self.next()
+        if self.text == "(" and one.name is not None and len(self.scopes) == 1:
+            one.params = self.parameters(one)
+        else:
+            one.type = self.sizes(one.type)
+        return one
 
     def sizes(self, of: Type) -> Type:
         """[2][3] behind a variable's name; [] is an array of unknown size."""
@@ -408,8 +398,7 @@ class Parser(Meaning):
         return of
 
     def type_name(self) -> Type:
-        specified = self.specifiers()
-        one = self.declarator(specified.type, specified.space, specified.const)
+        one = self.declarator(self.specifiers())
         if one.name is not None:
             self.fail(f"{one.name.text!r} was not expected in a type", one.name.spot)
         return one.type
@@ -786,45 +775,36 @@ class Parser(Meaning):
     # ---- declarations
     def declaration(self) -> tree.Declarations:
         spot = self.token.spot
-        specified = self.specifiers(typedef=True)
-        first = None
-        if self.text != ";":
-            first = self.declarator(specified.type, specified.space, specified.const)
-        return self.declared(spot, specified, first)
+        base = self.specifiers(typedef=True)
+        return self.declared(spot, base, None if self.text == ";" else self.declarator(base))
 
-    def declared(
-        self, spot: Spot, specified: Specified, one: Declarator | None
-    ) -> tree.Declarations:
+    def declared(self, spot: Spot, base: Declared, one: Declared | None) -> tree.Declarations:
         """The rest of a declaration, from behind its first declarator."""
         items: list[tree.Declaration] = []
         while one is not None:
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
-            assert one.name is not None
             self.attributes()
-            if specified.storage == "typedef":
+            if one.storage == "typedef":
                 self.declare(one.name, one.type)
             else:
                 inside = len(self.scopes) > 1 and self.text == "("
                 if inside and (self.ahead().text == ")" or self.is_type(self.ahead())):
                     raise UnknownError("a function that is declared inside another", one.name.spot)
-                items.append(self.variable(specified, one))
+                items.append(self.variable(one, one.name))
             one, comma = None, self.token
             if self.accept(","):
                 if self.token.first and self.token.text in KEYWORDS:
                     self.fail("expected ';' in place of this ','", comma.spot)
-                one = self.declarator(specified.type, specified.space, specified.const)
+                one = self.declarator(base)
         self.expect(";", "after this declaration")
         return tree.Declarations(spot, items)
 
     gotos: list[tree.Jump] = []  # each function sets its own
 
-    def variable(self, specified: Specified, one: Declarator) -> tree.Declaration:
-        name, of = one.name, one.type
-        assert name is not None
-        space = one.space or "private"
-        outside = len(self.scopes) == 1
-        self.allowed(specified, space, name, outside)
+    def variable(self, one: Declared, name: Token) -> tree.Declaration:
+        of, space, outside = one.type, one.space or "private", len(self.scopes) == 1
+        self.allowed(one, space, name)
         self.usable(of, name)
         found = Variable(name.text, of, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
@@ -839,11 +819,8 @@ class Parser(Meaning):
                 self.declare(name, found)
         elif outside:
             self.fail(f"{name.text!r} is const, but has no value", name.spot)
-        leaf = found.type
-        while isinstance(leaf, Array):
-            if not leaf.n:
-                self.fail(f"the array {name.text!r} has no size", name.spot)
-            leaf = leaf.of
+        if 0 in leaf_of(found.type)[1]:
+            self.fail(f"the array {name.text!r} has no size", name.spot)
         if found.const and isinstance(found.type, Scalar) and value is not None:
             found.constant = known(value)
             if outside and found.constant is None:
@@ -851,26 +828,24 @@ class Parser(Meaning):
                 self.fail(f"a constant is needed here, and {shown} is none", name.spot)
         return tree.Declaration(name.spot, found, value)
 
-    def allowed(self, specified: Specified, space: str, name: Token, outside: bool) -> None:
-        self.no_kernel(specified)
-        kernel = self.function is not None and self.function.kernel and len(self.scopes) == 2
-        problem = ""
-        if outside:
-            if space != "constant":
-                problem = " stands outside of all functions and must be __constant"
-        elif space == "global":
-            problem = " cannot be declared in global memory"
-        elif space in ("local", "constant") and not kernel:
-            where = "declared in the outermost block of a kernel"
-            problem = f": variables in {space} memory are {where}"
-        if not outside and specified.storage in ("static", "register", "auto"):
-            self.fail(f"OpenCL C 1.2 has no {specified.storage} variables", name.spot)
-        if problem:
+    def allowed(self, one: Declared, space: str, name: Token) -> None:
+        """Refuse variables where there are none of their memory or storage."""
+        self.no_kernel(one)
+        depth, kernel = len(self.scopes), self.function is not None and self.function.kernel
+        if depth == 1 and space != "constant":
+            problem = " stands outside of all functions and must be __constant"
             self.fail(f"{name.text!r}{problem}", name.spot)
+        if depth > 1 and one.storage in ("static", "register", "auto"):
+            self.fail(f"OpenCL C 1.2 has no {one.storage} variables", name.spot)
+        if depth > 1 and space == "global":
+            self.fail(f"{name.text!r} cannot be declared in global memory", name.spot)
+        if depth > 1 and space != "private" and not (kernel and depth == 2):
+            where = "declared in the outermost block of a kernel"
+            self.fail(f"{name.text!r}: variables in {space} memory are {where}", name.spot)
 
-    def no_kernel(self, specified: Specified) -> None:
-        if specified.kernel:
-            self.fail("__kernel is for functions", specified.kernel)
+    def no_kernel(self, one: Declared) -> None:
+        if one.kernel:
+            self.fail("__kernel is for functions", one.kernel)
 
     def initial(self) -> Expr:
         """What stands behind the = of a declaration, or one of the values between its { and }."""
@@ -923,34 +898,31 @@ class Parser(Meaning):
         while not self.at_end:
             if self.accept(";"):
                 continue
-            spot = self.token.spot
-            specified = self.specifiers(typedef=True)
-            if self.text == ";":
-                continue  # a structure alone
-            one = self.declarator(specified.type, specified.space, specified.const)
-            if one.params is not None and specified.storage != "typedef":
-                specified.attributes |= self.attributes()
-                self.read_function(specified, one)
-                continue
-            if one.name is None:
+            spot, base = self.token.spot, self.specifiers(typedef=True)
+            one = None if self.text == ";" else self.declarator(base)
+            if one and one.name is None:
                 self.name("a function")
-            constants += self.declared(spot, specified, one).items
+            if one and one.params is not None and one.storage != "typedef":
+                one.attributes |= self.attributes()
+                self.read_function(one)
+            else:
+                constants += self.declared(spot, base, one).items
         return self.by_key(), constants
 
     def by_key(self) -> dict[str, tree.Function]:
         return {f.key: f for choices in self.functions.values() for f in choices}
 
-    def read_function(self, specified: Specified, one: Declarator) -> None:
+    def read_function(self, one: Declared) -> None:
         name, params, of = one.name, one.params, one.type
         assert name is not None and params is not None
-        found = tree.Function(name.spot, name.text, of, params, None, bool(specified.kernel))
-        found.overloadable = "overloadable" in specified.attributes
-        found.size = specified.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
+        found = tree.Function(name.spot, name.text, of, params, None, bool(one.kernel))
+        found.overloadable = "overloadable" in one.attributes
+        found.size = one.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
         if name.text in self.scopes[0]:
             self.fail(f"{name.text!r} is declared twice", name.spot)
-        if found.kernel:
-            self.kernel_rules(found)
-        elif found.size:
+        if found.kernel and of is not VOID:
+            self.fail(f"a kernel must return void, not {an(of)}", name.spot)
+        if found.size and not found.kernel:
             self.fail(f"{name.text!r} is no kernel: reqd_work_group_size is for these", name.spot)
         mine = self.listed_function(found)
         if self.accept(";"):
@@ -1005,51 +977,44 @@ class Parser(Meaning):
         choices.append(found)
         return found
 
-    def kernel_rules(self, kernel: tree.Function) -> None:
-        if kernel.type is not VOID:
-            self.fail(f"a kernel must return void, not {an(kernel.type)}", kernel.spot)
-        for param in kernel.params:
-            of, problem = param.type, ""
-            if isinstance(of, Pointer) and of.space == "private":
-                problem = "must point to global, constant or local memory"
-            elif isinstance(of, Pointer) and isinstance(of.to, Pointer):
-                problem = "cannot point to pointers"
-            elif of is BOOL or of is HALF or of == EVENT or param.name in self.sized:
-                problem = f"cannot be {an(of)}: its size depends on the device"
-            if problem:
-                self.fail(f"the parameter {param.name!r} of a kernel {problem}", param.spot)
+    def kernel_parameter(self, one: Declared, name: Token) -> None:
+        of, problem = one.type, ""
+        if isinstance(of, Pointer) and of.space == "private":
+            problem = "must point to global, constant or local memory"
+        elif isinstance(of, Pointer) and isinstance(of.to, Pointer):
+            problem = "cannot point to pointers"
+        elif of is BOOL or of is HALF or of == EVENT or (one.sized and isinstance(of, Scalar)):
+            problem = f"cannot be {an(of)}: its size depends on the device"
+        if problem:
+            self.fail(f"the parameter {name.text!r} of a kernel {problem}", name.spot)
 
-    sized: set[str] = set()  # parameters of types like size_t; each function sets its own
-
-    def parameters(self, of: str) -> list[tree.Declaration]:
+    def parameters(self, function: Declared) -> list[tree.Declaration]:
         self.expect("(")
         params: list[tree.Declaration] = []
-        self.sized = set()
         if self.text == "void" and self.ahead().text == ")":
             self.next()
         while self.text != ")":
-            first = self.at
-            specified = self.specifiers()
-            words = {t.text for t in self.tokens[first : self.at]}
-            self.no_kernel(specified)
-            one = self.declarator(specified.type, specified.space, specified.const)
-            kind, const, name = one.type, one.const, one.name or Token("name", "", self.token.spot)
-            if isinstance(kind, Array):  # an array is handed over as a pointer to its first element
-                kind, const = Pointer(kind.of, one.space or "private", const), False
-            elif one.space in ("local", "global", "constant") and not isinstance(kind, Pointer):
+            one = self.declarator(self.specifiers())
+            self.no_kernel(one)
+            name = one.name or Token("name", "", self.token.spot)
+            if isinstance(one.type, Array):  # it is handed over as a pointer to its first element
+                one.type = Pointer(one.type.of, one.space or "private", one.const)
+                one.const = False
+            elif one.space in ("local", "global", "constant") and not isinstance(one.type, Pointer):
                 self.here(f"a parameter cannot lie in {one.space} memory itself")
-            if one.name is not None and not isinstance(kind, Opaque):
-                self.usable(kind, name)
+            if one.name is not None and not isinstance(one.type, Opaque):
+                self.usable(one.type, name)
             self.attributes()
-            if words & SIZED and isinstance(kind, Scalar):
-                self.sized.add(name.text)
-            variable = Variable(name.text, kind, const=const)
+            if function.kernel:
+                self.kernel_parameter(one, name)
+            variable = Variable(name.text, one.type, const=one.const)
             params.append(tree.Declaration(name.spot, variable, None))
             if not self.accept(","):
                 break
             if self.text == ")":
                 self.here("expected a type, found ')'")
-        self.expect(")", f"after the parameters of {of}")
+        assert function.name is not None
+        self.expect(")", f"after the parameters of {function.name.text}")
         return params
 
 

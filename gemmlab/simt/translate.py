@@ -28,7 +28,7 @@ from .meaning import constant, known
 from .parse import Parser
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import SCALARS, ULONG, VOID, layout, length, scalar_of
+from .types import SCALARS, ULONG, VOID, Type, Vector, layout, length, scalar_of
 from .writer import Site
 
 
@@ -191,7 +191,8 @@ class Translator(Calls):
         self.depth = 0
         self.emit(f"def f_{function.key}({', '.join(['wave', 'mask', *given])}):")
         self.depth = 1
-        self.emit("gone, result, called = False, None, mask")
+        result = "None" if function.type is VOID else self.nothing(function.type)
+        self.emit(f"gone, result, called = False, {result}, mask")
         if function.kernel:
             self.emit("if False: yield  # a kernel may wait at barriers, so it is a generator")
         start = len(self.lines)
@@ -319,12 +320,17 @@ class Translator(Calls):
         name = self.declare(variable)
         if code is None or self.skips:
             self.unset.add(variable)
-        self.allot(f"{name} = None", emits=code is None)
+        self.allot(f"{name} = {self.nothing(node.type)}", emits=code is None)
         if code is not None:
             self.emit(f"{name} = {code}")
         if variable.assigned:
             self.allot(f"mask_{name} = ()", emits=False)
             self.emit(f"mask_{name} = mask")
+
+    @staticmethod
+    def nothing(of: Type) -> str:
+        """Python text for a variable's value before it has any."""
+        return f"unset({length(of) if isinstance(of, Vector) else 0}, {scalar_of(of)}_type)"
 
     def allot(self, line: str, emits: bool = True) -> None:
         """The line that makes a variable; if a jump may skip it, also at the function's begin."""

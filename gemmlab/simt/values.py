@@ -36,23 +36,30 @@ class Partly:
         self.value, self.given = value, given
 
 
+def unset(n: int, of: Scalar) -> Partly:
+    """A value of n numbers (0: no vector) that no lane has been given."""
+    if n:
+        return Partly(np.zeros((n, 1), of.held), np.zeros((n, 1), bool))
+    return Partly(0 if of.whole else of.dtype.type(0), np.False_)
+
+
+def halves(x) -> tuple[Any, Any]:
+    """A value, and where it is given."""
+    return (x.value, x.given) if x.__class__ is Partly else (x, np.True_)
+
+
+def joined(value, given):
+    return value if given.all() else Partly(value, given)
+
+
 def assign(mask, new, old):
-    """A variable after an assignment in the lanes of `mask`; `old` may be None."""
+    """A variable after an assignment in the lanes of `mask`."""
     if mask is None:
         return new
-    if old is None:
-        if new.__class__ is Partly:
-            return Partly(new.value, new.given & mask)
-        return Partly(new, mask)
     if old.__class__ is not Partly and new.__class__ is not Partly:
         return np.where(mask, new, old)
-    value: Any
-    was: Any
-    value, now = (new.value, new.given) if new.__class__ is Partly else (new, True)
-    was, had = (old.value, old.given) if old.__class__ is Partly else (old, True)
-    given: np.ndarray = np.where(mask, np.asarray(now), np.asarray(had))
-    value = np.where(mask, value, was)
-    return value if given.all() else Partly(value, given)
+    (value, now), (was, had) = halves(new), halves(old)
+    return joined(np.where(mask, value, was), np.where(mask, now, had))
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:
@@ -211,34 +218,18 @@ def shuffled(vectors, at, n):
     return np.take_along_axis(np.concatenate(parts), np.broadcast_to(at, (len(at), lanes)) % n, 0)
 
 
-def _numbers(old, n, of: Scalar, lanes):
-    """A copy of a vector to change, and which of its numbers have a value (None: all)."""
-    given = (
-        old.given if old.__class__ is Partly else np.zeros((n, 1), bool) if old is None else None
-    )
-    value = (
-        old.value if old.__class__ is Partly else np.zeros((n, 1), of.held) if old is None else old
-    )
-    out = np.empty((n, max(value.shape[1], lanes)), value.dtype)
+def changed(old, at, new):
+    """The vector `old` with new numbers at these places; each lane may have its own."""
+    value, given = halves(old)
+    n, lanes = len(value), max(x.shape[-1] for x in (at, new, value) if x.__class__ is array)
+    given = np.broadcast_to(given, np.broadcast_shapes(np.shape(given), (n, 1))).copy()
+    out = np.empty((n, lanes), value.dtype)
     out[:] = value
-    if given is not None:
-        given = np.array(np.broadcast_to(given, (n, max(1, np.shape(given)[-1]))))
-    return out, given
-
-
-def changed(old, at, new, n, of: Scalar):
-    """The vector `old` (or None) with new numbers at these places; each lane may have its own."""
-    lanes = max((x.shape[-1] for x in (at, new) if x.__class__ is array), default=1)
-    out, given = _numbers(old, n, of, lanes)
     if at.__class__ is array:
         here = np.arange(n)[:, None] == at
-        out = np.where(here, new, out)
-        given = None if given is None else given | here
-    else:
-        out[at] = new
-        if given is not None:
-            given[at] = True
-    return out if given is None or given.all() else Partly(out, given)
+        return joined(np.where(here, new, out), given | here)
+    out[at], given[at] = new, True
+    return joined(out, given)
 
 
 # ---- arithmetic
