@@ -1,28 +1,14 @@
-"""Random kernels, and edits of ours, for the simulator, clang and real runtimes.
-
-As a program it tries as many as it is asked for, and prints every difference:
-
-    PYTHONPATH=tests python -m simt.fuzz kernels 2000 --seed 1000
-    PYTHONPATH=tests python -m simt.fuzz edits 5000
-"""
+"""Random kernels, and edits of ours, for the simulator, clang and real runtimes."""
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import random
-import time
-import traceback
-from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 from simt.cases import SMALL
-from simt.generator import ITEMS, kernel
+from simt.generator import ITEMS
 
 from gemmlab import catalog, simt
-from gemmlab.catalog.sources import read
 from gemmlab.simt.text import tokens_of
 
 BLOCKS = 8  # of statements in a kernel: each is a little kernel of its own
@@ -97,89 +83,3 @@ def misread(name, source: str) -> str:
     except MemoryError as error:
         return "" if "in the simulator" in str(error) else repr(error)
     return ""
-
-
-# ---- as a program
-def compared(number: int, which: int) -> tuple[list[str], int]:
-    """What is not as clang and one of the runtimes have it, and how many types are compared."""
-    from simt.judge import differences
-
-    from gemmlab.opencl.devices import devices
-
-    device = devices()[which]
-    source = kernel(number, BLOCKS, widest(device))
-    try:
-        wrong, expressions = differences(source)
-        problem = unlike(source, on_device(device.queue, source))
-        return wrong[:3] + [f"{device.platform}: {problem}"] * bool(problem), expressions
-    except Exception as error:
-        return [f"{type(error).__name__}: {str(error)[:300]}"], 0
-
-
-def try_kernels(count: int, seed: int) -> None:
-    """In child processes: a compiler may crash, and does where two runtimes share a process."""
-    from gemmlab.opencl.devices import devices
-
-    same, types = 0, 0
-    spawn = multiprocessing.get_context("spawn")
-    pools = [ProcessPoolExecutor(1, spawn) for _ in devices()]
-    for number in range(seed, seed + count):
-        problems: list[str] = []
-        for which, pool in enumerate(pools):
-            try:
-                found, expressions = pool.submit(compared, number, which).result()
-            except BrokenProcessPool:
-                found, expressions = ["a runtime crashed"], 0
-                pools[which] = ProcessPoolExecutor(1, spawn)
-            problems, types = problems + found, types + expressions
-        same += not problems
-        for problem in problems:
-            print(f"kernel {number}: {problem}", flush=True)
-        if (number - seed) % 100 == 99:
-            print(f"{number - seed + 1} kernels, {same} the same, {types} types", flush=True)
-    print(f"{count} kernels: {same} the same, {types} types compared")
-
-
-def try_edits(count: int, seed: int) -> None:
-    from simt.judge import judged, ours, stricter
-
-    rng = random.Random(seed)
-    found: Counter[str] = Counter()
-    for number in range(count):
-        name = list(SETTINGS)[number % len(SETTINGS)]
-        text = edit(read(catalog[name].file), rng)
-        try:
-            problem = misread(name, text)
-        except Exception:
-            problem = "Python: " + traceback.format_exc().strip().splitlines()[-1]
-        theirs, (line, message, _) = judged(text, SETTINGS[name]), ours(text, SETTINGS[name])
-        if theirs is None:
-            kind = "clang crashes"
-        elif (line > 0) != (theirs.line > 0):
-            kind = "stricter on purpose" if stricter(message) else "accepted by one only"
-        elif line == theirs.line:
-            kind = "same line" if line else "accepted by both"
-        else:
-            kind = "another line"
-        found[kind] += 1
-        if problem:
-            found["misread"] += 1
-        if problem or kind in ("another line", "accepted by one only"):
-            print(f"{name} {number}: {kind} {problem}", flush=True)
-            if theirs and kind != "same line" and kind != "accepted by both":
-                lines = text.split("\n")
-                for where, what in ((theirs.line, theirs.message), (line, message)):
-                    shown = lines[where - 1].strip() if where else ""
-                    print(f"    {where} {what} | {shown[:100]}", flush=True)
-    print(dict(found))
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["kernels", "edits"])
-    parser.add_argument("count", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    chosen = parser.parse_args()
-    began = time.time()
-    {"kernels": try_kernels, "edits": try_edits}[chosen.what](chosen.count, chosen.seed)
-    print(f"{time.time() - began:.0f} s")

@@ -35,11 +35,6 @@ def test_a_step_is_one_execution_of_a_line():
     assert [s.line for s in views.steps(run)] == 2 * [a, b, first, *8 * [add], second] + [store]
 
 
-def test_multiply_adds_in_registers_are_one_step():
-    steps = views.steps(simt.simulate(6, 16, 16, 16, SMALL[6]))
-    assert max(s.counts.multiply_adds for s in steps) == 16 * 4  # 2 x 2 by each of 16 work-items
-
-
 def test_a_run_that_stops_ends_with_the_line_that_stopped_it():
     source = edited(text(2), "Atile[k][tm]", "Atile[k + 1][tm]")
     run = simt.simulate(2, 16, 16, 16, {"TS": 8}, source)
