@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from clang import cindex
 
 from gemmlab.simt import tree
-from gemmlab.simt.text import Preprocessor, TextError
+from gemmlab.simt.text import PREDEFINED, Preprocessor, TextError, shown
 from gemmlab.simt.translate import parsed
 
 #: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
@@ -28,25 +28,6 @@ STRICTER = re.compile(
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {f"u{of}": f"unsigned {of}" for of in ("char", "short", "int", "long")}
-_LIMITS = """
-#define M_PI 3.14159265358979323846
-#define M_PI_F 3.14159274101257f
-#define NULL ((void*)0)
-#define NAN as_float(0x7fc00000)
-#define INFINITY 1e50f
-#define INT_MAX 2147483647
-#define INT_MIN (-2147483647 - 1)
-#define UCHAR_MAX 255
-#define CHAR_BIT 8
-#define FLT_EPSILON 0x1.0p-23f
-#define FLT_DIG 6
-#define FLT_MAX 0x1.fffffep127f
-#define M_SQRT2 1.41421356237309504880
-#define true 1
-#define false 0
-#define CLK_LOCAL_MEM_FENCE 1u
-#define CLK_GLOBAL_MEM_FENCE 2u
-"""
 
 
 def header() -> str:
@@ -60,7 +41,12 @@ def header() -> str:
         for t in _NUMBERS
         for n in (2, 3, 4, 8, 16)
     ]
-    lines += ["typedef uint cl_mem_fence_flags;", _LIMITS]
+    lines += [
+        f"#define {name} {shown(m.body)}"
+        for name, m in PREDEFINED.items()
+        if name.isupper() and not name.startswith(("_", "CL_")) or name in ("true", "false")
+    ]
+    lines.append("typedef uint cl_mem_fence_flags;")
     scopes = ["work_item", "work_group", "device", "all_svm_devices", "sub_group"]
     orders = ["relaxed", "acquire", "release", "acq_rel", "seq_cst"]
     lines += [

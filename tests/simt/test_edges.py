@@ -42,13 +42,10 @@ def tiles(tsm, tsn, tsk, wptm, wptn, **more):
     ("number", "params", "sizes"),
     [
         (12, {"TS": 4, "WPT": 2}, (9, 11, 5)),
-        (12, {"TS": 2, "WPT": 2}, (3, 3, 3)),
         (13, tiles(8, 8, 4, 2, 4, UNROLL=1), (9, 11, 5)),
         (13, tiles(4, 8, 4, 2, 2, UNROLL=1), (7, 17, 1)),
         (WT, tiles(16, 32, 8, 4, 4, WARPM=4, WIDTH=1), (17, 35, 9)),
-        (WT, tiles(32, 16, 8, 4, 4, WARPM=8, WIDTH=4, STAGES=3), (36, 20, 5)),
         (WT, tiles(32, 16, 4, 4, 4, WARPM=8, WIDTH=1, STAGES=4), (1, 1, 1)),
-        (WT, tiles(32, 32, 8, 4, 4, WARPM=8, WIDTH=4, TRANSPOSED=0), (36, 20, 7)),
     ],
 )
 @pytest.mark.parametrize("order", ("lockstep", "warps"))
@@ -58,20 +55,6 @@ def test_simulations_of_awkward_sizes(number, params, sizes, order):
     assert run.ok, run.verdict
     elements = views.elements(views.select(run, "C", True))
     assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]
-
-
-def test_shifted_tiles():
-    """Three rows and four columns of tiles: 2, 5, 8 move up, 9 and 10 left, 11 both; the others
-    stay.
-    """
-    run = gemmlab.simulate(13, 11, 14, 4, tiles(4, 4, 2, 2, 2, UNROLL=1))
-
-    def first(array, rows, group):
-        return min(int(i) % rows for i in views.select(run, array, group=group)["index"])
-
-    up = {group for group in range(12) if first("A", 11, group) != group % 3 * 4}
-    left = {group for group in range(12) if first("B", 14, group) != group // 3 * 4}
-    assert up == {2, 5, 8, 11} and left == {9, 10, 11}
 
 
 def test_a_simulation_smaller_than_the_tile_is_refused():
