@@ -185,17 +185,14 @@ class Expressions(Writer):
             return self.truth(node.operand)
         if self.drops(node):
             self.becomes_float = plain(node.operand)
-        return self.as_type(
-            self.expression(node.operand), node.operand.type, node.type, node.operand
-        )
+        operand = node.operand
+        return self.as_type(self.expression(operand), operand.type, node.type, operand)
 
     # ---- places
     def place(self, node: Expr) -> Place:
         if isinstance(node, tree.Name):
             if node.variable not in self.names:
-                self.fail(
-                    node, f"{node.name!r} is read in its own declaration, before it has a value"
-                )
+                self.fail(node, f"{node.name!r} is read in its own declaration")
             return Place(node.type, node.variable)
         if isinstance(node, tree.Index):
             index = self.expression(node.index)

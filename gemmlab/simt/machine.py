@@ -88,6 +88,11 @@ class Wave:
             self.machine.seen.add((kind, site.number))
             self.machine.findings.append(finding)
 
+    def record(self, site: Site, mask: Mask, memory: Memory | None = None, at: Lanes = None,
+               value: Lanes = None) -> None:  # fmt: skip
+        ordered = self.ordered[memory.space] if memory else 0
+        self.log.append(Entry(site, memory, at, mask, self.phase, self, value, ordered))
+
     # ---- accesses
     def load(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
         """An element of an array that the text names, by its indices."""
@@ -201,8 +206,7 @@ class Wave:
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, at, theirs in self.behind(site, base, 0, mask):
             index = np.broadcast_to(at, self.lanes)
-            ordered = self.ordered[memory.space]
-            self.log.append(Entry(site, memory, index, theirs, self.phase, self, None, ordered))
+            self.record(site, theirs, memory, index)
             places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active(theirs)).tolist():
                 if op != "xchg":
@@ -240,7 +244,7 @@ class Wave:
             memory.filling = None
 
     def multiply_add(self, site: Site, mask: Mask) -> None:
-        self.log.append(Entry(site, None, None, mask, self.phase, self))
+        self.record(site, mask)
 
     # ---- checks
     def uninitialised(
@@ -328,7 +332,7 @@ class Wave:
         if condition.__class__ is not array:
             return (mask, False) if condition else (False, mask)
         yes = condition if mask is None else mask & condition
-        self.log.append(Entry(site, None, None, mask, self.phase, self, yes))
+        self.record(site, mask, value=yes)
         no = ~condition if mask is None else mask & ~condition
         if not yes.any():
             return False, mask
@@ -336,7 +340,7 @@ class Wave:
 
     def barrier(self, site: Site, mask, gone) -> None:
         """All work-items of a group come here, or none; the caller then waits (`yield`)."""
-        self.log.append(Entry(site, None, None, mask, self.phase, self))
+        self.record(site, mask)
         if mask is None:
             self.passed(site, 1)
             return

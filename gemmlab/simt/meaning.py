@@ -291,9 +291,8 @@ class Meaning:
 
     def pointed(self, spot: Spot, node: Expr) -> Expr:
         if not isinstance(node.type, Pointer):
-            self.fail(
-                f"{written(node)} is {an(node.type)}, neither an array nor a pointer", node.spot
-            )
+            what = f"{written(node)} is {an(node.type)}"
+            self.fail(f"{what}, neither an array nor a pointer", node.spot)
         if unreadable(node.type.to):
             self.fail(f"a {node.type} cannot be read", spot)
         return tree.Unary(spot, "*", node, type=node.type.to)

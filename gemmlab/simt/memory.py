@@ -12,7 +12,6 @@ import numpy as np
 
 from .types import Scalar
 from .values import Lanes, Mask, array, cut
-from .watch import Entry
 from .writer import Site
 
 if TYPE_CHECKING:
@@ -49,8 +48,6 @@ class Memory:
         self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
         self.copies, self.slot = copies, slot
         self.size_bytes = scalar.size * prod(sizes)
-        self._begins: dict[int, Lanes] = {}  # see `begin`
-        self._views: dict[Scalar, np.ndarray] = {}  # see `view`
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.address = 0
         self.filling: Site | None = None  # the asynchronous copy that nobody has waited for
@@ -65,15 +62,12 @@ class Memory:
                 self.view(scalar)[:] = np.nan
 
     def view(self, scalar: Scalar) -> np.ndarray:
-        if scalar not in self._views:
-            self._views[scalar] = self.bytes.view(scalar.dtype)
-        return self._views[scalar]
+        return self.bytes.view(scalar.dtype)
 
     def known(self, size: int) -> np.ndarray:
         """For each number of `size` bytes whether it has a value."""
-        return (
-            np.ones(len(self.bytes) // size, bool) if self.stored is None else self.stored[::size]
-        )
+        stored = self.stored
+        return np.ones(len(self.bytes) // size, bool) if stored is None else stored[::size]
 
     def element(self, at: int) -> str:
         """Atile[2][3] for the element at so many bytes."""
@@ -84,9 +78,7 @@ class Memory:
 
     def begin(self, size: int) -> Lanes:
         """Where a lane's own copy begins, counted in numbers of `size` bytes."""
-        if size not in self._begins:
-            self._begins[size] = self.slot * (self.size_bytes // size)
-        return self._begins[size]
+        return self.slot * (self.size_bytes // size)
 
     def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """Where the numbers of each lane are in `view`, a row for each number of a vector."""
@@ -110,9 +102,7 @@ class Memory:
             text += f" asynchronous copy in line {self.filling.line} may still be filling it"
             wave.find("race", site, text, True, mask)
         if self.space != "private":  # private arrays are registers, for the most part
-            wave.log.append(
-                Entry(site, self, index, mask, wave.phase, wave, None, wave.ordered[self.space])
-            )
+            wave.record(site, mask, self, index)
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
             one = values.__class__ is not array
@@ -121,9 +111,7 @@ class Memory:
 
     def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
         if self.space != "private":
-            wave.log.append(
-                Entry(site, self, index, mask, wave.phase, wave, value, wave.ordered[self.space])
-            )
+            wave.record(site, mask, self, index, value)
         places = self.places(site, index, mask)
         if places.__class__ is not slice:
             places = np.atleast_1d(places)

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from . import tree
 from .meaning import Meaning, as_number, constant, known
-from .text import Clock, Spot, TextError, Token, UnknownError, near, no_limit
+from .text import Preprocessor, Spot, TextError, Token, UnknownError, near, no_limit
 from .tree import Expr, Node, Variable
 from .types import (
     BOOL,
@@ -90,10 +90,10 @@ class Declared:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(self, tokens: list[Token], clock: Clock = no_limit, end: Spot | None = None):
-        self.clock = clock
-        end = end or (tokens[-1].spot if tokens else Spot(1))
-        self.tokens = [*tokens, Token("end", "", end)]
+    def __init__(self, tokens: list[Token], source: Preprocessor | None = None):
+        self.clock = source.clock if source else no_limit
+        self.macros = source.macros if source else {}
+        self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
         self.at = 0
         # variables, types, and numbers of enum
         self.scopes: list[dict[str, Variable | Type | int]] = [{}]
@@ -572,8 +572,6 @@ class Parser(Meaning):
             f"{token.text!r} is not declared{near(token.text, [*names, *self.macros])}", token.spot
         )
 
-    macros: tuple[str, ...] | dict = ()
-
     def postfix(self, start: int, left: Expr) -> Expr:
         while True:
             left, token = self.of_tokens(start, left), self.token
@@ -1016,6 +1014,23 @@ class Parser(Meaning):
         assert function.name is not None
         self.expect(")", f"after the parameters of {function.name.text}")
         return params
+
+
+def parsed(
+    text: str, preprocessor: Preprocessor
+) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
+    """A text's functions and global variables. Raises TextError for the first mistake."""
+    try:
+        tokens = preprocessor.run(text)
+    except TextError as late:  # is there a mistake before what the preprocessor had reached?
+        before = Parser(preprocessor.out, preprocessor)
+        try:
+            before.file()
+        except TextError as early:
+            if early.known and early.line < preprocessor.at.line and not before.at_end:
+                raise early from None
+        raise late
+    return Parser([*tokens, Token("end", "", preprocessor.end)], preprocessor).file()
 
 
 class Filler:

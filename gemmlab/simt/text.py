@@ -291,11 +291,10 @@ class Preprocessor:
         for token in rest:
             if token.text == "defined":
                 name = next(rest, token)
-                if name.text == "(":
-                    name = next(rest, token)
-                    if next(rest, token).text != ")":
-                        raise TextError("'defined(' has no ')'", token.spot)
-                if name.kind != "name" or name is token:
+                opened = name.text == "("
+                name = next(rest, token) if opened else name
+                closed = not opened or next(rest, token).text == ")"
+                if name.kind != "name" or name is token or not closed:
                     raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
             asked.append(token)
@@ -308,7 +307,7 @@ class Preprocessor:
         for token in expanded:
             if token.kind in ("string", "other") or token.text == "=":
                 raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
-        parser = Parser(expanded)
+        parser = Parser(expanded, self)
         parser.long_numbers = True
         return bool(constant(parser.whole_expression()))
 

@@ -25,7 +25,7 @@ from typing import Any
 from . import tree, values
 from .calls import Calls
 from .meaning import constant, known
-from .parse import Parser
+from .parse import parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
 from .types import SCALARS, ULONG, VOID, Type, Vector, layout, length, scalar_of
@@ -81,7 +81,7 @@ def _compiled(
     text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock
 ) -> Program:
     preprocessor = Preprocessor(defines, clock)
-    functions, constants = parsed(text, preprocessor, clock)
+    functions, constants = parsed(text, preprocessor)
     kernels = [f for f in functions.values() if f.kernel and f.body]
     if not kernels:
         raise TextError("there is no __kernel function in this text", Spot(1))
@@ -101,25 +101,6 @@ def _compiled(
     every, arrays, sites = list(functions.values()), translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
     return Program(chosen, every, size, code, tables, arrays, sites, text, macros)
-
-
-def parsed(
-    text: str, preprocessor: Preprocessor, clock: Clock = no_limit
-) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-    """A text's functions and global variables. Raises TextError for the first mistake."""
-    try:
-        tokens = preprocessor.run(text)
-    except TextError as late:  # is there a mistake before what the preprocessor had reached?
-        before = Parser(preprocessor.out, clock)
-        try:
-            before.file()
-        except TextError as early:
-            if early.known and early.line < preprocessor.at.line and not before.at_end:
-                raise early from None
-        raise late
-    parser = Parser(tokens, clock, preprocessor.end)
-    parser.macros = preprocessor.macros
-    return parser.file()
 
 
 def one_of(name: str, numbers: range) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..simt import tree
 from ..simt.meaning import constant
-from ..simt.parse import Parser
+from ..simt.parse import parsed
 from ..simt.text import Preprocessor, Spot, TextError
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector, length, scalar_of
 from .memory import Memory, Ref, RowError, Style, refuse
@@ -93,7 +93,7 @@ def translate(
 
 
 def _translated(text, kernel, defines, style) -> Shader:
-    functions, constants = Parser(Preprocessor(defines).run(text)).file()
+    functions, constants = parsed(text, Preprocessor(defines))
     kernels = [f for group in functions.values() for f in _listed(group) if f.kernel]
     chosen = next((f for f in kernels if kernel in (None, f.name)), None)
     if chosen is None:

@@ -16,8 +16,8 @@ from tempfile import mkdtemp
 from clang import cindex
 
 from gemmlab.simt import tree
+from gemmlab.simt.parse import parsed
 from gemmlab.simt.text import PREDEFINED, Preprocessor, TextError, shown
-from gemmlab.simt.translate import parsed
 
 #: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
 STRICTER = re.compile(
