@@ -191,8 +191,7 @@ class Preprocessor:
         for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
             if tokens[start].text == "#":
                 self.at = tokens[start].spot
-                is_pragma = [t.text for t in tokens[start + 1 : start + 2]] == ["pragma"]
-                out += self.expand(pending, self.at if is_pragma else None)
+                out += self.expand(pending)
                 pending = []
                 self._directive(tokens[start], tokens[start + 1 : end], conditions)
             elif all(c.counts for c in conditions):
@@ -304,15 +303,12 @@ class Preprocessor:
         ]
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
-        for token in expanded:
-            if token.kind in ("string", "other") or token.text == "=":
-                raise TextError(f"{token.text} cannot stand in a condition of #if", token.spot)
         parser = Parser(expanded, self)
         parser.long_numbers = True
         return bool(constant(parser.whole_expression()))
 
-    def expand(self, tokens: Iterable[Token], end: Spot | None = None) -> list[Token]:
-        """Replace all macros; a directive ends the tokens at `end`."""
+    def expand(self, tokens: Iterable[Token]) -> list[Token]:
+        """Replace all macros."""
         left, out = list(tokens)[::-1], []
         while left:
             token = left.pop()
@@ -327,8 +323,7 @@ class Preprocessor:
                 else:
                     out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
-                where = end or token.spot
-                args = {} if macro.params is None else self._arguments(macro, where, left)
+                args = {} if macro.params is None else self._arguments(macro, token.spot, left)
                 means = self._replaced(macro, args, token)
                 self.clock()
                 self.expanded += len(means)
