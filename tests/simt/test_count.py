@@ -30,20 +30,13 @@ def as_rows(indices):
     return np.array([[4 * i for i in indices] + [-1] * (32 - len(indices))])
 
 
-@pytest.mark.parametrize("stride", [0, 1, 2, 3, 8, 31, 32, 33, 64, 66])
-def test_a_warp_with_a_stride(stride):
-    indices = [lane * stride for lane in range(32)]
-    assert transactions(as_rows(indices), 4) == sectors(indices)
-    for bank_bytes in (4, 8):
-        assert turns(as_rows(indices), 4, bank_bytes) == bank_turns(indices, bank_bytes)
-
-
 def test_random_indices_and_lanes_that_are_away():
     rng = np.random.default_rng(0)
     for _ in range(50):
         indices = rng.integers(0, 300, rng.integers(1, 33)).tolist()
         assert transactions(as_rows(indices), 4) == sectors(indices)
-        assert turns(as_rows(indices), 4) == bank_turns(indices)
+        for bank_bytes in (4, 8):
+            assert turns(as_rows(indices), 4, bank_bytes) == bank_turns(indices, bank_bytes)
         starts = [4 * i for i in indices]
         assert transactions(as_rows(starts), 16) == sectors(starts, 4)
 

@@ -74,24 +74,12 @@ def test_an_error_travels_to_another_process():
     assert (str(copy), copy.line) == (str(error), error.line)
 
 
-def test_a_block_without_end_names_its_begin():
-    source = product(BODY).rstrip().removesuffix("}")
-    error = refused(source)
-    assert error.message == "expected '}': the block that begins in line 5 has no end"
-    assert error.line == source.count("\n")
-
-
 def test_a_mistake_in_a_macro_names_the_macro():
     source = product(BODY.replace("acc;", "LAST(acc);"), before="#define LAST(x) (x + y)")
     error = refused(source)
     assert error.message.startswith("'y' is not declared")
     assert source.split("\n")[error.line - 1][error.column - 1 :].startswith("LAST(acc)")
     assert "in the macro LAST, defined in line 1" in str(error)
-
-
-def test_rules_of_the_kernel_speak_for_themselves():
-    source = "#if !(TS % 3 == 0)\n#error TS must be a multiple of 3\n#endif\n" + product(BODY)
-    assert refused(source).message == "#error: TS must be a multiple of 3"
 
 
 SIZED = "__kernel __attribute__((reqd_work_group_size(8, 8, 1)))"
@@ -119,12 +107,6 @@ def test_a_text_that_is_nested_too_deeply():
         nested = one * 400 + middle + other * 400
         error = refused(product(f"C[0] = {nested};" if one == "(" else nested))
         assert error.message == "a text that is nested so deeply: not known to this simulator"
-
-
-def test_recursion():
-    helper = "int f(int x) { return x > 0 ? f(x - 1) : 0; }\n"
-    error = refused(product(BODY + "C[f(3)] = 1.0f;", before=helper))
-    assert error.message == "f calls itself, which OpenCL C does not allow"
 
 
 @pytest.mark.parametrize(

@@ -10,38 +10,12 @@ import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from simt.cases import SMALL
 from texts import without_barrier
 
 from gemmlab import catalog, model, simulate
 from gemmlab.draw import diagram
 from gemmlab.simt import views
-
-
-def blocks(tsm, tsn, tsk, wptm, wptn, **more):
-    """Parameters of kernels 6 to 10."""
-    return {"TSM": tsm, "TSN": tsn, "TSK": tsk, "WPTM": wptm, "WPTN": wptn, "UNROLL": 1, **more}
-
-
-def direct(rx, ry, rk, width, gx, gy):
-    """Parameters of kernel 11."""
-    return {"RX": rx, "RY": ry, "RK": rk, "WIDTH": width, "GX": gx, "GY": gy}
-
-
-#: Kernel, parameters, and M, N, K in tiles, so that M, N and K differ: a mixed-up size cannot go
-#: unseen.
-CASES = [
-    (1, {"TS": 4}, (2, 1, 3)),
-    (2, {"TS": 8}, (1, 2, 3)),
-    (3, {"TS": 6, "WPT": 3}, (3, 1, 2)),
-    (4, {"TS": 8, "WIDTH": 4}, (2, 1, 3)),
-    (5, {"TS": 6, "TSK": 4, "WPT": 3, "PAD": 2}, (1, 2, 2)),
-    (6, blocks(6, 6, 4, 3, 2, PAD=1), (1, 2, 2)),
-    (7, blocks(8, 8, 4, 4, 2, WIDTH=4), (2, 1, 3)),
-    (8, blocks(8, 8, 4, 4, 2, WIDTH=4, READONLY=0, SHUFFLE=0), (1, 2, 3)),
-    (9, blocks(6, 6, 4, 3, 2, WIDTH=1), (1, 2, 1)),
-    (10, blocks(8, 16, 4, 4, 4, WIDTH=2), (3, 2, 1)),
-    (11, direct(16, 2, 1, 16, 1, 2), (1, 2, 7)),
-]
 
 
 def simulated(number, params, tiles, **options):
@@ -77,13 +51,13 @@ def origins(run, group):
     return {key: np.array(indices) for key, indices in found.items()}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_what_a_work_item_multiplies_are_rows_of_a_and_columns_of_b(case):
+@pytest.mark.parametrize("number", range(1, 12))
+def test_what_a_work_item_multiplies_are_rows_of_a_and_columns_of_b(number):
     """The run's C is not used: NumPy multiplies what the accesses name, and that is A times B."""
-    run = simulated(*case)
+    run = simulated(number, SMALL[number], (1, 2, 3) if number < 11 else (1, 2, 7))
     assert run.ok, run.verdict
     bytes_of = [4 * rows * row for rows, row in run.shapes.values()]
-    assert sum(bytes_of) == catalog[case[0]].local_memory(run.params)
+    assert sum(bytes_of) == catalog[number].local_memory(run.params)
     k, steps = run.k, np.arange(run.k)[:, None]
     a, b = run.a.T.ravel(), (run.b if run.transposed else run.b.T).ravel()  # as they lie in memory
     c = np.full(run.m * run.n, np.nan)
