@@ -460,10 +460,10 @@ def _as_a_product(
 ) -> None:
     """Refuse a kernel that has not the parameters, or the work-groups, of a product."""
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
-    problems = []
+    problem = ""
     if len(program.params) != len(wanted):
         has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"
-        problems.append(f"{has}: {', '.join(wanted)}")
+        problem = f"{has}: {', '.join(wanted)}"
     for param, name in zip(program.params, wanted, strict=False):
         of = param.type
         if name in "MNK":
@@ -471,16 +471,15 @@ def _as_a_product(
         else:
             fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
             what = "a pointer to floats in global memory"
-        if not fits:
+        if not fits and not problem:
             stands = f"parameter {param.name}, which stands for {name}"
-            problems.append(f"{stands}, must be {what}, not {an(of)}")
-    if program.size and program.size != (*local, 1):
+            problem = f"{stands}, must be {what}, not {an(of)}"
+    if program.size and program.size != (*local, 1) and not problem:
         size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
         why = "".join(f"; {f.message}" for f in _redefined(program, params))
-        requires = f"{program.name} requires work-groups of {size}"
-        problems.append(f"{requires}, but is launched with {own}{why}")
-    if problems:
-        error = TextError(problems[0], program.kernel.spot)
+        problem = f"{program.name} requires work-groups of {size}, but is launched with {own}{why}"
+    if problem:
+        error = TextError(problem, program.kernel.spot)
         error.source = program.text
         raise error
 

@@ -162,6 +162,11 @@ class Touches:
                 ).ravel()
         return found
 
+    def conflicts(self, actor: np.ndarray) -> list[Conflict]:
+        """One of stores, and one of atomic functions with plain reads, if there are any."""
+        both = (self.conflict(actor, atomic) for atomic in (False, True))
+        return [c for c in both if c]
+
     def conflict(
         self, actor: np.ndarray, atomic: bool = False, same_value: bool = False
     ) -> Conflict | None:
@@ -241,15 +246,13 @@ def races(log: Iterable[Entry]) -> list[Finding]:
         assert memory is not None
         if memory.space == "global":
             every = Touches(entries, memory)
-            if not any(every.conflict(every.item, atomic) for atomic in (False, True)):
+            if not every.conflicts(every.item):
                 continue
-            group = every.item // machine.work_items
-            conflicts = [every.conflict(group, atomic) for atomic in (False, True)]
-            found += [_race(c, "and nothing orders work-groups") for c in conflicts if c]
+            between = every.conflicts(every.item // machine.work_items)
+            found += [_race(c, "and nothing orders work-groups") for c in between]
         for some in filter(stores, by_phase(entries).values()):
             now = Touches(some, memory)
-            conflicts = [now.conflict(now.item, atomic) for atomic in (False, True)]
-            found += [_race(c, _unordered(c, memory.space)) for c in conflicts if c]
+            found += [_race(c, _unordered(c, memory.space)) for c in now.conflicts(now.item)]
     return found
 
 
