@@ -565,12 +565,9 @@ class Parser(Meaning):
             return self.string(token, f'"{self.function.name}"')
         if token.text.startswith(("CLK_NORMALIZED_", "CLK_ADDRESS_", "CLK_FILTER_")):
             raise UnknownError(token.text, token.spot)
-        names = [
-            n for scope in self.scopes for n, what in scope.items() if not isinstance(what, Type)
-        ]
-        self.fail(
-            f"{token.text!r} is not declared{near(token.text, [*names, *self.macros])}", token.spot
-        )
+        names = [name for scope in self.scopes for name in scope]
+        guess = near(token.text, [*names, *self.macros])
+        self.fail(f"{token.text!r} is not declared{guess}", token.spot)
 
     def postfix(self, start: int, left: Expr) -> Expr:
         while True:
@@ -631,10 +628,8 @@ class Parser(Meaning):
             if self.is_type():
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
-                every = [
-                    n for scope in self.scopes for n, t in scope.items() if isinstance(t, Type)
-                ]
-                guess = near(word, [*SCALARS, "float4", *every])
+                names = [name for scope in self.scopes for name in scope]
+                guess = near(word, [*SCALARS, "float4", *names])
                 self.fail(f"the type {word!r} is not known{guess}", token.spot)
         if word == "{":
             with self.scope():
@@ -693,10 +688,7 @@ class Parser(Meaning):
 
     def _switch(self, spot: Spot) -> Node:
         self.expect("(", "after 'switch'")
-        value = self.decayed(self.expression())
-        if not isinstance(value.type, Scalar) or not value.type.whole:
-            self.fail(f"a switch needs a whole number, not {an(value.type)}", value.spot)
-        value = self.value(value)
+        value = self.whole(self.expression(), "what a switch decides by")
         self.expect(")", "after the condition of 'switch'")
         self.switches.append((self.nesting + 1, [], value.type))
         with self.scope():
