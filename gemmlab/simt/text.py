@@ -403,6 +403,7 @@ class Preprocessor:
                     part[0] = self._pasted(out.pop(), part[0], spot, hidden)
             held = len(part)
             out += part
+        out[:1] = [replace(t, space=use.space) for t in out[:1]]
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:

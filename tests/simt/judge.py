@@ -24,7 +24,7 @@ STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
     "one value is expected|has no element|not one character|that is no number|is no number|"
     "#include|twice|a declaration stands in a block of its own|expected '{', found 'case'|"
-    "takes a pointer to int|no '}'"
+    "there is no atom|no '}'"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {f"u{of}": f"unsigned {of}" for of in ("char", "short", "int", "long")}
