@@ -48,7 +48,9 @@ class Memory:
         self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
         self.copies, self.slot = copies, slot
         self.size_bytes = scalar.size * prod(sizes)
+        self.first = slot * prod(sizes)  # where a lane's own copy begins, in own numbers
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
+        self.numbers = self.bytes.view(scalar.dtype)
         self.address = 0
         self.filling: Site | None = None  # the asynchronous copy that nobody has waited for
         # for each byte whether it has a value; None once all of them have one
@@ -62,7 +64,7 @@ class Memory:
                 self.view(scalar)[:] = np.nan
 
     def view(self, scalar: Scalar) -> np.ndarray:
-        return self.bytes.view(scalar.dtype)
+        return self.numbers if scalar is self.scalar else self.bytes.view(scalar.dtype)
 
     def known(self, size: int) -> np.ndarray:
         """For each number of `size` bytes whether it has a value."""
@@ -78,7 +80,7 @@ class Memory:
 
     def begin(self, size: int) -> Lanes:
         """Where a lane's own copy begins, counted in numbers of `size` bytes."""
-        return self.slot * (self.size_bytes // size)
+        return self.first if size == self.scalar.size else self.slot * (self.size_bytes // size)
 
     def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
         """Where the numbers of each lane are in `view`, a row for each number of a vector."""

@@ -468,7 +468,7 @@ class Parser(Meaning):
         elif token.text in ("sizeof", "vec_step"):
             found = self.sizeof()
         else:
-            found = self.postfix(start, self.primary())
+            return self.postfix(start, self.primary())
         return self.of_tokens(start, found)
 
     def sizeof(self) -> Expr:
@@ -570,8 +570,9 @@ class Parser(Meaning):
         self.fail(f"{token.text!r} is not declared{guess}", token.spot)
 
     def postfix(self, start: int, left: Expr) -> Expr:
+        self.of_tokens(start, left)
         while True:
-            left, token = self.of_tokens(start, left), self.token
+            token = self.token
             if self.accept("["):
                 index = self.expression()
                 self.expect("]", "after an index")
@@ -588,6 +589,7 @@ class Parser(Meaning):
                 self.fail(f"{tree.written(left)} is no function", left.spot)
             else:
                 return left
+            self.of_tokens(start, left)
 
     # ---- statements
     def block(self) -> tree.Block:
