@@ -8,6 +8,7 @@ from simt.cases import BLOCKS, SMALL, text
 
 import gemmlab
 from gemmlab import ParameterError, catalog, simt
+from gemmlab.simt import views
 
 
 def assert_right(run):
@@ -73,6 +74,29 @@ def test_warps_in_turn_show_what_lockstep_hides():
     assert hidden.exact and not hidden.ok and hidden.verdict.startswith("right here, by luck: ")
     shown = simt.simulate(2, 16, 16, 16, {"TS": 8}, broken, order="warps", seed=1)
     assert not shown.exact and "race" in {f.kind for f in shown.findings}
+
+
+def tiles(tsm, tsn, tsk, wptm, wptn, **more):
+    return {"TSM": tsm, "TSN": tsn, "TSK": tsk, "WPTM": wptm, "WPTN": wptn, **more}
+
+
+@pytest.mark.parametrize(
+    ("number", "params", "sizes"),
+    [
+        (12, {"TS": 4, "WPT": 2}, (9, 11, 5)),
+        (13, tiles(8, 8, 4, 2, 4, UNROLL=1), (9, 11, 5)),
+        (13, tiles(4, 8, 4, 2, 2, UNROLL=1), (7, 17, 1)),
+        ("warp_tiling", tiles(16, 32, 8, 4, 4, WARPM=4, WIDTH=1), (17, 35, 9)),
+        ("warp_tiling", tiles(32, 16, 4, 4, 4, WARPM=8, WIDTH=1, STAGES=4), (1, 1, 1)),
+    ],
+)
+@pytest.mark.parametrize("order", ("lockstep", "warps"))
+def test_simulations_of_awkward_sizes(number, params, sizes, order):
+    """The product, no race, each element of C stored once, and never a load from outside."""
+    run = simt.simulate(number, *sizes, params, order=order)
+    assert_right(run)
+    elements = views.elements(views.select(run, "C", True))
+    assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]
 
 
 #: Kernels past the tutorial: parameters, and sizes of several tiles.

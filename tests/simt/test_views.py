@@ -14,7 +14,6 @@ from simt.cases import SMALL
 from texts import without_barrier
 
 from gemmlab import catalog, model, simulate
-from gemmlab.draw import diagram
 from gemmlab.simt import views
 
 
@@ -143,18 +142,3 @@ def test_touches_have_one_row_a_load_and_one_column_a_lane():
 )
 def test_segments(indices, size, width, count):
     assert views.segments(indices, size, width) == count
-
-
-@pytest.mark.parametrize("coalesced", (True, False))
-def test_both_transposes_transpose(coalesced):
-    """Only the one with a tile stores neighbours: 4 segments of a warp instead of 32."""
-    run = diagram.transposed(64, 96, 32, coalesced)
-    assert run.ok and run.shapes == ({"tile": (32, 33)} if coalesced else {})
-    before, after = run.arrays["in"].reshape(96, 64).T, run.arrays["out"].reshape(64, 96).T
-    assert len(np.unique(before)) == 64 * 96 and np.array_equal(after, before.T)
-    for group, warp in itertools.product((0, 5), (0, 31)):
-        (loads,), (stores,) = (
-            views.touches(run, name, group, warp, name == "out") for name in ("in", "out")
-        )
-        assert len(set(loads)) == len(set(stores)) == 32 and views.segments(loads) == 4
-        assert views.segments(stores) == (4 if coalesced else 32)

@@ -69,23 +69,6 @@ def test_a_finding_has_its_kind_its_line_and_its_work_items(kind, body, part, co
     assert (finding.line, finding.count) == (line_of(source, part), count), finding
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "",
-        "if (get_group_id(0) == 0) barrier(CLK_LOCAL_MEM_FENCE);",
-        "long big = (m + 1L)*1000000000; uint other = (m + 1u)*1000000000u;",
-        "int some = (int)(m*-7.9f); long big = (long)((m + 1)*1e9f);",
-        "int least = (int)-2147483648.0f; uint none = (uint)-0.5f;",
-        "int chosen = m < 2 ? (int)((m + 1)*1e9f) : 0;",
-    ],
-)
-def test_the_right_one_has_no_findings(before):
-    size = (16, 8, 8) if "group_id" in before else SIZE
-    run = simt.simulate(2, *size, {"TS": 8}, product(before + RIGHT))
-    assert run.ok and run.findings == [], run.verdict
-
-
 def test_a_finding_has_a_column_and_work_items():
     source = product(RIGHT.replace("k < K", "k <= K"))
     finding = found(source, "out of bounds")
