@@ -12,7 +12,7 @@ from .meaning import known
 from .text import UnknownError
 from .tree import written
 from .types import HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
-from .values import EACH, FUNCTIONS
+from .values import EACH, FUNCTIONS, WHOLE
 
 #: Plain names of functions that are the same but for how exact they must be.
 _LOOSE = re.compile("(native|half|fast)_")
@@ -42,6 +42,8 @@ class Calls(Expressions):
         plain = _LOOSE.sub("", name)
         if plain in FUNCTIONS and not scalar_of(node.type).whole:
             return self.floating(node, plain)
+        if plain in WHOLE:
+            return self.whole(node, WHOLE[plain].__name__)
         if plain in EACH:
             return self.each(node, plain)
         if name not in FENCES:
@@ -131,25 +133,6 @@ class Calls(Expressions):
 
     call_mad = call_fma
 
-    def call_min(self, node: tree.Call) -> str:
-        return self.extreme(node, node.name, *self.args(node))
-
-    call_max = call_min
-
-    def call_clamp(self, node: tree.Call) -> str:
-        x, low, high = self.args(node)
-        return self.extreme(node, "min", self.extreme(node, "max", x, low), high)
-
-    def extreme(self, node: tree.Call, which: str, a: str, b: str) -> str:
-        """The smaller or the larger of two numbers, "min" or "max"."""
-        scalar = scalar_of(node.type)
-        if not scalar.whole:
-            return f"np_f{which}({a}, {b})"
-        function = "least" if which == "min" else "greatest"
-        if scalar is ULONG:
-            return f"cut({function}(unsigned({a}), unsigned({b})), ulong_type)"
-        return f"{function}({a}, {b})"
-
     def call_mul24(self, node: tree.Call) -> str:
         a, b, *c = self.args(node)
         return self.result(f"({a} * {b}{f' + {c[0]}' if c else ''})", node.type, node)
@@ -204,6 +187,13 @@ class Calls(Expressions):
         """A function of floats, for all lanes at once."""
         codes = ", ".join(self.args(node))
         return self.short(f"floating(np_{name}({codes}), {scalar_of(node.type)}_type)")
+
+    def whole(self, node: tree.Call, name: str) -> str:
+        """A function of whole numbers, for all lanes at once."""
+        codes = self.args(node)
+        if scalar_of(node.type) is not ULONG:
+            return f"{name}({', '.join(codes)})"
+        return f"cut({name}({', '.join(f'unsigned({code})' for code in codes)}), ulong_type)"
 
     def each(self, node: tree.Call, name: str) -> str:
         """A function that is computed lane by lane, with Python's numbers."""

@@ -865,23 +865,89 @@ class Parser(Meaning):
 
     def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
         """The type, now with its size, and the initial value as that type."""
-        if isinstance(value, tree.Braces):
-            if isinstance(of, Scalar | Pointer | Opaque):
-                if len(value.items) != 1:
-                    self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
-                return self.initialised(of, value.items[0], name)
-            if isinstance(of, Vector):
-                if any(isinstance(item, tree.Braces) for item in value.items):
-                    self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
-                return of, self.vector(value.spot, of, value.items, exact=True)
-            return Filler(self, value).fill(of), value
-        if isinstance(of, Array):
-            if not isinstance(value, tree.Text):
+        if isinstance(of, Array) and isinstance(value, tree.Text):
+            value = tree.Braces(value.spot, [value])
+        if not isinstance(value, tree.Braces):
+            if isinstance(of, Array):
                 shown = f"{name.text!r}" if name else "this"
                 self.fail(f"{shown} is an array: its values stand in {{ }}", value.spot)
-            braces = tree.Braces(value.spot, [value])
-            return Filler(self, braces).fill(of), braces
-        return of, self.convert(value, of)
+            return of, self.convert(value, of)
+        if isinstance(of, Scalar | Pointer | Opaque):
+            if len(value.items) != 1:
+                self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
+            return self.initialised(of, value.items[0], name)
+        if isinstance(of, Vector):
+            if any(isinstance(item, tree.Braces) for item in value.items):
+                self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
+            return of, self.vector(value.spot, of, value.items, exact=True)
+        if isinstance(of, Array) and not of.n:  # as many as there are values
+            parts = self.aggregate(Array(of.of, 1 << 30), value, 0, value.filled)
+            return Array(of.of, max(1, parts)), value
+        self.aggregate(of, value, 0, value.filled)
+        return of, value
+
+    def aggregate(self, of: Type, braces: tree.Braces, offset: int, filled: list) -> int:
+        """Fill the parts in order, or as they are named; returns how many parts there must be.
+
+        `filled` gets the offset and the value of each; all other bytes become 0.
+        """
+        items = braces.items
+        if isinstance(of, Array) and len(items) == 1 and isinstance(items[0], tree.Text):
+            return self.characters(of, items[0], offset, filled)
+        at = part = most = 0
+        while at < len(items):
+            spot, names = items[at].spot, braces.names.get(at, [])
+            part, to, where = self.part(of, names[0] if names else part, offset, spot)
+            for name in names[1:]:
+                _, to, where = self.part(to, name, where, spot)
+            at += self.some(to, items[at:], where, filled)
+            part += 1
+            most = max(most, part)
+        return most
+
+    def part(self, of: Type, name: int | str, offset: int, spot: Spot) -> tuple[int, Type, int]:
+        """The number, the type and the offset of a part, by its number or its name."""
+        if isinstance(name, str):
+            found = of.find(name) if isinstance(of, Struct) else None
+            if found is None or not isinstance(of, Struct):
+                self.fail(f"{an(of)} has no {name!r}", spot)
+            ends = (f.offset + stride(f.type) for f in of.fields)  # it may be inside one
+            number = next(i for i, end in enumerate(ends) if found.offset < end)
+            return number, found.type, offset + found.offset
+        if isinstance(of, Struct) and name < (1 if of.union else len(of.fields)):
+            return name, of.fields[name].type, offset + of.fields[name].offset
+        if isinstance(of, Array) and 0 <= name < of.n:
+            return name, of.of, offset + name * stride(of.of)
+        self.fail(f"too many values for {an(of)}", spot)
+
+    def some(self, to: Type, items: list[Expr], where: int, filled: list) -> int:
+        """Fill a part from the first of some items, or from several; returns how many."""
+        item = items[0]
+        if isinstance(item, tree.Braces) and isinstance(to, (Array, Struct)):
+            self.aggregate(to, item, where, filled)
+        elif isinstance(item, tree.Text) and isinstance(to, Array):
+            self.characters(to, item, where, filled)
+        elif not isinstance(to, (Array, Struct)) or item.type == to:
+            filled.append((where, self.initialised(to, item)[1]))
+        else:  # the brackets of an inner array may be left out
+            taken = 0
+            parts = to.n if isinstance(to, Array) else 1 if to.union else len(to.fields)
+            for number in range(parts):
+                if taken < len(items):
+                    _, part, offset = self.part(to, number, where, item.spot)
+                    taken += self.some(part, items[taken:], offset, filled)
+            return taken
+        return 1
+
+    def characters(self, of: Array, item: tree.Text, offset: int, filled: list) -> int:
+        """Fill an array with a string."""
+        if stride(of.of) != 1:
+            self.fail(f"a string cannot become {an(of)}", item.spot)
+        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
+        for at, value in enumerate(values):
+            number = tree.Number(item.spot, value, type=INT)
+            filled.append((offset + at, self.convert(number, of.of)))
+        return len(values)
 
     # ---- the whole text
     def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
@@ -1016,79 +1082,6 @@ def parsed(
     """A text's functions and global variables. Raises TextError for the first mistake."""
     tokens = preprocessor.run(text)
     return Parser([*tokens, Token("end", "", preprocessor.end)], preprocessor).file()
-
-
-class Filler:
-    """Computes the bytes that each value between { and } fills; the others become 0."""
-
-    def __init__(self, parser: Parser, braces: tree.Braces):
-        self.parser, self.braces = parser, braces
-
-    def fill(self, of: Type) -> Type:
-        """Returns the type, with its size if that was not known."""
-        if isinstance(of, Array) and not of.n:
-            return Array(of.of, max(1, self.aggregate(Array(of.of, 1 << 30), self.braces, 0)))
-        self.aggregate(of, self.braces, 0)
-        return of
-
-    def aggregate(self, of: Type, braces: tree.Braces, offset: int) -> int:
-        """Fill the parts in order, or as they are named; returns how many parts there must be."""
-        items = braces.items
-        if isinstance(of, Array) and len(items) == 1 and isinstance(items[0], tree.Text):
-            return self.text(of, items[0], offset)
-        at = part = most = 0
-        while at < len(items):
-            spot, names = items[at].spot, braces.names.get(at, [])
-            part, to, where = self.part(of, names[0] if names else part, offset, spot)
-            for name in names[1:]:
-                _, to, where = self.part(to, name, where, spot)
-            at += self.some(to, items[at:], where)
-            part += 1
-            most = max(most, part)
-        return most
-
-    def part(self, of: Type, name: int | str, offset: int, spot: Spot) -> tuple[int, Type, int]:
-        """The number, the type and the offset of a part, by its number or its name."""
-        if isinstance(name, str):
-            found = of.find(name) if isinstance(of, Struct) else None
-            if found is None or not isinstance(of, Struct):
-                self.parser.fail(f"{an(of)} has no {name!r}", spot)
-            ends = (f.offset + stride(f.type) for f in of.fields)  # it may be inside one
-            number = next(i for i, end in enumerate(ends) if found.offset < end)
-            return number, found.type, offset + found.offset
-        if isinstance(of, Struct) and name < (1 if of.union else len(of.fields)):
-            return name, of.fields[name].type, offset + of.fields[name].offset
-        if isinstance(of, Array) and 0 <= name < of.n:
-            return name, of.of, offset + name * stride(of.of)
-        self.parser.fail(f"too many values for {an(of)}", spot)
-
-    def some(self, to: Type, items: list[Expr], where: int) -> int:
-        """Fill a part from the first of some items, or from several; returns how many."""
-        item = items[0]
-        if isinstance(item, tree.Braces) and isinstance(to, (Array, Struct)):
-            self.aggregate(to, item, where)
-        elif isinstance(item, tree.Text) and isinstance(to, Array):
-            self.text(to, item, where)
-        elif not isinstance(to, (Array, Struct)) or item.type == to:
-            self.braces.filled.append((where, self.parser.initialised(to, item)[1]))
-        else:  # the brackets of an inner array may be left out
-            taken = 0
-            parts = to.n if isinstance(to, Array) else 1 if to.union else len(to.fields)
-            for number in range(parts):
-                if taken < len(items):
-                    _, part, offset = self.part(to, number, where, item.spot)
-                    taken += self.some(part, items[taken:], offset)
-            return taken
-        return 1
-
-    def text(self, of: Array, item: tree.Text, offset: int) -> int:
-        if stride(of.of) != 1:
-            self.parser.fail(f"a string cannot become {an(of)}", item.spot)
-        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
-        for at, value in enumerate(values):
-            number = tree.Number(item.spot, value, type=INT)
-            self.braces.filled.append((offset + at, self.parser.convert(number, of.of)))
-        return len(values)
 
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")

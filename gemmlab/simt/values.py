@@ -259,6 +259,14 @@ def greatest(a, b):
     return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
 
 
+def clamped(x, low, high):
+    return least(greatest(x, low), high)
+
+
+#: Functions of whole numbers for all lanes at once.
+WHOLE: dict[str, Callable] = {"min": least, "max": greatest, "clamp": clamped}
+
+
 def dot(a, b):
     return numbers_of((a * b).sum(0, dtype=a.dtype))
 
@@ -335,6 +343,9 @@ FUNCTIONS |= {
         lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))
     ),
     "fabs": np.abs,
+    "min": np.fmin,
+    "max": np.fmax,
+    "clamp": lambda x, low, high: np.fmin(np.fmax(x, low), high),
     "round": lambda x: np.copysign(
         np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x
     ),
