@@ -1080,7 +1080,16 @@ def parsed(
     text: str, preprocessor: Preprocessor
 ) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    tokens = preprocessor.run(text)
+    try:
+        tokens = preprocessor.run(text)
+    except TextError as late:  # is there a mistake before what the preprocessor had reached?
+        before = Parser(preprocessor.out, preprocessor)
+        try:
+            before.file()
+        except TextError as early:
+            if early.known and early.line < preprocessor.at.line and not before.at_end:
+                raise early from None
+        raise late
     return Parser([*tokens, Token("end", "", preprocessor.end)], preprocessor).file()
 
 

@@ -171,13 +171,14 @@ class Preprocessor:
         self.clock = clock
         self.macros = dict(PREDEFINED)
         self.expanded = 0
-        self.end = Spot(1)  # of the text
+        self.out: list[Token] = []  # what `run` has made so far
+        self.at = self.end = Spot(1)  # where it has come to, and where the text ends
         for name, value in (defines or {}).items():
             self.macros[name] = Macro(name, None, tokens_of(str(value)), 0)
 
     def run(self, text: str) -> list[Token]:
         """The tokens that remain. Raises TextError, also for an `#error`."""
-        out: list[Token] = []
+        out = self.out = []
         last = text.count("\n") + (not text.endswith("\n"))
         self.end = Spot(max(1, last), len(text.split("\n")[last - 1]) + 1)
         # since the last line with #: a macro's arguments may go over several lines
@@ -185,18 +186,23 @@ class Preprocessor:
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
-        for start, end in zip(starts, [*starts[1:], len(tokens)], strict=False):
+        if not tokens:
+            return []
+        for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
             if tokens[start].text == "#":
+                self.at = tokens[start].spot
                 out += self.expand(pending)
                 pending = []
                 self._directive(tokens[start], tokens[start + 1 : end], conditions)
             elif all(c.counts for c in conditions):
                 pending += tokens[start:end]
+        self.at = replace(self.end, line=self.end.line + 1)
         if conditions:
             raise TextError("this #if has no #endif", conditions[-1].spot)
         out += self.expand(pending)
         for token in out:
             if token.kind == "other":
+                self.at = token.spot
                 raise TextError(f"the character {token.text!r} has no meaning here", token.spot)
         return out
 
