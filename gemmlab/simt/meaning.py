@@ -415,7 +415,8 @@ class Meaning:
         return tree.Choice(spot, condition, yes, no, type=to)
 
     # ---- assignments
-    def changeable(self, node: Expr, spot: Spot) -> Expr:
+    def changeable(self, node: Expr) -> Expr:
+        spot = node.spot
         if isinstance(node.type, Array) or node.type is VOID:
             self.fail(f"{written(node)} is {an(node.type)} and cannot be changed as a whole", spot)
         at = address_of(node)
@@ -424,30 +425,24 @@ class Meaning:
         if isinstance(node, tree.Member) and len(set(node.at)) < len(node.at):
             self.fail(f"{written(node)} names an element twice and cannot be stored to", spot)
         if at.const:
-            self.fail(f"{written(node)!r} is const and cannot be changed", node.spot)
+            self.fail(f"{written(node)!r} is const and cannot be changed", spot)
         root = owner(node)
         if isinstance(root, tree.Name):
             root.variable.assigned = True
         return node
 
     def assign(self, spot: Spot, op: str, target: Expr, value: Expr) -> Expr:
-        target = self.changeable(target, target.spot)
+        target = self.changeable(target)
         to = target.type
         if not op:
             return tree.Assign(spot, op, target, self.convert(value, to), type=to)
-        if isinstance(to, Pointer):
-            value = self.decayed(value)
-            if op not in "+-" or not (isinstance(value.type, Scalar) and value.type.whole):
-                by = f"{op}= {an(value.type)}"
-                self.fail(f"a pointer moves by += or -= a whole number, not by {by}", spot)
-            return tree.Assign(spot, op, target, value, to, type=to)
         combined = self.binary(spot, op, target, value)
         assert isinstance(combined, tree.Binary)
         self.allow(combined, to, spot)
         return tree.Assign(spot, op, target, combined.right, combined.left.type, type=to)
 
     def step(self, spot: Spot, op: str, target: Expr, before: bool) -> Expr:
-        self.changeable(target, target.spot)
+        self.changeable(target)
         of = target.type
         if not isinstance(of, (Scalar, Pointer)) and not (isinstance(of, Vector) and of.of.whole):
             self.fail(f"{op} cannot be applied to {an(of)}", spot)
