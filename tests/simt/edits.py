@@ -35,22 +35,11 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
     place = {(t.spot.line, t.spot.column): i for i, t in enumerate(tokens)}
     # by what and which token: from, to, new text
     changes: dict[tuple[str, int], tuple[int, int, str]] = {}
-    used = {n.spot.macro for n in nodes} | {
-        t.text for m in preprocessor.macros.values() for t in m.body
-    }
-    brackets = [
-        place[n.spot.line, n.spot.column]
-        for n in nodes
-        if isinstance(n, tree.Index) and not n.spot.macro
-    ]
-    brackets += [
-        place[t.spot.line, t.spot.column]
-        for macro in preprocessor.macros.values()
-        if macro.line and macro.name in used
-        for t in macro.body
-        if t.text == "["
-    ]
-    for at in brackets:
+    macros = [m for m in preprocessor.macros.values() if m.line]
+    used = {n.spot.macro for n in nodes} | {t.text for m in macros for t in m.body}
+    spots = [n.spot for n in nodes if isinstance(n, tree.Index) and not n.spot.macro]
+    spots += [t.spot for m in macros if m.name in used for t in m.body if t.text == "["]
+    for at in (place[spot.line, spot.column] for spot in spots):
         end = offset(source, tokens[closing(tokens, at)].spot)
         changes["index", at] = (end, end, " + 1")
     for n in nodes:
@@ -66,9 +55,7 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
         elif isinstance(n, tree.Choice):
             changes["guard", at] = (first, first, "|| 1 ")
     return [
-        Edit(
-            what, tokens[at].spot.line, tokens[at].spot.column, source[:start] + new + source[end:]
-        )
+        Edit(what, (spot := tokens[at].spot).line, spot.column, source[:start] + new + source[end:])
         for (what, at), (start, end, new) in sorted(changes.items())
     ]
 

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyopencl as cl
 import pytest
-from configurations import case, covering
-from conftest import in_part, lacking
-from generate.test_writer import launch_arguments, simulated
+from conftest import lacking
 from simt.cases import SMALL, WARPS
 from simt.instrument import instrumented
 from simt.test_edits import SETTINGS, SUPPORT
@@ -20,8 +18,6 @@ from simt.test_edits import SETTINGS, SUPPORT
 from gemmlab import simt
 from gemmlab.catalog import find
 from gemmlab.catalog.sources import read
-from gemmlab.generate import write
-from gemmlab.generate.precision import PRECISIONS
 from gemmlab.opencl.devices import NoDeviceError, find_device
 from gemmlab.simt.api import program_of
 from gemmlab.simt.types import Scalar
@@ -102,19 +98,6 @@ def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
         loads, stores, local_loads, _ = counted
         assert loads == spec.global_loads(run.params) * m * n * k and stores == m * n
         assert local_loads == spec.local_loads(run.params) * m * n * k
-
-
-#: Without float16: the counters are in subscripts, and these texts load by functions.
-SUBSCRIPTED = [c for c in covering() if not PRECISIONS[c.precision].half]
-
-
-@pytest.mark.parametrize("c", in_part(SUBSCRIPTED, 12), ids=lambda c: c.name)
-def test_so_are_those_of_the_family_s_texts(c):
-    run, right = simulated(c, write(c))
-    items, args = launch_arguments(c, case(c, 0))
-    counted, arrays = on_a_device(write(c), None, items, args, None)
-    assert right and np.array_equal(arrays["C"], run.arrays["C"])
-    assert counted == of_the_simulator(run)
 
 
 @pytest.mark.parametrize("file", ["transpose", "transpose_naive", "pad", "axpby"])

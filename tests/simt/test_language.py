@@ -215,12 +215,6 @@ def test_numbers_are_printed_as_by_the_c_library(flags, width, precision, kind, 
     assert found == buffer.value.decode()
 
 
-@pytest.mark.parametrize("source", ["", "// only a comment", "\n\n"])
-def test_an_empty_text_is_no_kernel(source):
-    with pytest.raises(simt.TextError, match="no __kernel"):
-        simt.simulate(2, source=source)
-
-
 DOUBLING = "\n".join(["#define A0 +1", *(f"#define A{i} A{i - 1} A{i - 1}" for i in range(1, 40))])
 
 

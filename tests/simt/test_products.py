@@ -97,22 +97,3 @@ def test_simulations_of_awkward_sizes(number, params, sizes, order):
     assert_right(run)
     elements = views.elements(views.select(run, "C", True))
     assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]
-
-
-#: Kernels past the tutorial: parameters, and sizes of several tiles.
-BEYOND = {
-    15: ({"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24)),
-    16: ({"TSM": 64, "TSN": 64}, (64, 64, 32)),
-    17: ({"TSM": 64, "TSN": 64, "GROUPS": 3}, (128, 64, 32)),
-}
-
-
-@pytest.mark.parametrize("number", [15, 17, pytest.param(16, marks=pytest.mark.system)])
-def test_beyond_the_tutorial(number):
-    """Right, whole warps of them in any order, with the loads that the catalog counts."""
-    params, sizes = BEYOND[number]
-    for order in ("lockstep", "warps"):
-        run = simt.simulate(number, *sizes, params, order=order)
-        assert_right(run)
-        loads = run.counts.loads["A"] + run.counts.loads["B"]
-        assert loads == run.m * run.n * run.k * catalog[number].global_loads(run.params)

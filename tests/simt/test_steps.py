@@ -42,12 +42,6 @@ def test_a_run_that_stops_ends_with_the_line_that_stopped_it():
     assert last.line == run.stop.line == line_of(source, "Atile[k + 1][tm]") and not last.entries
 
 
-def test_a_group_that_has_not_run_is_refused():
-    run = simt.simulate(2, 16, 16, 16, {"TS": 8}, groups=[(0, 0)])
-    with pytest.raises(ValueError, match="work-group 3"):
-        views.steps(run, 3)
-
-
 def test_macros_are_explained_where_they_are_used():
     run = simt.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 4})
     source, means = text(3), views.macros(run)

@@ -69,13 +69,6 @@ def test_a_finding_has_its_kind_its_line_and_its_work_items(kind, body, part, co
     assert (finding.line, finding.count) == (line_of(source, part), count), finding
 
 
-def test_a_finding_has_a_column_and_work_items():
-    source = product(RIGHT.replace("k < K", "k <= K"))
-    finding = found(source, "out of bounds")
-    assert finding.column == source.split("\n")[finding.line - 1].index("[") + 1
-    assert finding.items[0] == ((0, 0), (0, 0))
-
-
 def test_a_race_names_both_lines_and_both_work_items():
     source = product("""
     __local float T[8][8];
