@@ -598,7 +598,7 @@ class Meaning:
         if name == "abs":
             of = an(args[0].type)
             self.fail(f"abs is for whole numbers, not for {of}; fabs is for floats", spot)
-        self.fail(f"there is no {given}{f', but {shown(like)}' if like else ''}", spot)
+        self.fail(f"there is no {given}{f', but for example {shown(like)}' if like else ''}", spot)
 
     def call_printf(self, spot: Spot, args: list[Expr]) -> Expr:
         if not args or not isinstance(plain(args[0]), tree.Text):

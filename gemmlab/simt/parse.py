@@ -417,7 +417,7 @@ class Parser(Meaning):
         return found
 
     def of_tokens(self, start: int, node: Expr) -> Expr:
-        """A node, which from now on knows its tokens, the first of which is number `start`."""
+        """The same node with the tokens that it was read from, from number `start` on."""
         if not node.source:
             node.source = self.tokens[start : self.at]
         return node
