@@ -41,13 +41,6 @@ def test_random_indices_and_lanes_that_are_away():
         assert transactions(as_rows(starts), 16) == sectors(starts, 4)
 
 
-def test_vectors_from_local_memory_are_served_to_8_lanes_at_a_time():
-    lanes = [4 * lane for lane in range(32)]
-    assert turns(as_rows(lanes), 16) == 4
-    assert turns(as_rows([0] * 32), 16) == 4
-    assert turns(as_rows([128 * lane for lane in range(32)]), 16) == 32
-
-
 @pytest.mark.parametrize("number", SMALL)
 def test_the_log_counted_by_hand(number):
     """Transactions and turns of every kernel, once more from the table of events."""
