@@ -276,10 +276,8 @@ def run(  # noqa: PLR0913
     sizes = _sizes(program, global_size, local_size)
     if len(args) != len(program.params):
         wanted = ", ".join(p.name for p in program.params)
-        raise ValueError(
-            f"args has {len(args)} entries, but {program.name} has {len(program.params)} "
-            f"parameters: {wanted}"
-        )
+        takes = f"{program.name} has {len(program.params)} parameters: {wanted}"
+        raise ValueError(f"args has {len(args)} entries, but {takes}")
     given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
     machine = Machine(program, *sizes, limit)
     machine.run(given, order, seed)
@@ -291,20 +289,15 @@ def _sizes(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if local_size is None:
         if not program.size:
-            raise ValueError(
-                f"local_size is missing: {program.name} requires no particular size of a work-group"
-            )
+            raise ValueError(f"local_size is missing: {program.name} requires no size")
         local_size = program.size[: len(global_size)]
     whole, local = tuple(map(int, global_size)), tuple(map(int, local_size))
     if not 1 <= len(whole) <= 3 or len(local) != len(whole):
-        raise ValueError(
-            f"global_size {whole} and local_size {local} must have 1, 2 or 3 entries, and as many "
-            "as another"
-        )
+        both = f"global_size {whole} and local_size {local}"
+        raise ValueError(f"{both} must have 1, 2 or 3 entries, and as many as another")
     if program.size and (*local, 1, 1)[:3] != program.size:
-        raise ValueError(
-            f"local_size is {local}, but {program.name} requires work-groups of {program.size}"
-        )
+        requires = f"{program.name} requires work-groups of {program.size}"
+        raise ValueError(f"local_size is {local}, but {requires}")
     if any(size < 1 or g < 1 or g % size for g, size in zip(whole, local, strict=True)):
         raise ValueError(f"global_size {whole} is not made of whole work-groups of {local}")
     return whole, local

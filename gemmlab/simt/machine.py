@@ -117,9 +117,8 @@ class Wave:
         index, bad = self.between(index, last, mask)
         if bad is not None:
             which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-            text = (
-                f"{{}} {site.does} {memory.name} with {self.at_first(index, bad, mask)} as {which}"
-            )
+            value = self.at_first(index, bad, mask)
+            text = f"{{}} {site.does} {memory.name} with {value} as {which}"
             self.find("out of bounds", site, f"{site.text}: {text}, which must be 0 to {last}",
                       bad, mask, stop=True)  # fmt: skip
         return index
@@ -401,9 +400,8 @@ class Machine:
         self.dimensions = len(global_size)
         self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
-        self.num_groups = tuple(
-            g // s for g, s in zip((*global_size, 1, 1)[:3], self.local_size, strict=True)
-        )
+        sizes = zip((*global_size, 1, 1)[:3], self.local_size, strict=True)
+        self.num_groups = tuple(whole // part for whole, part in sizes)
         self.work_items = int(np.prod(self.local_size))
         self.findings: list[Finding] = []
         self.seen: set[tuple[str, int]] = set()
@@ -423,9 +421,8 @@ class Machine:
         """Refuse what needs more memory than a simulation may take."""
         self.used += size
         if self.used > MOST_BYTES:
-            raise MemoryError(
-                f"this kernel needs more than {MOST_BYTES >> 20} MB of memory in the simulator"
-            )
+            most = f"{MOST_BYTES >> 20} MB of memory in the simulator"
+            raise MemoryError(f"this kernel needs more than {most}")
 
     def address(self, memory: Memory) -> int:
         self.pointed.append(memory)

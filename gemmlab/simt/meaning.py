@@ -553,10 +553,8 @@ class Meaning:
 
     def takes(self, spot: Spot, name: str, args: list[Expr], *counts: int) -> None:
         if len(args) not in counts:
-            count = " or ".join(map(str, counts))
-            self.fail(
-                f"{name} takes {count} argument{'s' * (counts != (1,))}, not {len(args)}", spot
-            )
+            count = f"{' or '.join(map(str, counts))} argument{'s' * (counts != (1,))}"
+            self.fail(f"{name} takes {count}, not {len(args)}", spot)
 
     def call_own(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
         choices = self.functions[name]

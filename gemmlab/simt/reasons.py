@@ -155,7 +155,7 @@ def _last_load(run: ProductRun) -> Site | None:
 
 def _columns_read(run: ProductRun) -> set[int]:
     mine = [e for e in run.log if e.memory is not None and e.memory.name == run.names["A"]]
-    return {int(i) for e in mine for i in np.unique(_elements(e) // run.lda)}
+    return {int(i) for e in mine for i in np.unique(e.numbers() // run.lda)}
 
 
 def _listed(numbers: Iterable[int], what: str) -> str:
@@ -174,13 +174,6 @@ def _listed(numbers: Iterable[int], what: str) -> str:
 
 
 # ---- which rows and columns are used
-def _elements(e: Entry) -> np.ndarray:
-    """The numbers of an array that an entry touches: a row for each lane that takes part."""
-    assert e.memory is not None
-    first = e.of(e.at + e.memory.begin(e.site.scalar.size))
-    return first[:, None] + np.arange(e.site.width)
-
-
 def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
     """A work-item that uses a row of A, or a column of B, of no element of C that it stores."""
     (m, k), n = run.a.shape, run.n
@@ -194,7 +187,7 @@ def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
     own = {"A": np.zeros((items, m), bool), "B": np.zeros((items, n), bool)}
     for e in log:
         if e.site.kind == "store" and e.memory.name == run.names["C"]:
-            at, who = _elements(e), e.of(e.wave.number)[:, None]
+            at, who = e.numbers(), e.of(e.wave.number)[:, None]
             own["A"][who, at % m] = True
             own["B"][who, at // m] = True
     shared = any(e.memory.space == "local" for e in log)
@@ -214,7 +207,7 @@ def _followed(log: list[Entry], names: set[str]) -> Iterator[tuple[Entry, np.nda
     for e in log:
         memory = e.memory
         assert memory is not None
-        at = _elements(e)
+        at = e.numbers()
         if memory.space == "global" and memory.name in names:
             yield e, memory.view(e.site.scalar)[at]
         elif memory.space == "local":

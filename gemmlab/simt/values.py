@@ -133,9 +133,8 @@ def converted(x, of: Scalar, to: Scalar):
 
 def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
     """as_uint(x): the same bytes as `n` numbers of another type; 0: no vector."""
-    bits = np.ascontiguousarray(
-        np.atleast_1d(np.asarray(x)).astype(of.dtype).T
-    )  # a row for each lane
+    lanes = np.atleast_1d(np.asarray(x)).astype(of.dtype).T
+    bits = np.ascontiguousarray(lanes)  # a row for each lane
     if bits.ndim == 2 and bits.shape[1] == 3:
         bits = np.pad(bits, ((0, 0), (0, 1)))
     new = bits.view(to.dtype) if bits.ndim == 2 else bits.reshape(-1, 1).view(to.dtype)

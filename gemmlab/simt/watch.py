@@ -107,6 +107,14 @@ class Entry(NamedTuple):
         every = np.broadcast_to(x, (*np.shape(x)[:-1], self.wave.lanes))
         return every if self.mask is None else every[..., self.mask]
 
+    def numbers(self, parts: int = 1) -> np.ndarray:
+        """The numbers that each active lane touches, in a row, counted from the begin of all
+        copies of the array; with `parts`, each as so many smaller ones.
+        """
+        assert self.memory is not None
+        first = self.of((self.at + self.memory.begin(self.site.scalar.size)) * parts)
+        return first[:, None] + np.arange(self.site.width * parts)
+
 
 class Conflict(NamedTuple):
     """In line `one.line` the work-item `who` touches an element that `whom` stores in line
@@ -134,7 +142,7 @@ class Touches:
     def __init__(self, entries: Sequence[Entry], memory: Memory):
         self.entries, self.memory = entries, memory
         self.grain = min(e.site.scalar.size for e in entries)
-        places = [self._places(e) for e in entries]
+        places = [e.numbers(e.site.scalar.size // self.grain) for e in entries]
         items = [
             np.repeat(e.of(e.wave.number), place.shape[1])
             for e, place in zip(entries, places, strict=True)
@@ -144,11 +152,6 @@ class Touches:
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
-
-    def _places(self, e: Entry) -> np.ndarray:
-        grains = e.site.scalar.size // self.grain  # of each number
-        start = e.of((e.at + self.memory.begin(e.site.scalar.size)) * grains)
-        return start[:, None] + np.arange(e.site.width * grains)
 
     @cached_property
     def value(self) -> np.ndarray:
