@@ -458,7 +458,7 @@ class Expressions(Writer):
 
     def multiply_add(self, node: Node, of: Type) -> None:
         site = self.site("multiply-add", node.spot, written(node), of)
-        self.emit(f"wave.multiply_add({site}, mask)")
+        self.emit(f"wave.record({site}, mask)")
 
     # ---- what only some lanes compute
     def branch(self, condition: str, node: Node, text: str) -> tuple[str, str]:

@@ -242,9 +242,6 @@ class Wave:
         for memory in self.machine.pointed:
             memory.filling = None
 
-    def multiply_add(self, site: Site, mask: Mask) -> None:
-        self.record(site, mask)
-
     # ---- checks
     def uninitialised(
         self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask

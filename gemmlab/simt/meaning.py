@@ -546,7 +546,7 @@ class Meaning:
             return self.call_printf(spot, args)
         if builtins.overloads(name):
             return self.call_builtin(spot, name, args)
-        if name in builtins.UNKNOWN or name.startswith("__builtin_"):
+        if name.startswith(builtins.UNKNOWN):
             raise UnknownError(f"the function {name!r}", spot)
         every = [*self.functions, *builtins.FUNCTIONS, "vload4", "vstore4", "atomic_add", "printf"]
         self.fail(f"the function {name!r} is not known{near(name, every)}", spot)
