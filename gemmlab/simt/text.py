@@ -103,7 +103,7 @@ def near(name: str, known: Iterable[str]) -> str:
 
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\f\v]+|\\[ \t\r]*\n|//(?:\\[ \t\r]*\n|[^\n])*|/\*.*?\*/)
+    r"""(?P<space>[ \t\r\f\v]+|\\[ \t\r]*\n|//(?:[^\\\n]+|\\[ \t\r]*\n|\\)*|/\*.*?\*/)
     |(?P<newline>\n)
     |(?P<comment>/\*)
     |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
@@ -403,7 +403,8 @@ class Preprocessor:
                     part[0] = self._pasted(out.pop(), part[0], spot, hidden)
             held = len(part)
             out += part
-        out[:1] = [replace(t, space=use.space) for t in out[:1]]
+        if out and out[0].space != use.space:
+            out[0] = replace(out[0], space=use.space)
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:
