@@ -27,8 +27,8 @@ from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
 
 from gemmlab import files, matmul
-from gemmlab.blas.plan import Builder, Matrix
-from gemmlab.blas.problem import Layout, Problem
+from gemmlab.blas.plan import Builder
+from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
 from gemmlab.generate import choice
 from gemmlab.generate.cost import text_of
@@ -260,8 +260,7 @@ class Bench:
 
     def range_check(self, side: int) -> list[float]:
         """Elements of two square matrices, and microseconds of the device to check their range."""
-        layout = Layout.compact(side, side)
-        matrices = [Matrix(self._random(side**2), layout) for _ in range(2)]
+        matrices = [Matrix.compact(side, side, self._random(side**2)) for _ in range(2)]
         builder = Builder(self.device.timed_queue, self.device)
         builder.look_for_unsplittable(*matrices)
         plan = builder.plan()
@@ -285,8 +284,7 @@ class Bench:
 
     def _seconds(self, one: Choice, sizes: Sizes, operands, best: float) -> list[float]:
         """Seconds on the device of each run after the first one."""
-        kernel, problem = build(self.device, one), Problem.compact(*sizes)
-        timed = timing.Product(kernel, self.device, problem, *operands)
+        timed = timing.Product(build(self.device, one), self.device, sizes, *operands)
         first = 1e-3 * sum(timed.run().values())
         if first > HOPELESS * best and first > 1e-4:
             return [first]

@@ -13,36 +13,25 @@ from ..opencl.devices import Device
 from . import packed
 from .problem import Problem
 from .request import Request
-from .routes import Generated, Ladder, Packed, Query, Route, choose, refusals
+from .routes import ROUTES, Generated, Ladder, Packed, Query, Route, choose
 
 #: Candidates that are listed.
 LISTED = 5
 
 
 class Explanation(NamedTuple):
-    """What a product runs, and why; `str` puts it into sentences.
-
-    Attributes:
-        m, n, k: of the row-major product.
-        precision: "float32", "tf32" or "tf32x3"; or the type of the elements, if it is another one.
-        kernel: as in `matmul`: the name of a kernel, "packed" or "family".
-        params: its parameters.
-        why: sentences.
-        seconds: its predicted time; inf if there is no prediction.
-        candidates: other kernels with their seconds, fastest first.
-        refused: why routes do not support the product, by their names.
-    """
+    """What a row-major product runs, and why; `str` puts it into sentences."""
 
     m: int
     n: int
     k: int
-    precision: str
-    kernel: int | str
+    precision: str  # or the type of the elements, if it is not float32
+    kernel: int | str  # as in `matmul`: the name of a kernel, "packed" or "family"
     params: dict[str, int]
-    why: str
-    seconds: float
-    candidates: tuple[choice.Candidate, ...]
-    refused: dict[str, str]
+    why: str  # sentences
+    seconds: float  # the predicted time; inf if there is no prediction
+    candidates: tuple[choice.Candidate, ...]  # kernels with their seconds, fastest first
+    refused: dict[str, str]  # why routes do not support the product, by their names
 
     def __str__(self) -> str:
         words = ", ".join(f"{name}={value}" for name, value in self.params.items())
@@ -63,9 +52,9 @@ def explain(
     device: Device, m: int, n: int, k: int, precision: str = "float32", dtype=np.float32
 ) -> Explanation:
     """What an m x k by k x n product of matrices without gaps runs on a device, and why."""
-    sizes = n, m, k  # the column-major product is that of the swapped operands
+    sizes = n, m, k  # of the column-major product
     request = Request(precision=precision)
-    query = Query(request, np.dtype(dtype), Problem.compact(*sizes), None, device)
+    query = Query(request, np.dtype(dtype), Problem.compact(*sizes), device)
     route = choose(query)
     order: list[choice.Candidate] = []
     seconds = route.seconds
@@ -75,12 +64,14 @@ def explain(
         seconds = next((one.seconds for one in order if one.choice == own), inf)
     why = _why(route, query, order)
     named = precision if query.dtype == np.float32 else query.dtype.name
-    facts = route.kernel, route.params, why, seconds, tuple(order), refusals(query)
+    answers = {kind.__name__: kind.of(query) for kind in ROUTES}
+    refused = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
+    facts = route.kernel, route.params, why, seconds, tuple(order), refused
     return Explanation(m, n, k, named, *facts)
 
 
 def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
-    device, sizes, precision = query.device, query.problem[:3], query.request.precision
+    device, sizes, precision = query.device, query.problem.sizes, query.request.precision
     if isinstance(route, Packed):
         rows = packed.Blocks.of(device, query.dtype).rows
         return (

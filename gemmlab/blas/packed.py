@@ -10,9 +10,11 @@ import numpy as np
 
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
+from ..generate.written import View
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
-from .plan import Builder, Product, View, view
+from .plan import Builder
+from .problem import Problem
 
 FILE = "production/packed.cl"
 HALF_FILE = "support/half.cl"
@@ -34,17 +36,13 @@ PER_UNIT = 8
 
 
 class Blocks(NamedTuple):
-    """The sizes of packed.cl's blocks, from the width of the device's vectors and from its caches.
-
-    Attributes:
-        dtype: of the sums, float32 or float64.
-        width: elements per vector.
-        depth: steps of k in a block (KC). Six columns of B then take 6 kB of the L1 cache, 12 kB in
-            float64.
+    """The sizes of packed.cl's blocks, from the width of the device's vectors and from its
+    caches.
     """
 
-    dtype: np.dtype
-    width: int
+    dtype: np.dtype  # of the sums, float32 or float64
+    width: int  # elements per vector
+    #: Steps of k in a block (KC): six columns of B take 6 kB of the L1 cache, 12 kB in float64.
     depth: int = 256
 
     @classmethod
@@ -66,18 +64,9 @@ class Blocks(NamedTuple):
         real = "float" if self.dtype.itemsize == 4 else "double"
         return {"REAL": real, "WIDTH": self.width, "KC": self.depth, "BETA": int(beta)}
 
-    def kernel(self, builder: Builder, name: str, beta: bool = False) -> Built:
-        """The kernel "pack" or "gemm", compiled."""
-        device, context, macros = builder.device, builder.queue.context, self.macros(beta)
-        return build(device, context, "packed.cl", sources.read(FILE), macros, name, FLAGS)
-
     def steps_per_part(self, height: int, k: int) -> int:
-        """Steps of k whose panels fit `PANEL_BYTES`: whole blocks, at least one, shared evenly by
-        the parts of the sum.
-
-        Args:
-            height: rows of A, rounded up to whole panels.
-            k: all steps.
+        """Of k steps so many that their panels of `height` rows fit `PANEL_BYTES`: whole blocks, at
+        least one, shared evenly by the parts of the sum.
         """
         blocks = max(1, PANEL_BYTES // (height * self.depth * self.dtype.itemsize))
         parts = tiles_over(k, blocks * self.depth)
@@ -93,29 +82,22 @@ class Blocks(NamedTuple):
         return rows, round_up(tiles_over(n, items_per_row), COLUMNS)
 
 
-def gemm(builder: Builder, product: Product) -> None:
-    """C = alpha A B + beta C0, column-major; A, B and C0 of any layout, C compact.
+def gemm(builder: Builder, problem: Problem) -> None:
+    """A product of real numbers, no size 0; A, B and C0 of any layout, C column-major and compact.
 
     float16 is converted to float32, and the result back.
-
-    Args:
-        builder: of the type of the elements, real ones.
-        product: all sizes positive; C0 may be C itself.
     """
-    problem, before = product.problem, view(*product.before) if product.before else None
-    m, n, k = problem[:3]
-    a, b = view(product.a, problem.a), view(product.b, problem.b)
-    out = product.out.buffer
+    m, n, k = problem.sizes
+    a, b, out = problem.a.view, problem.b.view, problem.c.buffer
+    before = problem.before and problem.before.view
     if builder.dtype == np.float16:
         a, b = _floats(builder, a, m, k), _floats(builder, b, k, n)
     if builder.result == np.float16:
         out = builder.memory(m * n, FLOAT_BYTES)
         before = before and _floats(builder, before, m, n)
     blocks = Blocks.of(builder.device, builder.dtype)
-    pack, multiply = (
-        blocks.kernel(builder, "pack"),
-        blocks.kernel(builder, "gemm", before is not None),
-    )
+    macros = blocks.macros(before is not None)
+    pack, multiply = (_compiled(builder, FILE, name, macros) for name in ("pack", "gemm"))
     height = round_up(m, blocks.rows)
     part = blocks.steps_per_part(height, k)
     panels = builder.memory(height * part, blocks.dtype.itemsize)
@@ -126,17 +108,15 @@ def gemm(builder: Builder, product: Product) -> None:
         size = height // blocks.rows, tiles_over(steps, blocks.depth)
         from_a = a.buffer, a.offset + k0 * a.across, a.down, a.across
         from_b = b.buffer, b.offset + k0 * b.down, b.across, b.down
-        added = (product.beta, *before) if before is not None else ()
+        added = (problem.beta, *before) if before else ()
         builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
         sizes = m, n, steps, rows, columns
-        arguments = *sizes, product.alpha, panels, *from_b, *added, int(k0 == 0), out
+        arguments = *sizes, problem.alpha, panels, *from_b, *added, int(k0 == 0), out
         builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))
     if builder.result == np.float16:
-        converted = tiles_over(m * n, CHUNK), 1
-        arguments = m * n, out, product.out.buffer
-        builder.launch(
-            "to_half", Bound(_conversion(builder, "to_half"), converted, (1, 1), arguments)
-        )
+        to_half = _compiled(builder, HALF_FILE, "to_half", {})
+        arguments = m * n, out, problem.c.buffer
+        builder.launch("to_half", Bound(to_half, (tiles_over(m * n, CHUNK), 1), (1, 1), arguments))
 
 
 def _floats(builder: Builder, x: View, rows: int, columns: int) -> View:
@@ -145,13 +125,16 @@ def _floats(builder: Builder, x: View, rows: int, columns: int) -> View:
     if x.down != 1:
         step, line, length, lines = line, step, lines, length
     to = builder.memory(rows * columns, FLOAT_BYTES)
-    groups = lines, tiles_over(length, CHUNK)
     arguments = length, x.buffer, x.offset, step, line, to
-    builder.launch("from_half", Bound(_conversion(builder, "from_half"), groups, (1, 1), arguments))
+    from_half, groups = (
+        _compiled(builder, HALF_FILE, "from_half", {}),
+        (lines, tiles_over(length, CHUNK)),
+    )
+    builder.launch("from_half", Bound(from_half, groups, (1, 1), arguments))
     return View(to, 0, 1, length) if x.down == 1 else View(to, 0, length, 1)
 
 
-def _conversion(builder: Builder, name: str) -> Built:
-    """The kernel "from_half" or "to_half", compiled."""
-    text = sources.read(HALF_FILE)
-    return build(builder.device, builder.queue.context, "half.cl", text, {}, name, FLAGS)
+def _compiled(builder: Builder, file: str, name: str, macros: dict[str, int | str]) -> Built:
+    """A kernel of a file."""
+    text = sources.read(file)
+    return build(builder.device, builder.queue.context, file, text, macros, name, FLAGS)

@@ -21,15 +21,13 @@ from pyopencl.tools import ImmediateAllocator, MemoryPool
 from ..caches import cached
 from ..catalog import sources
 from ..catalog.spec import Params, round_up, tiles_over
-from ..generate import split, tiles
+from ..generate import tiles
 from ..generate.precision import letter_of
-from ..generate.tiles import OperandLayout
-from ..generate.written import Gemm, View, written
+from ..generate.written import Gemm, written
 from ..opencl.build import Bound, build
 from ..opencl.devices import Device
-from ..opencl.launch import INDEX_LIMIT, Kernel, whole
-from .arrays import complete, rows_of
-from .problem import Batch, Layout, Operand, Pass, Problem, plan
+from ..opencl.launch import INDEX_LIMIT, Kernel
+from .problem import Matrix, Problem, plan
 
 #: PX, PY and PE of pad.cl.
 PAD = 32, 8, 4
@@ -54,9 +52,7 @@ HELD = 64 * 2**20
 
 
 class Slot(NamedTuple):
-    """Memory that is given when the plan is executed: an argument of the call, or temporary
-    memory.
-    """
+    """Memory that is given when the plan is executed: an argument, or temporary memory."""
 
     number: int
 
@@ -66,41 +62,17 @@ A, B, C0, OUT = ARGUMENTS = tuple(map(Slot, range(4)))
 
 #: A buffer, or the slot of one.
 Memory = Any
-
-
-class Matrix(NamedTuple):
-    """A column-major matrix on a device."""
-
-    buffer: Memory
-    layout: Layout
-
-
-class Product(NamedTuple):
-    """C = alpha A B + beta C0, column-major, in terms of a plan.
-
-    Attributes:
-        problem: sizes and layouts.
-        a, b: the memory of the operands.
-        alpha, beta: numbers.
-        before: the memory and the layout of C0, or None if beta is 0. C0 may be C itself.
-        out: C; generated kernels write to any layout, others to a compact one.
-    """
-
-    problem: Problem
-    a: Memory
-    b: Memory
-    alpha: float | complex
-    beta: float | complex
-    before: tuple[Memory, Operand] | None
-    out: Matrix
+#: Enqueues a command on a queue that runs in order, with the memory of all slots.
+Step = Callable[[cl.CommandQueue, Sequence[Any]], cl.Event]
+#: Events by the name of what they are of.
+Events = list[tuple[str, cl.Event]]
 
 
 class Launch:
     """A step that launches a kernel; its kernel object keeps the constant arguments."""
 
-    def __init__(self, name: str, bound: Bound):
-        self.name = name
-        self.global_size, self.local_size = bound.global_size, bound.local_size
+    def __init__(self, bound: Bound):
+        self._sizes = bound.global_size, bound.local_size
         self._kernel = cl.Kernel(bound.built.program, bound.built.kernel.function_name)
         self._constants = bound.args  # OpenCL keeps no buffer alive
         self._slots = []
@@ -112,62 +84,23 @@ class Launch:
                 value = np.uintp(0)
             self._kernel.set_arg(index, value if kind is None else kind(value))
 
-    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+    def __call__(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
         for index, slot in self._slots:
             self._kernel.set_arg(index, memory[slot])
-        return cl.enqueue_nd_range_kernel(queue, self._kernel, self.global_size, self.local_size)
-
-
-class Fill(NamedTuple):
-    """A step that zeroes the beginning of a buffer."""
-
-    name: str
-    buffer: Memory
-    size_bytes: int
-
-    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
-        buffer = _resolved(self.buffer, memory)
-        return cl.enqueue_fill_buffer(queue, buffer, np.int16(0), 0, self.size_bytes)
-
-
-class Copy(NamedTuple):
-    """A step that copies the beginning of a buffer into another one."""
-
-    name: str
-    source: Memory
-    to: Memory
-    offset_bytes: int
-    size_bytes: int
-
-    def enqueue(self, queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
-        source, to = _resolved(self.source, memory), _resolved(self.to, memory)
-        return cl.enqueue_copy(
-            queue, to, source, dst_offset=self.offset_bytes, byte_count=self.size_bytes
-        )
-
-
-def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
-    return memory[buffer.number] if isinstance(buffer, Slot) else buffer
-
-
-Step = Launch | Fill | Copy
-#: Events by the name of what they are of.
-Events = list[tuple[str, cl.Event]]
+        return cl.enqueue_nd_range_kernel(queue, self._kernel, *self._sizes)
 
 
 class Plan:
     """Steps that are enqueued one after another, on a queue that runs in order.
 
-    Attributes:
-        shape: that of the result.
-        steps: what is enqueued; nothing for a result without elements.
-        size_bytes: of all temporary memory.
+    `shape` is that of the result, which may have no elements and need no steps; `size_bytes` counts
+    all temporary memory.
     """
 
     def __init__(
         self,
-        shape: tuple[int, ...],
-        steps: Sequence[Step] = (),
+        shape: tuple[int, ...] = (),
+        steps: Sequence[tuple[str, Step]] = (),
         temporaries: Sequence[int] = (),
         lock: threading.Lock | None = None,
         check: Check | None = None,
@@ -180,21 +113,18 @@ class Plan:
     def __call__(
         self, queue: cl.CommandQueue, arguments: Sequence[Any] = (), allocate: Any = None
     ) -> Events:
-        """Enqueue the steps; return their events.
+        """Enqueue the steps, with the memory of `A`, `B`, `C0` and `OUT`; return their events.
 
-        Args:
-            queue: where.
-            arguments: the memory of `A`, `B`, `C0` and `OUT`, as far as the steps use it.
-            allocate: a function of a number of bytes that gives temporary memory; by default the
-                queue's pool.
+        `allocate` gives temporary memory, of so many bytes; by default the queue's pool does.
         """
         pool = pool_of(queue)
         left_out = [None] * (len(ARGUMENTS) - len(arguments))
         memory = [*arguments, *left_out, *map(allocate or pool.allocate, self._temporaries)]
         with self._lock:
-            events = [(step.name, step.enqueue(queue, memory)) for step in self.steps]
-        if not allocate:
-            trim(pool, self.size_bytes)
+            events = [(name, step(queue, memory)) for name, step in self.steps]
+        most = HELD + 2 * self.size_bytes
+        if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
+            pool.free_held()
         if self._check and self._check.fails(queue, memory, dict(events)):
             events += self._check.otherwise()(queue, arguments, allocate)
         return events
@@ -206,11 +136,10 @@ class Plan:
         to write after an exception, OpenCL does not keep the arrays alive, and Ctrl-C raises
         KeyboardInterrupt after any call.
 
-        Args:
-            arrays: those of `A`, `B`, `C0` and `OUT`, each as `arrays.lendable` returns it, or
-                None.
+        `arrays` are those of `A`, `B`, `C0` and `OUT`, as `request.lent` returns them, or None.
         """
-        if not self.steps:
+        out, context = arrays[OUT.number], queue.context
+        if not self.steps or out is None:
             return
         try:
             buffers: list[Any] = []
@@ -220,13 +149,10 @@ class Plan:
                     continue
                 # Intel's runtime copies read-only buffers, unless they are aligned to 128 bytes
                 access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
-                rows = x if x.flags.c_contiguous else rows_of(x)
                 flags = access | cl.mem_flags.USE_HOST_PTR
-                buffers.append(cl.Buffer(queue.context, flags, hostbuf=rows))
+                buffers.append(cl.Buffer(context, flags, hostbuf=x))
             self(queue, buffers)
             # only a mapped buffer is certain to hold what kernels wrote
-            out = arrays[OUT.number]
-            assert out is not None
             mapped, _ = cl.enqueue_map_buffer(
                 queue,
                 buffers[OUT.number],
@@ -248,17 +174,11 @@ class Plan:
 
 
 class Check(NamedTuple):
-    """What a plan reads from the device while that multiplies.
+    """What a plan reads from the device while that multiplies."""
 
-    Attributes:
-        flag: where the device writes a number, 0 if nothing is wrong.
-        step: the name of the step that writes it.
-        otherwise: returns the plan that is executed after this one if the number is not 0.
-    """
-
-    flag: Slot
-    step: str
-    otherwise: Callable[[], Plan]
+    flag: Slot  # where the device writes a number, 0 if nothing is wrong
+    step: str  # the name of the step that writes it
+    otherwise: Callable[[], Plan]  # returns the plan to execute if the number is not 0
 
     def fails(
         self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]
@@ -273,20 +193,16 @@ class Check(NamedTuple):
 
 
 class Builder:
-    """Appends the passes of a product to a plan.
+    """Appends the passes of a product to a plan. Matrices are in buffers or in slots.
 
-    Args:
-        queue: where the plan will be executed; kernels that share tiles keep memory for that queue.
-        device: the queue's device.
-        dtype: of the operands. The supporting kernels and the ladder's take float32 alone,
-            generated kernels all types.
-        result: of the result, by default that of the operands.
+    Kernels that share tiles keep memory for the queue. `dtype` is the type of the operands, and by
+    default that of the result. Supporting kernels and the ladder's take float32 alone.
     """
 
     def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
         self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
         self.result = self.dtype if result is None else np.dtype(result)
-        self.steps: list[Step] = []
+        self.steps: list[tuple[str, Step]] = []
         self._flag: Slot | None = None
         self._temporaries: list[int] = []
         self._lock: threading.Lock | None = None
@@ -294,17 +210,23 @@ class Builder:
     def plan(
         self, shape: tuple[int, ...] = (), otherwise: Callable[[], Plan] | None = None
     ) -> Plan:
-        """The plan of all that was appended.
-
-        Args:
-            shape: that of the result, if the caller needs it.
-            otherwise: the plan to execute as well if `look_for_unsplittable` finds something.
+        """The plan of all that was appended. `otherwise` returns the plan to execute as well if
+        `look_for_unsplittable` finds something.
         """
         check = Check(self._flag, "range", otherwise) if self._flag and otherwise else None
         return Plan(shape, self.steps, self._temporaries, self._lock, check)
 
+    def memory(self, elements: int, itemsize: int | None = None) -> Memory:
+        """Temporary memory, by default for elements of the result."""
+        self._temporaries.append(elements * (itemsize or self.result.itemsize))
+        return Slot(len(ARGUMENTS) + len(self._temporaries) - 1)
+
+    def new(self, like: Matrix) -> Matrix:
+        """The matrix in temporary memory."""
+        return like._replace(buffer=self.memory(like.room))
+
     def launch(self, name: str, bound: Bound) -> None:
-        self.steps.append(Launch(name, bound))
+        self.steps.append((name, Launch(bound)))
 
     def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
         """Launch a kernel of ``kernels/support``."""
@@ -313,242 +235,177 @@ class Builder:
         built = build(self.device, self.queue.context, file, text, macros, function)
         self.launch(name, Bound(built, global_size, local_size, args))
 
-    def memory(self, elements: int, itemsize: int | None = None) -> Slot:
-        """Temporary memory, by default for elements of the result."""
-        self._temporaries.append(elements * (itemsize or self.result.itemsize))
-        return Slot(len(ARGUMENTS) + len(self._temporaries) - 1)
+    def zeros(self, buffer: Memory, size_bytes: int) -> None:
+        """Fill the beginning of a buffer with zeros."""
 
-    def new(self, layout: Layout) -> Matrix:
-        return Matrix(self.memory(layout.room), layout)
+        def fill(queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+            x = _resolved(buffer, memory)
+            return cl.enqueue_fill_buffer(queue, x, np.int16(0), 0, size_bytes)
 
-    def zeros(self, buffer: Memory, elements: int) -> None:
-        """Fill a buffer with zeros of the result's type."""
-        self.steps.append(Fill("fill", buffer, self.result.itemsize * elements))
+        self.steps.append(("fill", fill))
 
     def copy(self, source: Memory, to: Memory, offset: int, elements: int) -> None:
-        """Copy elements of the result to this offset of another buffer."""
-        each = self.result.itemsize
-        self.steps.append(Copy("copy", source, to, each * offset, each * elements))
+        """Copy elements of the result from a buffer to this offset of another one."""
+        size_bytes, offset_bytes = (self.result.itemsize * number for number in (elements, offset))
 
-    def scale(self, beta: float | complex, before: tuple[Memory, Operand], out: Matrix) -> None:
+        def copied(queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
+            x, y = _resolved(source, memory), _resolved(to, memory)
+            return cl.enqueue_copy(queue, y, x, dst_offset=offset_bytes, byte_count=size_bytes)
+
+        self.steps.append(("copy", copied))
+
+    def scale(self, beta: float | complex, before: Matrix, c: Matrix) -> None:
         """C = beta C0, of the result's type: a product without steps of k."""
-        problem = Problem.compact(out.layout.rows, out.layout.cols, 0)
-        tile = tiles.by_rule(self.device, letter_of(self.dtype, self.result), problem[:3])
-        self.gemm(Product(problem, out.buffer, out.buffer, 0.0, beta, before, out), tile)
+        if not c.by_columns:
+            c, before = c.T, before.T
+        empty = Problem.compact(c.rows, c.cols, 0, c.buffer, c.buffer)
+        problem = empty._replace(c=c, alpha=0.0, beta=beta, before=before)
+        letter = letter_of(self.dtype, self.result)
+        self.gemm(problem, tiles.by_rule(self.device, letter, problem.sizes))
 
-    def transpose(self, x: Matrix, out: Layout | Matrix) -> Matrix:
-        made, y = out if isinstance(out, Matrix) else self.new(out), x.layout
-        ld, (tile, columns) = made.layout.ld, TRANSPOSE
-        size = round_up(y.rows, tile), tiles_over(ld, tile) * columns
-        arguments = y.rows, y.cols, y.ld, y.offset, x.buffer, ld, made.buffer
+    def transpose(self, x: Matrix, made: Matrix) -> Matrix:
+        """The transpose of a column-major matrix, in memory from the start of its buffer on."""
+        tile, columns = TRANSPOSE
+        size = round_up(x.rows, tile), tiles_over(made.across, tile) * columns
+        arguments = x.rows, x.cols, x.across, x.offset, x.buffer, made.across, made.buffer
         self._support("transpose.cl", "transpose", size, TRANSPOSE, *arguments)
         return made
 
-    def pad(self, x: Matrix, out: Layout | Matrix) -> Matrix:
-        """`x` as the corner of a compact matrix of that layout, zeros elsewhere."""
-        made = out if isinstance(out, Matrix) else self.new(out)
-        return self._into_corner("pad", x, made, x.layout.rows, x.layout.cols)
+    def pad(self, x: Matrix, made: Matrix) -> Matrix:
+        """`x` as the corner of a compact matrix, zeros elsewhere."""
+        return self._into_corner("pad", x, made, x.rows, x.cols)
 
-    def unpad(self, x: Matrix, out: Matrix) -> Matrix:
-        """The corner of a larger matrix."""
-        return self._into_corner("unpad", x, out, out.layout.rows, out.layout.cols)
+    def unpad(self, x: Matrix, made: Matrix) -> Matrix:
+        """The corner of a larger matrix as a compact one."""
+        return self._into_corner("unpad", x, made, made.rows, made.cols)
 
-    def _into_corner(self, name: str, x: Matrix, out: Matrix, rows: int, cols: int) -> Matrix:
-        """Copy rows x cols elements of `x` into `out`, with zeros around them."""
-        y, z, (group, group_columns, each) = x.layout, out.layout, PAD
-        size = round_up(z.rows, group), round_up(tiles_over(z.cols, each), group_columns)
-        arguments = rows, cols, y.ld, y.offset, x.buffer, z.rows, z.cols, out.buffer
+    def _into_corner(self, name: str, x: Matrix, made: Matrix, rows: int, cols: int) -> Matrix:
+        """Copy rows x cols elements of `x` into `made`, with zeros around them."""
+        group, group_columns, each = PAD
+        size = round_up(made.rows, group), round_up(tiles_over(made.cols, each), group_columns)
+        arguments = rows, cols, x.across, x.offset, x.buffer, made.rows, made.cols, made.buffer
         self._support("pad.cl", name, size, (group, group_columns), *arguments)
-        return out
+        return made
 
-    def axpby(
-        self, alpha: float | complex, x: Matrix, beta: float | complex, y: Matrix, out: Matrix
-    ) -> Matrix:
-        """out = alpha x + beta y, all compact."""
-        (group, each), elements = AXPBY, out.layout.room
+    def axpby(self, alpha, x: Matrix, beta, y: Matrix, out: Matrix) -> None:
+        """out = alpha x + beta y, all compact; alpha and beta are numbers."""
+        (group, each), elements = AXPBY, out.room
         if elements >= INDEX_LIMIT:
             raise ValueError(
                 f"the result has {elements:,} elements; with alpha or beta this kernel indexes "
                 f"with 32 bits, below {INDEX_LIMIT:,}"
             )
         size = (tiles_over(elements, group * each) * group,)
-        self._support(
-            "axpby.cl",
-            "axpby",
-            size,
-            (group,),
-            elements,
-            alpha,
-            x.buffer,
-            beta,
-            y.buffer,
-            out.buffer,
-        )
-        return out
+        arguments = elements, alpha, x.buffer, beta, y.buffer, out.buffer
+        self._support("axpby.cl", "axpby", size, (group,), *arguments)
 
     def compact(self, x: Matrix) -> Matrix:
-        return (
-            x if x.layout.is_compact else self.pad(x, Layout.compact(x.layout.rows, x.layout.cols))
-        )
+        """A column-major matrix without gaps with the elements of `x`."""
+        if x.is_compact:
+            return x
+        made = self.new(Matrix.compact(x.rows, x.cols))
+        return self.pad(x, made) if x.by_columns else self.transpose(x.T, made)
 
     def look_for_unsplittable(self, *matrices: Matrix) -> None:
         """Look for numbers that two TF32 numbers cannot represent (``range.cl``); see `plan`."""
         if self._flag is None:
             self._flag = self.memory(1, itemsize=4)
-            self.steps.append(Fill("fill", self._flag, 4))
+            self.zeros(self._flag, 4)
         group, ahead = RANGE
-        for buffer, x in matrices:
+        for x in (one.stored for one in matrices):
             size = round_up(x.rows, group), min(tiles_over(x.cols, ahead), RANGE_COLUMNS)
-            self._support(
-                "range.cl",
-                "range",
-                size,
-                (group, 1),
-                x.rows,
-                x.cols,
-                x.ld,
-                x.offset,
-                buffer,
-                self._flag,
-            )
+            arguments = x.rows, x.cols, x.across, x.offset, x.buffer, self._flag
+            self._support("range.cl", "range", size, (group, 1), *arguments)
 
-    def multiply(
-        self, kernel: Kernel, problem: Problem, a: Memory, b: Memory, out: Matrix, scratch=None
-    ) -> Matrix:
-        """C = A B with a kernel of the ladder, by the passes that `problem.plan` lists.
-
-        Args:
-            a, b: the memory of the operands, which `problem` describes.
-            out: M x N, compact; overwritten.
-            scratch: where the kernel writes whole tiles if C does not consist of them; new memory
-                by default.
+    def multiply(self, kernel: Kernel, problem: Problem, scratch: Memory = None) -> None:
+        """C = A B with a kernel of the ladder, by the passes that `problem.plan` lists; C is
+        compact. If C does not consist of whole tiles, the kernel writes to `scratch`, or to new
+        memory.
         """
-        if kernel.turned:
-            problem, a, b = problem.turned, b, a
+        out = problem.c
+        if kernel.turned:  # it stores the transpose of what it computes: C again
+            problem = problem.turned
         passes = plan(kernel.spec, kernel.params, problem, self.device.features)
-        sizes = whole(problem.m, problem.n, problem.k, kernel.multiples)
-        now = {"A": placed(a, problem.a), "B": placed(b, problem.b, kernel.b_transposed), "C": out}
+        b = problem.b.T if kernel.b_transposed else problem.b
+        now = {"A": problem.a, "B": b, "C": out}
         for step in passes:
+            x, made = now[step.operand], step.out
             if step.kind == "transpose":
-                now[step.operand] = self.transpose(now[step.operand], _made(step))
+                now[step.operand] = self.transpose(x.T, self.new(_given(made)))
             elif step.kind == "pad":
-                now[step.operand] = self.pad(now[step.operand], _made(step))
+                now[step.operand] = self.pad(x, self.new(_given(made)))
             elif step.kind == "gemm":
-                if step.out:
-                    now["C"] = Matrix(scratch or self.memory(step.out.room), step.out)
+                if made:
+                    buffer = scratch or self.memory(made.room)
+                    now["C"] = made._replace(buffer=buffer)
                 if kernel.workspace:
                     # no other plan may overwrite partial tiles before their fix-up
                     self._lock = kernel.sharing
                 # with its fix-up
-                for name, bound in kernel.bound(*sizes, [now[x].buffer for x in "ABC"], self.queue):
+                m, n, k = map(round_up, problem.sizes, kernel.multiples)
+                buffers = [now[name].buffer for name in "ABC"]
+                for name, bound in kernel.bound(m, n, k, buffers, self.queue):
                     self.launch(name, bound)
             elif step.kind == "unpad":
-                self.unpad(now["C"], out)
-        return out
+                self.unpad(x, out)
 
-    def gemm(self, product: Product, tile: Params, batch: Batch | None = None) -> None:
-        """Launch a generated kernel, which computes the product in one step.
-
-        Args:
-            product: of the builder's type; A and B are not read where K is 0.
-            tile: all parameters of the tile (see `gemmlab.generate.tiles`).
-            batch: several products instead of one; their results are adjacent in `out`.
+    def gemm(self, problem: Problem, tile: Params) -> None:
+        """Launch a generated kernel with a tile (see `gemmlab.generate.tiles`), which computes the
+        product in one step. C is column-major; A and B are not read if K is 0.
         """
-        problem, before = product.problem, view(*product.before) if product.before else None
-        (a, in_a), (b, in_b) = (
-            self._readable(x, buffer, tile, batch is None and min(problem[:3]) >= WORTH_A_COPY)
-            for x, buffer in ((problem.a, product.a), (problem.b, product.b))
-        )
-        layout = product.out.layout
-        submatrix = not layout.is_compact
+        copies = self.dtype.itemsize == 2 and tile["UNIT"] and problem.batch is None
+        if copies and min(problem.sizes) >= WORTH_A_COPY:
+            problem = problem._replace(a=self._aligned(problem.a), b=self._aligned(problem.b))
+        (a, b), c, batch = problem.layouts, problem.c, problem.batch
+        before = problem.before and problem.before.view
         schedule = tiles.configure(
             letter_of(self.dtype, self.result),
             tile,
-            problem[:3],
-            *(batch.aligned(a, b) if batch else (a, b)),
+            problem.sizes,
+            a,
+            b,
             before is not None,
             batch is not None,
-            submatrix,
+            not c.is_compact,
         )
         kernel = written(schedule, self.device, self.queue.context)
-        workspace = kernel.workspace(problem[:3], self.queue)
-        out = (
-            View(product.out.buffer, layout.offset, 1, layout.ld)
-            if submatrix
-            else product.out.buffer
-        )
+        workspace = kernel.workspace(problem.sizes, self.queue)
+        out = c.buffer if c.is_compact else c.view
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
-            left = View(in_a, a.offset + at_a, 1, a.ld)
-            right = View(in_b, b.offset + at_b, 1, b.ld)
-            factors = product.alpha, left, right, product.beta
-            gemm = Gemm(problem[:3], *factors, before, out, pairs)
+            left, right = problem.a.moved(at_a).stored.view, problem.b.moved(at_b).stored.view
+            factors = problem.alpha, left, right, problem.beta
+            gemm = Gemm(problem.sizes, *factors, before, out, pairs)
             self.launch("gemm", kernel.bound(gemm, workspace))
 
-    def _readable(
-        self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool
-    ) -> tuple[OperandLayout, Memory]:
-        """An operand and its memory; for elements of 2 bytes on tensor cores, which copy by 4 bytes
-        or more, a copy with aligned columns if that is worthwhile.
+    def _aligned(self, x: Matrix) -> Matrix:
+        """A matrix for tensor cores, which copy by 4 bytes or more: one of 2 bytes per element with
+        aligned columns, a copy where necessary.
         """
-        layout, matrix = x.layout, placed(buffer, x)
-        rows, cols, ld, offset, _ = matrix.layout
-        is_aligned = not any(number % HALVES for number in (rows, ld, offset))
-        if self.dtype.itemsize != 2 or not tile["UNIT"] or is_aligned or not worthwhile:
-            return layout, buffer
-        padded = Layout.compact(round_up(rows, HALVES), cols)
-        copy = Matrix(self.memory(padded.room, self.dtype.itemsize), padded)
-        return OperandLayout(layout.operation, 0, padded.ld, True), self.pad(matrix, copy).buffer
-
-    def gemm_part(self, product: Product, part: split.Launch) -> None:
-        """Launch a generated kernel that computes a rectangle of C."""
-        (m, _, k, a, b), before, out = product.problem, product.before, product.out
-        a, b = _from(a, part.row, 0), _from(b, 0, part.column)
-        if before:
-            before = before[0], _from(before[1], part.row, part.column)
-        first = part.row + part.column * m
-        rectangle = Matrix(out.buffer, Layout(part.rows, part.columns, m, first, out.layout.room))
-        problem = Problem(part.rows, part.columns, k, a, b)
-        self.gemm(product._replace(problem=problem, before=before, out=rectangle), part.tile)
+        stored = x.stored
+        if not any(number % HALVES for number in (stored.rows, stored.across, stored.offset)):
+            return x
+        rows = round_up(stored.rows, HALVES)
+        made = Matrix.compact(rows, stored.cols, self.memory(rows * stored.cols, 2))
+        self.pad(stored, made)
+        copy = made._replace(rows=stored.rows, conjugated=x.conjugated, padded=True)
+        return copy if x.by_columns else copy.T
 
 
-def view(buffer: Memory, operand: Operand) -> View:
-    """A matrix with its strides, whether it is row-major or column-major."""
-    x = operand.layout
-    down, across = (1, x.ld) if x.operation in "NR" else (x.ld, 1)
-    return View(buffer, x.offset, down, across)
+def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
+    return memory[buffer.number] if isinstance(buffer, Slot) else buffer
 
 
-def _from(x: Operand, row: int, column: int) -> Operand:
-    """The part of an operand from this element on."""
-    _, _, down, across = view(None, x)
-    return x.moved(row * down + column * across)
-
-
-def placed(buffer: Memory, operand: Operand, transposed: bool = False) -> Matrix:
-    """An operand in its buffer, or its transpose if only that is column-major."""
-    layout = (
-        (operand.transposed or operand.plain)
-        if transposed
-        else (operand.plain or operand.transposed)
-    )
-    assert layout is not None, "a matrix is row-major or column-major"
-    return Matrix(buffer, layout)
-
-
-def _made(step: Pass) -> Layout:
-    assert step.out is not None
-    return step.out
+def _given(made: Matrix | None) -> Matrix:
+    assert made is not None
+    return made
 
 
 def check_memory(
     device: Device, sizes: dict[str, int], wide: bool = False, itemsize: int = 4
 ) -> None:
-    """Reject matrices that the device's memory cannot hold, or, unless `wide`, 32-bit indices.
-
-    Args:
-        sizes: elements by the matrix's name.
-        itemsize: bytes per element.
+    """Reject matrices of so many elements, by name, that the device's memory cannot hold, or,
+    unless `wide`, 32-bit indices.
     """
     for name, elements in sizes.items():
         if elements >= INDEX_LIMIT and not wide:
@@ -556,7 +413,6 @@ def check_memory(
                 f"{name} has {elements:,} elements; kernels of the ladder index with 32 bits, "
                 f"below {INDEX_LIMIT:,}"
             )
-    for name, elements in sizes.items():
         if itemsize * elements > device.largest:
             raise MemoryError(
                 f"{name} needs {itemsize * elements:,} bytes; {device} allows {device.largest:,}"
@@ -584,6 +440,21 @@ def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
         cl.enqueue_barrier(queue, awaited)
 
 
+def complete(*waits: Callable[[], object]) -> None:
+    """Call each function, such as `queue.finish`, until it returns, however often it is
+    interrupted: a second Ctrl-C has to wait as well.
+    """
+    for wait in waits:
+        while True:
+            try:
+                wait()
+                break
+            except cl.Error:  # the device is lost, and does not write any more
+                break
+            except BaseException:  # the caller raises the first exception
+                continue
+
+
 @cached(8)
 def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
     return cl.CommandQueue(queue.context, queue.device)
@@ -593,12 +464,3 @@ def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
 def pool_of(queue: cl.CommandQueue) -> MemoryPool:
     """Memory that one call returns and the next one reuses: the queue's order separates them."""
     return MemoryPool(ImmediateAllocator(queue))
-
-
-def trim(pool: MemoryPool, size_bytes: int) -> None:
-    """Return memory to the device, if a pool holds more than `HELD` and twice the bytes of the last
-    call.
-    """
-    most = HELD + 2 * size_bytes
-    if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
-        pool.free_held()

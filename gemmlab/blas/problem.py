@@ -1,182 +1,137 @@
-"""A product on paper: the layouts of the operands, and the passes that multiply them.
+"""A product on paper: its matrices in memory, and the passes that multiply them.
 
-Everything in this module is column-major and needs no device. Launching (`Builder.multiply`),
-counting memory (`footprint`) and comparing strategies (`lessons.edges`) all use the list that
-`plan` returns.
+Nothing here needs a device. Launching (`Builder.multiply`), counting memory (`footprint`) and
+comparing strategies (`lessons.edges`) all use the list that `plan` returns.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
 from ..generate.tiles import OperandLayout
-from ..generate.written import Pairs
+from ..generate.written import Pairs, View
 from ..opencl.launch import INDEX_LIMIT
 
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
 MAX_BATCH = 65535
 
 
-class Layout(NamedTuple):
-    """The layout of a column-major matrix in a buffer, in elements.
-
-    Attributes:
-        rows, cols: its shape.
-        ld: its leading dimension: elements from the start of one column to the start of the next.
-        offset: elements before its first one.
-        room: elements that the buffer holds in all.
-    """
+class Matrix(NamedTuple):
+    """A matrix in memory. All distances count elements."""
 
     rows: int
     cols: int
-    ld: int
-    offset: int
-    room: int
+    down: int  # from one row to the next
+    across: int  # from one column to the next
+    offset: int = 0  # before its first element
+    room: int = 0  # in its whole buffer
+    buffer: Any = None  # its memory, or what stands for it in a plan
+    name: str = ""  # for messages
+    conjugated: bool = False  # it is the complex conjugate of what is stored
+    padded: bool = False  # zeros fill the distance between two columns, and loads may reach them
 
     @classmethod
-    def compact(cls, rows: int, cols: int, ld: int | None = None) -> Layout:
-        """A matrix that fills a buffer; its columns may be `ld` elements apart."""
-        return cls(rows, cols, ld or rows, 0, (ld or rows) * cols)
+    def compact(
+        cls, rows: int, cols: int, buffer: Any = None, name: str = "", ld: int | None = None
+    ) -> Matrix:
+        """A column-major matrix that fills its buffer; its columns may be `ld` elements apart."""
+        ld = ld or rows
+        return cls(rows, cols, 1, ld, 0, ld * cols, buffer, name)
+
+    @property
+    def T(self) -> Matrix:
+        """The transpose, in the same memory."""
+        return self._replace(rows=self.cols, cols=self.rows, down=self.across, across=self.down)
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether it is column-major. A single row or column may be row-major as well."""
+        adjacent = self.rows == 1 or self.down == 1
+        return adjacent and (self.cols == 1 or self.across >= self.rows)
+
+    @property
+    def stored(self) -> Matrix:
+        """The matrix if it is column-major, else its transpose, which then is."""
+        return self if self.by_columns else self.T
 
     @property
     def is_compact(self) -> bool:
-        return self.offset == 0 and (self.ld == self.rows or self.cols == 1)
+        """Whether it is column-major without gaps, from the start of its buffer on."""
+        return self.by_columns and self.offset == 0 and self.across == self.rows
 
     def supports(self, rows: int, cols: int, ld: int) -> bool:
-        """Whether a kernel may read it as rows x cols with leading dimension `ld`, from the start
-        of its buffer.
+        """Whether a kernel may read it as column-major, rows x cols with leading dimension `ld`,
+        from the start of its buffer.
         """
-        same_ld = self.ld == ld or (cols == 1 and ld == rows)
-        inside = self.ld == self.rows or self.room >= ld * cols  # behind the last column, too
-        return self.offset == 0 and (self.rows, self.cols) == (rows, cols) and same_ld and inside
+        inside = self.across == self.rows or self.room >= ld * cols  # behind the last column, too
+        same = (self.rows, self.cols, self.across) == (rows, cols, ld)
+        return self.by_columns and self.offset == 0 and same and inside
 
+    def part(self, row: int, column: int, rows: int, cols: int) -> Matrix:
+        """A rectangle of it."""
+        moved = self.moved(row * self.down + column * self.across)
+        return moved._replace(rows=rows, cols=cols)
 
-class Operand(NamedTuple):
-    """An operand X in memory.
-
-    Attributes:
-        name: the user's name for it.
-        plain: the layout of X, if it is column-major.
-        transposed: the layout of its transpose, if that is column-major. A single row or column has
-            both.
-        conjugated: whether X is the complex conjugate of what is stored.
-    """
-
-    name: str
-    plain: Layout | None
-    transposed: Layout | None
-    conjugated: bool = False
-
-    @classmethod
-    def compact(cls, name: str, rows: int, cols: int) -> Operand:
-        """X filling a buffer, without gaps."""
-        return cls(name, Layout.compact(rows, cols), None)
-
-    def moved(self, elements: int) -> Operand:
-        """The operand that begins so many elements after this one, in the same buffer."""
-        plain, transposed = (
-            x and x._replace(offset=x.offset + elements) for x in (self.plain, self.transposed)
-        )
-        return self._replace(plain=plain, transposed=transposed)
+    def moved(self, elements: int) -> Matrix:
+        """The matrix that begins so many elements after this one, in the same buffer."""
+        return self._replace(offset=self.offset + elements)
 
     @property
-    def turned(self) -> Operand:
-        """The transpose of X, in the same memory."""
-        return self._replace(plain=self.transposed, transposed=self.plain)
-
-    @property
-    def layout(self) -> OperandLayout:
-        """The operand as a generated kernel reads it.
+    def view(self) -> View:
+        """The matrix as the argument of a kernel; one of its strides is 1.
 
         Raises:
             ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
         """
-        layout = self.plain or self.transposed
-        assert layout is not None, "a matrix is row-major or column-major"
-        if layout.ld * layout.cols >= INDEX_LIMIT:
+        down, across = (1, self.across) if self.by_columns else (self.down, 1)
+        span = max(self.rows * down, self.cols * across)
+        if span >= INDEX_LIMIT:
             raise ValueError(
-                f"{self.name} spans {layout.ld * layout.cols:,} elements of a larger matrix; "
-                f"generated kernels index with 32 bits, below {INDEX_LIMIT:,}"
+                f"{self.name} spans {span:,} elements of a larger matrix; this kernel indexes "
+                f"with 32 bits, below {INDEX_LIMIT:,}"
             )
-        letters = "NR" if self.plain else "TC"
-        return OperandLayout(letters[self.conjugated], layout.offset, layout.ld)
-
-
-class Problem(NamedTuple):
-    """C = A B, column-major: A is M x K, B is K x N, C is M x N."""
-
-    m: int
-    n: int
-    k: int
-    a: Operand
-    b: Operand
-
-    @classmethod
-    def compact(cls, m: int, n: int, k: int) -> Problem:
-        """Operands without gaps, none of them transposed."""
-        return cls(m, n, k, Operand.compact("a", m, k), Operand.compact("b", k, n))
+        return View(self.buffer, self.offset, down, across)
 
     @property
-    def turned(self) -> Problem:
-        """The transpose of C as the product of the transposes of B and A."""
-        return Problem(self.n, self.m, self.k, self.b.turned, self.a.turned)
+    def layout(self) -> OperandLayout:
+        """The matrix as a generated kernel reads it."""
+        operation, stored = ("NR" if self.by_columns else "TC")[self.conjugated], self.stored
+        return OperandLayout(operation, stored.offset, stored.across, self.padded)
 
 
 class Batch(NamedTuple):
-    """Many products of the same sizes, whose results are adjacent.
+    """Many products of the same sizes, whose results are adjacent. Distances count elements."""
 
-    Attributes:
-        number: products whose operands are at equal distances.
-        steps: these distances for A and for B, in elements: 0 if all products share the matrix.
-        starts: for each group of `number` products, the elements before its first A and B, in
-            addition to the operands' offsets.
-    """
-
-    number: int
-    steps: tuple[int, int]
-    starts: tuple[tuple[int, int], ...]
+    number: int  # of products whose operands are at equal distances
+    steps: tuple[int, int]  # these distances for A and for B: 0 if all products share the matrix
+    #: For each group of `number` products, from the very first A and B to its first ones.
+    starts: tuple[tuple[int, int], ...] = ((0, 0),)
 
     @classmethod
     def over(
         cls, shape: tuple[int, ...], steps_a: tuple[int, ...], steps_b: tuple[int, ...]
     ) -> Batch:
-        """The products of an array of this shape. Dimensions with equal distances are merged.
-
-        Args:
-            shape: numbers of products.
-            steps_a, steps_b: elements from one A, or B, to the next along each dimension.
+        """The products of an array of this shape, with the distances of A and of B along each
+        dimension. Dimensions with equal distances are merged.
         """
-        merged = [(1, 0, 0)]  # from the innermost dimension to the outermost
+        number, steps, starts = 1, (0, 0), [(0, 0)]
         for size, a, b in zip(shape[::-1], steps_a[::-1], steps_b[::-1], strict=True):
-            inner, x, y = merged[-1]
-            if inner == 1 or size == 1 or (a, b) == (inner * x, inner * y):
-                merged[-1] = (inner * size, x, y) if inner > 1 else (size, a, b)
-            else:
-                merged.append((size, a, b))
-        (number, *steps), outer = merged[0], merged[:0:-1]
-        starts = [(0, 0)]
-        for size, a, b in outer:
-            starts = [(x + i * a, y + i * b) for x, y in starts for i in range(size)]
-        return cls(number, (steps[0], steps[1]), tuple(starts))
+            if number == 1:
+                number, steps = size, (a, b)
+            elif len(starts) == 1 and (a, b) == (number * steps[0], number * steps[1]):
+                number *= size
+            elif size > 1:  # an outer dimension: its groups come before those within
+                starts = [(i * a + x, i * b + y) for i in range(size) for x, y in starts]
+        return cls(number, steps, tuple(starts))
 
     @property
     def swapped(self) -> Batch:
         """With A and B exchanged."""
         return Batch(self.number, self.steps[::-1], tuple(start[::-1] for start in self.starts))
-
-    def shared(self, problem: Problem) -> tuple[bool, bool] | None:
-        """(A is shared, B is shared); None if the matrices of an operand that is not shared are not
-        adjacent.
-        """
-        sizes = problem.m * problem.k, problem.k * problem.n
-        adjacent = all(step in (0, size) for step, size in zip(self.steps, sizes, strict=True))
-        if not adjacent or self.starts != ((0, 0),):
-            return None
-        return not self.steps[0], not self.steps[1]
 
     def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
         """For each launch of a kernel for batches, the elements before A and B, and what it
@@ -195,31 +150,90 @@ class Batch(NamedTuple):
             for i in range(self.number):
                 yield at_a + i * a, at_b + i * b
 
-    def aligned(self, a: OperandLayout, b: OperandLayout) -> tuple[OperandLayout, OperandLayout]:
-        """Operands whose offset is the greatest common divisor of all offsets in the batch, so that
-        tests of alignment hold for each product.
+
+class Problem(NamedTuple):
+    """C = alpha A B + beta C0; A is M x K, B is K x N, C and C0 are M x N."""
+
+    a: Matrix
+    b: Matrix
+    c: Matrix
+    alpha: float | complex = 1.0
+    beta: float | complex = 0.0
+    before: Matrix | None = None  # C0, if beta is not 0; it may be in the memory of C
+    batch: Batch | None = None  # if there are several products: the matrices are the first ones
+
+    @classmethod
+    def compact(
+        cls, m: int, n: int, k: int, a: Any = None, b: Any = None, c: Any = None
+    ) -> Problem:
+        """Column-major matrices without gaps, in these buffers."""
+        x, y, z = (
+            Matrix.compact(m, k, a, "a"),
+            Matrix.compact(k, n, b, "b"),
+            Matrix.compact(m, n, c),
+        )
+        return cls(x, y, z)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """M, N and K."""
+        return self.a.rows, self.b.cols, self.a.cols
+
+    @property
+    def turned(self) -> Problem:
+        """The transpose of C as the product of the transposes of B and A.
+
+        A row-major matrix is its column-major transpose, without a copy: so this turns a row-major
+        product into a column-major one.
         """
-        in_a, in_b = zip(*self.starts, strict=True)
+        before, batch = self.before and self.before.T, self.batch and self.batch.swapped
+        return Problem(self.b.T, self.a.T, self.c.T, self.alpha, self.beta, before, batch)
+
+    def product(self, at_a: int, at_b: int, c: Matrix) -> Problem:
+        """One product of a batch: that of the matrices so many elements behind the first ones."""
+        return self._replace(a=self.a.moved(at_a), b=self.b.moved(at_b), c=c, batch=None)
+
+    def part(self, row: int, column: int, rows: int, cols: int) -> Problem:
+        """The product that computes a rectangle of C."""
+        return self._replace(
+            a=self.a.part(row, 0, rows, self.a.cols),
+            b=self.b.part(0, column, self.b.rows, cols),
+            c=self.c.part(row, column, rows, cols),
+            before=self.before and self.before.part(row, column, rows, cols),
+        )
+
+    @property
+    def shared(self) -> tuple[bool, bool] | None:
+        """Of a batch: (A is shared, B is shared); None if the matrices of an operand that is not
+        shared are not adjacent.
+        """
+        assert self.batch is not None
+        (a, b), (m, n, k) = self.batch.steps, self.sizes
+        adjacent = a in (0, m * k) and b in (0, k * n) and len(self.batch.starts) == 1
+        return (not a, not b) if adjacent else None
+
+    @property
+    def layouts(self) -> tuple[OperandLayout, OperandLayout]:
+        """A and B as a generated kernel reads them. In a batch, an offset is the greatest common
+        divisor of all offsets, so that tests of alignment hold for each product.
+        """
+        a, b = self.a.layout, self.b.layout
+        if self.batch is None:
+            return a, b
+        in_a, in_b = zip(*self.batch.starts, self.batch.steps, strict=True)
         return (
-            a._replace(offset=math.gcd(a.offset, self.steps[0], *in_a)),
-            b._replace(offset=math.gcd(b.offset, self.steps[1], *in_b)),
+            a._replace(offset=math.gcd(a.offset, *in_a)),
+            b._replace(offset=math.gcd(b.offset, *in_b)),
         )
 
 
 class Pass(NamedTuple):
-    """One launch of a product.
+    """One launch of a product."""
 
-    Attributes:
-        kind: "transpose", "pad", "gemm", "fix-up" or "unpad".
-        operand: what it makes: "A", "B" or "C".
-        out: the layout of a matrix that is made for it; None if it writes to the result.
-        workspace: additional floats of memory, for partial tiles.
-    """
-
-    kind: str
-    operand: str
-    out: Layout | None = None
-    workspace: int = 0
+    kind: str  # "transpose", "pad", "gemm", "fix-up" or "unpad"
+    operand: str  # what it makes: "A", "B" or "C"
+    out: Matrix | None = None  # the matrix that is made for it; None if it writes to the result
+    workspace: int = 0  # additional floats of memory, for partial tiles
 
     @property
     def floats(self) -> int:
@@ -231,20 +245,18 @@ def plan(
     spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()
 ) -> list[Pass]:
     """The passes of a product with a kernel, in their order, on a device with these features."""
-    m, n, k = (
-        round_up(size, multiple)
-        for size, multiple in zip(problem[:3], spec.multiples(params), strict=True)
-    )
+    sizes, multiples = problem.sizes, spec.multiples(params)
+    m, n, k = map(round_up, sizes, multiples)
     lda, ldb = spec.leading_dimensions(m, n, k, params)
     align_a, align_b = spec.alignment(params)
-    passes = _prepare("A", problem.a.plain, problem.a.transposed, (m, k, lda), align_a)
+    passes = _prepare("A", problem.a, (m, k, lda), align_a)
     if spec.wants_transposed(params):
-        passes += _prepare("B", problem.b.transposed, problem.b.plain, (n, k, ldb), align_b)
+        passes += _prepare("B", problem.b.T, (n, k, ldb), align_b)
     else:
-        passes += _prepare("B", problem.b.plain, problem.b.transposed, (k, n, ldb), align_b)
-    whole = (m, n) == (problem.m, problem.n)
+        passes += _prepare("B", problem.b, (k, n, ldb), align_b)
+    whole = (m, n) == sizes[:2]
     passes.append(
-        Pass("gemm", "C", None if whole else Layout.compact(m, n), spec.workspace(params))
+        Pass("gemm", "C", None if whole else Matrix.compact(m, n), spec.workspace(params))
     )
     if spec.needs_fixup(params, features):
         passes.append(Pass("fix-up", "C"))
@@ -253,23 +265,15 @@ def plan(
     return passes
 
 
-def _prepare(
-    name: str,
-    layout: Layout | None,
-    transposed: Layout | None,
-    required: tuple[int, int, int],
-    alignment: int,
-) -> list[Pass]:
+def _prepare(name: str, x: Matrix, required: tuple[int, int, int], alignment: int) -> list[Pass]:
     """The passes that give an operand the required rows, columns and leading dimension."""
     passes = []
-    if layout is None:
-        assert transposed is not None, "a matrix is row-major or column-major"
-        ld = round_up(transposed.cols, alignment)
-        layout = Layout.compact(transposed.cols, transposed.rows, ld)
-        passes.append(Pass("transpose", name, layout))
-    if not layout.supports(*required):
+    if not x.by_columns:
+        x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
+        passes.append(Pass("transpose", name, x))
+    if not x.supports(*required):
         _, cols, ld = required
-        passes.append(Pass("pad", name, Layout.compact(ld, cols)))
+        passes.append(Pass("pad", name, Matrix.compact(ld, cols)))
     return passes
 
 
@@ -277,16 +281,12 @@ def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
     """The elements of each matrix of a product, by name: the operands, the result, and what the
     passes make.
     """
-    names = {"A": problem.a.name, "B": problem.b.name, "C": "the result"}
-    elements = {
-        problem.a.name: problem.m * problem.k,
-        problem.b.name: problem.k * problem.n,
-        "the result": problem.m * problem.n,
-    }
+    matrices = {"A": problem.a, "B": problem.b, "C": problem.c._replace(name="the result")}
+    elements = {x.name: x.rows * x.cols for x in matrices.values()}
     for step in passes:
         if step.out:
             form = ", transposed" if step.kind == "transpose" else " in whole tiles"
-            elements[names[step.operand] + form] = step.out.room
+            elements[matrices[step.operand].name + form] = step.out.room
         if step.workspace:
             elements["the workspace for partial tiles"] = step.workspace
     return elements

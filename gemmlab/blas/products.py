@@ -1,7 +1,7 @@
 """What users call for products: matmul and gemm, for matrices of any size, layout and type.
 
 Kernels are column-major. A row-major product C = A B is the column-major product C' = B' A' in the
-same memory: `_column_major` swaps the operands, and everything below it is column-major.
+same memory: `Problem.turned` swaps the operands, and everything below it is column-major.
 
 `plan_for` makes a plan from a `Call`, which holds all that a plan depends on, and remembers it.
 Every call executes its plan: the first one and later ones alike.
@@ -10,7 +10,7 @@ Every call executes its plan: the first one and later ones alike.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, wraps
+from functools import wraps
 from math import prod
 from typing import Any, NamedTuple
 
@@ -23,84 +23,41 @@ from ..generate.precision import PRECISIONS, results_of
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
-from .arrays import (
+from .plan import C0, OUT, A, B, Builder, Plan, check_memory, pool_of, wait_for_others
+from .problem import Batch, Matrix, Problem
+from .request import (
+    PLAIN,
     ArraySpec,
-    check_inside,
+    Request,
     check_out,
     checked,
-    compact_spec,
-    compact_strides,
     flag,
     is_writable,
-    lendable,
+    lent,
     rows_of,
     scalar,
     shared_queue,
-    spec_of,
-    swapped,
     transposition,
 )
-from .plan import (
-    C0,
-    OUT,
-    A,
-    B,
-    Builder,
-    Matrix,
-    Plan,
-    Product,
-    check_memory,
-    pool_of,
-    trim,
-    wait_for_others,
-)
-from .problem import Batch, Layout, Operand, Problem
-from .request import PLAIN, Request
-from .routes import Query, choose
-
-
-class Operation(NamedTuple):
-    """alpha op(a) op(b) + beta c.
-
-    Attributes:
-        alpha, beta: numbers of the arrays' type.
-        ta, tb: "N", "T" or "C": as it is, transposed, conjugated and transposed.
-        result: the type of the result.
-    """
-
-    alpha: float | complex
-    beta: float | complex
-    ta: str
-    tb: str
-    result: np.dtype
-
-
-class Arrays(NamedTuple):
-    """The arrays of a call, or the `ArraySpec` of each; None for those that were not given."""
-
-    a: Any
-    b: Any
-    c: Any = None
-    out: Any = None
+from .routes import emit
 
 
 class Call(NamedTuple):
-    """All that a plan depends on: equal calls execute the same plan.
-
-    Attributes:
-        request: what the caller chose.
-        operation: what to compute.
-        specs: the layouts of the arrays.
-        queue, device: where.
-        in_place: whether c and the result are the same memory.
-    """
+    """alpha op(a) op(b) + beta c into out. Calls of equal layouts execute the same plan."""
 
     request: Request
-    operation: Operation
-    specs: Arrays
-    queue: cl.CommandQueue
-    device: Device
-    in_place: bool
+    alpha: float | complex
+    beta: float | complex
+    ta: str  # op(a): "N" as it is, "T" transposed, "C" conjugated and transposed
+    tb: str
+    result: np.dtype  # the type of the result
+    a: Any  # an array, or the `ArraySpec` of one; the same for the next three
+    b: Any
+    c: Any = None  # None if it was not given
+    out: Any = None  # the same
+    queue: Any = None  # the next three follow from the arrays
+    device: Any = None
+    in_place: bool = False  # whether c and the result are the same memory
 
 
 @cached(512)
@@ -119,10 +76,11 @@ def plan_for(call: Call) -> Plan:
 
 
 def _planned(call: Call) -> Plan:
-    (a, b, c, out), operation = call.specs, call.operation
-    for name, spec in call.specs._asdict().items():
+    a, b, c, out = specs = call.a, call.b, call.c, call.out
+    for name, spec in zip(("a", "b", "c", "out"), specs, strict=True):
         if spec is not None:
-            check_inside(name, spec)
+            spec.check_inside(name)
+    alpha, beta, result = call.alpha, call.beta, call.result
     call.request.check_for(a.dtype, call.device)
     is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if is_row else a, b.with_axis(1) if is_column else b
@@ -132,39 +90,48 @@ def _planned(call: Call) -> Plan:
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
     elements, itemsize = prod(shape), a.dtype.itemsize
-    operands = {"a": prod(a.shape), "b": prod(b.shape)} if operation.alpha else {}
-    sizes = operands | {"the result": elements * operation.result.itemsize // itemsize}
+    operands = {"a": prod(a.shape), "b": prod(b.shape)} if alpha else {}
+    sizes = operands | {"the result": elements * result.itemsize // itemsize}
     check_memory(call.device, sizes, True, itemsize)
     if not elements:
         return Plan(shape)
-    by_columns, gaps = (False, ()) if out is None else _output(out, is_row, is_column)
-    if batch is not None and not (by_columns or gaps) and _is_one_matrix(a, b, operation.ta):
-        m, batch = prod(a.shape[:-1]), None
-        a = a.matrix._replace(shape=(m, k))
-    builder = Builder(call.queue, call.device, a.dtype, operation.result)
+    gaps = [] if out is None else _gaps(out, is_row, is_column)
+    if batch and not gaps and _is_one_matrix(a, b, call.ta):
+        m, batch = elements // n, None
+        a = a._replace(shape=(m, k), strides=a.strides[-2:])
+    builder = Builder(call.queue, call.device, a.dtype, result)
     memory = builder.memory(elements) if gaps else OUT
-    before = (OUT if call.in_place else C0, swapped("c", c)) if operation.beta else None
-    if k and operation.alpha:
-        problem = _column_major(call, a, b, (m, n, k), by_columns)
-        buffers = (A, B) if by_columns else (B, A)
-        target = Matrix(memory, Layout.compact(problem.m, problem.n))
-        product = Product(problem, *buffers, *operation[:2], before, target)
-        if batch is not None and not by_columns:
-            batch = batch.swapped
-        _emit(builder, call.request, product, batch)
+    product = Matrix.compact(n, m, memory).T  # row-major
+    before = c.matrix("c", OUT if call.in_place else C0) if beta else None
+    if k and alpha:
+        left, right = a.matrix("a", A, call.ta), b.matrix("b", B, call.tb)
+        problem = Problem(left, right, product, alpha, beta, before, batch)
+        emit(builder, call.request, problem.turned)
     elif before:
-        builder.scale(operation.beta, before, Matrix(memory, Layout.compact(n, m)))
+        builder.scale(beta, before, product)
     else:
-        builder.zeros(memory, elements)
-    for i, layout in enumerate(gaps):
-        compact = Layout(layout.rows, layout.cols, layout.rows, i * m * n, elements)
-        builder.scale(1.0, (memory, Operand("out", compact, None)), Matrix(OUT, layout))
+        builder.zeros(memory, elements * result.itemsize)
+    for i, matrix in enumerate(gaps):
+        builder.scale(1.0, product.moved(i * m * n), matrix)
     return builder.plan(shape, otherwise=lambda: plan_for(call._replace(request=PLAIN)))
+
+
+def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
+    """The matrices of a result if they are not row-major and adjacent: kernels cannot write there,
+    so a copy follows.
+    """
+    if is_row:
+        out = out.with_axis(len(out.shape) - (not is_column))
+    if is_column:
+        out = out.with_axis(len(out.shape))
+    first, starts = out.matrix("out", OUT), out.starts
+    adjacent = starts == [i * first.rows * first.cols for i in range(len(starts))]
+    return [] if adjacent and first.T.is_compact else [first.moved(start) for start in starts]
 
 
 def _sizes(call: Call, a: ArraySpec, b: ArraySpec) -> tuple[int, int, int]:
     """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
-    ta, tb = call.operation.ta, call.operation.tb
+    ta, tb, c = call.ta, call.tb, call.c
     (m, k) = a.shape[-2:] if ta == "N" else a.shape[:-3:-1]
     (k2, n) = b.shape[-2:] if tb == "N" else b.shape[:-3:-1]
     if k != k2:
@@ -172,7 +139,6 @@ def _sizes(call: Call, a: ArraySpec, b: ArraySpec) -> tuple[int, int, int]:
             f"a is {m} x {k} and b is {k2} x {n}{'' if ta == tb == 'N' else ' after transposing'}: "
             f"the columns of a ({k}) must be as many as the rows of b ({k2})"
         )
-    c = call.specs.c
     if c is not None and c.shape != (m, n):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
     return m, n, k
@@ -205,70 +171,13 @@ def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:
     return adjacent and ta == "N" and a.shape[-2] > 1 and prod(b.shape[:-2]) == 1
 
 
-def _output(out: ArraySpec, is_row: bool, is_column: bool) -> tuple[bool, tuple[Layout, ...]]:
-    """Whether a result is column-major, and the layout of each of its matrices if they are not
-    adjacent.
-    """
-    if is_row:
-        out = out.with_axis(len(out.shape) - (not is_column))
-    if is_column:
-        out = out.with_axis(len(out.shape))
-    operand = swapped("out", out.matrix)
-    layout = operand.plain or operand.transposed
-    assert layout is not None, "a matrix is row-major or column-major"
-    batch = out.shape[:-2]
-    steps, adjacent = out.steps(batch), compact_strides(batch, layout.rows * layout.cols)
-    if layout.is_compact and all(
-        size == 1 or x == y for size, x, y in zip(batch, steps, adjacent, strict=True)
-    ):
-        return operand.plain is None, ()
-    starts = (
-        sum(i * step for i, step in zip(index, steps, strict=True)) for index in np.ndindex(*batch)
-    )
-    return operand.plain is None, tuple(
-        layout._replace(offset=layout.offset + start) for start in starts
-    )
-
-
-def _column_major(
-    call: Call, a: ArraySpec, b: ArraySpec, sizes: tuple[int, int, int], by_columns: bool
-) -> Problem:
-    """The column-major product that computes the row-major one: that of the transposes, in the
-    opposite order, unless the result is column-major itself.
-    """
-    m, n, k = sizes
-    operands = []
-    for name, spec, trans in (("a", a, call.operation.ta), ("b", b, call.operation.tb)):
-        conjugated = trans == "C" and spec.dtype.kind == "c"
-        operands.append(swapped(name, spec.matrix, (trans != "N") != by_columns, conjugated))
-    left, right = operands
-    return Problem(m, n, k, left, right) if by_columns else Problem(n, m, k, right, left)
-
-
-def _emit(builder: Builder, request: Request, product: Product, batch: Batch | None) -> None:
-    """Append one product, or all of a batch, whose results are adjacent in `product.out`."""
-    problem = product.problem
-    route = choose(Query(request, builder.dtype, problem, batch, builder.device))
-    if batch is None or route.whole_batch:
-        route.emit(builder, product, batch)
-        return
-    compact = product.out.layout
-    for i, (at_a, at_b) in enumerate(batch.products()):
-        moved = problem._replace(a=problem.a.moved(at_a), b=problem.b.moved(at_b))
-        target = builder.new(compact)  # kernels write to the beginning of a buffer
-        route.emit(builder, product._replace(problem=moved, out=target), None)
-        builder.copy(target.buffer, product.out.buffer, i * compact.room, compact.room)
-
-
-def multiply(request: Request, operation: Operation, arrays: Arrays, device: Any = None) -> Any:
+def multiply(call: Call, device: Any) -> Any:
     """The product of checked operands, into `out` or a new array on their side."""
-    given = {name: x for name, x in arrays._asdict().items() if x is not None}
-    queue, device = shared_queue(given, device)
-    if arrays.out is not None and arrays.out is not arrays.c:
-        check_out(arrays.out, arrays.a, arrays.b)
-    if queue is None:
-        return _in_numpy(request, operation, arrays, device)
-    return _on_device(request, operation, arrays, queue, device)
+    arrays = {"a": call.a, "b": call.b, "c": call.c, "out": call.out}
+    queue, device = shared_queue(arrays, device)
+    if call.out is not None and call.out is not call.c:
+        check_out(call.out, call.a, call.b)
+    return _in_numpy(call, device) if queue is None else _on_device(call, queue, device)
 
 
 @cached(64)
@@ -281,17 +190,16 @@ def _prototype(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) 
     )
 
 
-def _on_device(
-    request: Request, operation: Operation, arrays: Arrays, queue: cl.CommandQueue, device: Device
-) -> cla.Array:
+def _on_device(call: Call, queue: cl.CommandQueue, device: Device) -> cla.Array:
     """The product of device arrays: enqueued, not waited for."""
-    in_place = arrays.out is not None and arrays.out is arrays.c
-    specs = Arrays(*[None if x is None else spec_of(x) for x in arrays])
-    plan = plan_for(Call(request, operation, specs, queue, device, in_place))
+    arrays = call.a, call.b, call.c, call.out
+    a, b, c, out = (None if x is None else ArraySpec.on_device(x) for x in arrays)
+    in_place = out is not None and call.out is call.c
+    plan = plan_for(Call(*call[:6], a, b, c, out, queue, device, in_place))
     wait_for_others(queue, *[x for x in arrays if x is not None])
-    allocator, result = arrays.a.allocator or arrays.b.allocator, arrays.out
+    allocator, result = call.a.allocator or call.b.allocator, call.out
     if result is None:
-        result = _prototype(queue, plan.shape, operation.result).with_queue(queue)
+        result = _prototype(queue, plan.shape, call.result).with_queue(queue)
         allocate = allocator or pool_of(queue).allocate
         result.base_data = allocate(max(1, result.nbytes))
         result.allocator, result.events = allocator, []
@@ -302,55 +210,56 @@ def _on_device(
     return result
 
 
-def _in_numpy(
-    request: Request, operation: Operation, arrays: Arrays, device: Device
-) -> np.ndarray | np.generic:
+def _in_numpy(call: Call, device: Device) -> np.ndarray | np.generic:
     """The product of NumPy arrays: in their own memory on a CPU, otherwise through copies."""
-    a, b, c, out = arrays
-    on_cpu = device.kind == "CPU"
-    if on_cpu:
-        a, b, c = lendable(a), lendable(b), None if c is None else lendable(c)
-    target = out
-    if out is not None and not is_writable(out, a, b):
-        target = np.empty(out.shape, out.dtype)
-    in_place = on_cpu and target is not None and target is c
-    specs = Arrays(*[None if x is None else compact_spec(x) for x in (a, b, c, target)])
-    call = Call(request, operation, specs, device.queue, device, in_place)
-    plan = plan_for(call)
+    on_cpu, target = device.kind == "CPU", call.out
+    if target is not None and not is_writable(target, call.a, call.b):
+        target = np.empty(target.shape, target.dtype)
+    arrays = call.a, call.b, call.c, target
+    a, b, c, out = (None if x is None else ArraySpec.on_host(x) for x in arrays)
+    in_place = on_cpu and target is not None and target is call.c
+    planned = Call(*call[:6], a, b, c, out, device.queue, device, in_place)
+    plan = plan_for(planned)
     if target is None:
-        target = np.empty(plan.shape, operation.result)
+        target = np.empty(plan.shape, call.result)
     if on_cpu:
-        plan.in_host_memory(device.queue, (a, b, c, target))
+        arrays = call.a, call.b, call.c, target
+        plan.in_host_memory(device.queue, [None if x is None else lent(x) for x in arrays])
     elif plan.steps:
-        _through_copies(call, plan, Arrays(a, b, c, target))
-    if out is None:
+        _through_copies(planned, plan, call._replace(out=target))
+    if call.out is None:
         return target if target.ndim else target[()]
-    if target is not out:
-        out[...] = target
-    return out
+    if target is not call.out:
+        call.out[...] = target
+    return call.out
 
 
-def _through_copies(call: Call, plan: Plan, arrays: Arrays) -> None:
-    """Copy the operands to the device, multiply, and copy the result back."""
-    queue, pool, out = call.queue, pool_of(call.queue), arrays.out
-    pinned = staging.staging_for(call.device, arrays.a, arrays.b, out)
-    if pinned and _allows_strips(call):
-        pinned.compute(queue, _strips(call, arrays))
-        trim(pool, arrays.a.nbytes + arrays.b.nbytes + out.nbytes)
+def _through_copies(planned: Call, plan: Plan, given: Call) -> None:
+    """Copy the operands to the device, multiply, and copy the result back.
+
+    Args:
+        planned: the call with the arrays' layouts.
+        given: the call with the arrays.
+    """
+    queue, out = planned.queue, given.out
+    pinned = staging.staging_for(planned.device, given.a, given.b, out)
+    if pinned and _allows_strips(given):
+        pinned.compute(queue, _strips(planned, given))
         return
-    buffers: list[Any] = [
-        None if x is None or not x.size else pool.allocate(x.nbytes) for x in arrays
+    arrays = given.a, given.b, given.c, out
+    sizes = [0 if x is None else x.nbytes for x in arrays]
+    buffers: list[Any] = [pool_of(queue).allocate(size) if size else None for size in sizes]
+    copies = [
+        (_as_matrix(x), y) for x, y in zip(arrays[:3], buffers[:3], strict=True) if y is not None
     ]
-    copies = [pair for pair in zip(arrays[:3], buffers, strict=False) if pair[1] is not None]
     if pinned:
-        operands = [(_as_matrix(x), buffer) for x, buffer in copies]
-        launch = partial(_launch, plan, queue, buffers)
-        pinned.compute(queue, [staging.Strip(operands, launch, buffers[-1], _as_matrix(out))])
+        launch = _launching(plan, queue, buffers)
+        pinned.compute(queue, [staging.Strip(copies, launch, buffers[3], _as_matrix(out))])
         return
     for x, buffer in copies:
-        cl.enqueue_copy(queue, buffer, np.ascontiguousarray(rows_of(x)))
+        cl.enqueue_copy(queue, buffer, np.ascontiguousarray(x))
     plan(queue, buffers)
-    cl.enqueue_copy(queue, rows_of(out), buffers[-1])
+    cl.enqueue_copy(queue, _as_matrix(out), buffers[3])
 
 
 def _as_matrix(x: np.ndarray) -> np.ndarray:
@@ -359,40 +268,38 @@ def _as_matrix(x: np.ndarray) -> np.ndarray:
     return rows.reshape(-1, rows.shape[-1] if rows.ndim else 1)
 
 
-def _launch(plan: Plan, queue: cl.CommandQueue, buffers: list) -> cl.Event:
-    return plan(queue, buffers)[-1][1]
+def _launching(plan: Plan, queue: cl.CommandQueue, buffers: list) -> Callable[[], cl.Event]:
+    """A function that executes the plan, and returns its last event."""
+    return lambda: plan(queue, buffers)[-1][1]
 
 
 def _allows_strips(call: Call) -> bool:
     """Whether the first rows (or columns) may be finished before the last ones have been read."""
-    alpha, beta, ta, tb, _ = call.operation
-    a, b = call.specs[:2]
-    two = len(a.shape) == len(b.shape) == 2 and prod(a.shape) > 0 and prod(b.shape) > 0
-    return two and alpha != 0 and beta == 0 and "C" not in (ta, tb)
+    two = call.a.ndim == call.b.ndim == 2 and call.a.size > 0 and call.b.size > 0
+    return two and call.alpha != 0 and call.beta == 0 and "C" not in (call.ta, call.tb)
 
 
-def _strips(call: Call, arrays: Arrays) -> list[staging.Strip]:
+def _strips(planned: Call, given: Call) -> list[staging.Strip]:
     """A product in strips of the longer side of the result; the smaller operand stays on the
     device.
     """
-    queue, allocate, operation = call.queue, pool_of(call.queue).allocate, call.operation
-    a = arrays.a if operation.ta == "N" else arrays.a.T
-    b = arrays.b if operation.tb == "N" else arrays.b.T
-    across = arrays.out.shape[1] > arrays.out.shape[0]
+    queue, allocate = planned.queue, pool_of(planned.queue).allocate
+    a = given.a if given.ta == "N" else given.a.T
+    b = given.b if given.tb == "N" else given.b.T
+    across = given.out.shape[1] > given.out.shape[0]
     kept, moving = (a, b) if across else (b, a)
     operands = [(rows_of(kept), kept_buffer := allocate(kept.nbytes))]
     parts = []
-    for part in staging.strips(max(arrays.out.shape)):
+    for part in staging.strips(max(given.out.shape)):
         index = (slice(None), part) if across else (part,)
-        x, out = moving[index], arrays.out[index]
+        x, out = moving[index], given.out[index]
         buffer, result = allocate(x.nbytes), allocate(out.nbytes)
         pair, buffers = [kept, x], [kept_buffer, buffer]
         if not across:
             pair, buffers = pair[::-1], buffers[::-1]
-        specs = Arrays(compact_spec(pair[0]), compact_spec(pair[1]), None, compact_spec(out))
-        plain = operation._replace(ta="N", tb="N")
-        plan = plan_for(call._replace(operation=plain, specs=specs))
-        launch = partial(_launch, plan, queue, [*buffers, None, result])
+        left, right, to = map(ArraySpec.on_host, (*pair, out))
+        plan = plan_for(planned._replace(ta="N", tb="N", a=left, b=right, c=None, out=to))
+        launch = _launching(plan, queue, [*buffers, None, result])
         parts.append(staging.Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(out)))
         operands = []
     return parts
@@ -462,7 +369,7 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
     if out is not None:
         checked("out", out, results_of(a.dtype), least=0)
     result = (a if out is None else out).dtype
-    return multiply(request, Operation(1.0, 0.0, "N", "N", result), Arrays(a, b, None, out), device)
+    return multiply(Call(request, 1.0, 0.0, "N", "N", result, a, b, None, out), device)
 
 
 def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
@@ -499,9 +406,11 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
     elif beta != 0:
         raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
     ta, tb = transposition("trans_a", trans_a), transposition("trans_b", trans_b)
-    operation = Operation(alpha, beta, ta, tb, (a if c is None else c).dtype)
-    out = c if overwrites and _may_overwrite(c, a, b) else None
-    return multiply(request, operation, Arrays(a, b, c, out), device)
+    result, out = (
+        (a if c is None else c).dtype,
+        c if overwrites and _may_overwrite(c, a, b) else None,
+    )
+    return multiply(Call(request, alpha, beta, ta, tb, result, a, b, c, out), device)
 
 
 def _options(

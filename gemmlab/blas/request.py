@@ -1,42 +1,45 @@
-"""The options of a product, checked where the caller passes them."""
+"""What a caller passes to a product, checked: options, arrays and numbers.
+
+Nothing is converted silently. What is wrong is rejected here, with the name of the argument.
+"""
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from numbers import Complex, Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyopencl as cl
+import pyopencl.array as cla
 
+from ..caches import cached
 from ..catalog import KernelSpec, Key, catalog, find
 from ..generate import table, tiles
-from ..generate.precision import check_double, letter_of
-from ..opencl.devices import Device
+from ..generate.precision import PRECISIONS, check_double, letter_of
+from ..opencl.devices import Device, find_device, of_queue
+from .problem import Matrix
 
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
 EDGES = (*table.EDGES, "auto", "split")
+#: The types of elements that products support.
+DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
+#: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
+TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
 Pairs = tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options of a product, valid and hashable.
+class Request(NamedTuple):
+    """The options of a product, valid and hashable."""
 
-    Attributes:
-        kernel: "auto", "family" (a generated kernel), "packed", or the number or name of a kernel
-            of the catalog.
-        params: the kernel's parameters as pairs, all of them; None for its defaults.
-        edges: "auto", "pad", "guard", "shift" or "split".
-        precision: "float32", "tf32" or "tf32x3".
-    """
-
-    kernel: Key = AUTO
-    params: Pairs | None = None
-    edges: str = "auto"
-    precision: str = "float32"
+    kernel: Key = AUTO  # or "family" (generated), "packed", or a kernel of the catalog
+    params: Pairs | None = None  # all parameters of the kernel; None for its defaults
+    edges: str = "auto"  # or "pad", "guard", "shift" or "split"
+    precision: str = "float32"  # or "tf32" or "tf32x3"
 
     @classmethod
     def of(
@@ -60,9 +63,8 @@ class Request:
                 f"{params!r}"
             )
         if isinstance(kernel, str) and kernel in (AUTO, GENERATED, PACKED):
-            return cls(
-                kernel, _not_of_the_catalog(kernel, params, edges, precision), edges, precision
-            )
+            complete = _not_of_the_catalog(kernel, params, edges, precision)
+            return cls(kernel, complete, edges, precision)
         if isinstance(kernel, bool) or not isinstance(kernel, (str, int, np.integer)):
             raise ValueError(
                 f"kernel must be 'auto', 'family', 'packed', a number or a name, not {kernel!r}"
@@ -90,15 +92,16 @@ class Request:
                 raise ValueError(
                     f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' is for all types"
                 )
-        if self.kernel == PACKED and dtype.kind != "f":
+        if self.kernel == PACKED and (dtype.kind != "f" or device.kind != "CPU"):
             raise ValueError(
-                f"kernel='packed' multiplies real numbers, not {dtype}; 'family' is for every type"
-            )
-        if self.kernel == PACKED and device.kind != "CPU":
-            raise ValueError(
-                f"kernel='packed' is for CPUs, not for {device}; kernel='auto' is for all"
+                f"kernel='packed' multiplies real numbers on CPUs, not {dtype} on {device}; "
+                "'auto' and 'family' support all types and devices"
             )
         check_double(letter_of(dtype), device)
+
+
+#: No option is set.
+PLAIN = Request()
 
 
 def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
@@ -144,30 +147,17 @@ def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -
             f"kernel={able} fits"
         )
     if params is not None:
-        # rejects names and values before they are combined with those of the precision
-        spec.complete(params)
-    if precision != "float32":
-        params = _with_precision(spec, params, precision)
-    return None if params is None else tuple(spec.complete(params).items())
-
-
-def _with_precision(
-    spec: KernelSpec, params: Mapping[str, int] | None, precision: str
-) -> dict[str, int]:
-    """The caller's parameters and those that a precision implies; ValueError where they contradict
-    each other.
-    """
+        params = spec.complete(params)
+    if precision == "float32":
+        return None if params is None else tuple(params.items())
     implied = table.implied(precision, spec.number)
-    # that one is free
-    required = {name: value for name, value in implied.items() if name != "EVERY"}
     given = {**implied, **(params or {})}
-    for name, value in required.items():
-        if given[name] != value:
-            words = ", ".join(f"{n}={v}" for n, v in required.items())
-            raise ValueError(
-                f"params has {name}={given[name]}, but precision={precision!r} means {words}"
-            )
-    return given
+    # how often sums are moved is free
+    required = {name: value for name, value in implied.items() if name != "EVERY"}
+    if not required.items() <= given.items():
+        words = ", ".join(f"{name}={value}" for name, value in required.items())
+        raise ValueError(f"params has {given}, but precision={precision!r} means {words}")
+    return tuple(spec.complete(given).items())
 
 
 def check_precision(precision: Any, device: Device) -> None:
@@ -182,5 +172,248 @@ def check_precision(precision: Any, device: Device) -> None:
         )
 
 
-#: No option is set.
-PLAIN = Request()
+def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
+    """`x`, if it is an array of one of these types; nothing is converted silently.
+
+    It must have two dimensions, or at least `least` if that is given.
+    """
+    if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}"
+        )
+    if x.dtype not in dtypes:
+        wanted = " or ".join(map(str, dtypes))
+        is_real = x.dtype.kind in "iuf" and name != "out"  # a converted copy of `out` would be lost
+        how = f"; convert it with {name}.astype(np.{dtypes[0]})" if is_real else ""
+        raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
+    if x.ndim != 2 and (least is None or x.ndim < least):
+        wanted = "2 dimensions" if least is None else f"at least {least} dimension"
+        raise ValueError(f"{name} must have {wanted}, not {x.ndim} (its shape is {x.shape})")
+    return x
+
+
+def scalar(name: str, value, dtype: np.dtype) -> float | complex:
+    """A number that `dtype` can represent, rounded to it; of float16 products, to float32."""
+    dtype = np.result_type(dtype, np.float32)
+    if not isinstance(value, Complex if dtype.kind == "c" else Real):
+        kind = "number" if dtype.kind == "c" else "real number"
+        raise TypeError(f"{name} must be a {kind}, not {type(value).__name__}: {value!r}")
+    try:
+        with np.errstate(over="ignore"):
+            number = dtype.type(value).item()
+        if not cmath.isinf(number) or cmath.isinf(value):
+            return number
+    except OverflowError:  # of an int that no float can represent
+        pass
+    raise ValueError(f"{name}={value!r} is beyond the range of {dtype}")
+
+
+def transposition(name: str, value) -> str:
+    """ "N", "T" or "C": as it is, transposed, conjugated and transposed."""
+    if not isinstance(value, (str, bool, np.bool_, Integral)) or value not in TRANSPOSITIONS:
+        raise ValueError(
+            f"{name} must be 0, 1 or 2 (as it is, transposed, conjugate transposed), not {value!r}"
+        )
+    return TRANSPOSITIONS[value]
+
+
+def flag(name: str, value) -> bool:
+    """A truth value: True, False, 0 or 1."""
+    if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+    return bool(value)
+
+
+class ArraySpec(NamedTuple):
+    """The layout of an array in memory: all that a plan depends on."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # bytes from one element to the next along each dimension
+    offset: int  # bytes before the first element
+    size_bytes: int  # of the whole buffer
+
+    @classmethod
+    def compact(cls, dtype: np.dtype, shape: tuple[int, ...]) -> ArraySpec:
+        """A row-major array without gaps."""
+        strides, size = [], dtype.itemsize
+        for length in reversed(shape):
+            strides.append(size)
+            size *= length
+        return cls(dtype, shape, tuple(reversed(strides)), 0, size)
+
+    @classmethod
+    def on_host(cls, x: np.ndarray) -> ArraySpec:
+        """A NumPy array without gaps, or its copy without gaps: that of `rows_of`."""
+        if x.flags.c_contiguous:
+            return cls(x.dtype, x.shape, x.strides, 0, x.nbytes)
+        rows = rows_of(x)
+        spec = cls.compact(x.dtype, rows.shape)
+        return spec if rows is x else spec.swapped
+
+    @classmethod
+    def on_device(cls, x: cla.Array) -> ArraySpec:
+        """A device array in its buffer."""
+        memory: Any = x.base_data
+        return cls(x.dtype, x.shape, x.strides, x.offset, memory.size if x.size else 0)
+
+    @property
+    def swapped(self) -> ArraySpec:
+        """With its last two dimensions exchanged."""
+        (*outer, m, n), (*steps, down, across) = self.shape, self.strides
+        return self._replace(shape=(*outer, n, m), strides=(*steps, across, down))
+
+    def with_axis(self, axis: int) -> ArraySpec:
+        """With another dimension, of one element: a vector as a row or as a column."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape.insert(axis, 1)
+        strides.insert(axis, self.dtype.itemsize)
+        return self._replace(shape=tuple(shape), strides=tuple(strides))
+
+    def steps(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Elements from one matrix to the next along the dimensions before the last two, broadcast
+        to this shape.
+        """
+        own = [
+            0 if size == 1 else stride // self.dtype.itemsize
+            for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)
+        ]
+        return (*(0 for _ in range(len(shape) - len(own))), *own)
+
+    @property
+    def starts(self) -> list[int]:
+        """The elements from the first matrix to each one."""
+        starts, shape = np.zeros(1, np.int64), self.shape[:-2]
+        for size, step in zip(shape, self.steps(shape), strict=True):
+            starts = np.add.outer(starts, step * np.arange(size)).ravel()
+        return starts.tolist()
+
+    def matrix(self, name: str, buffer: Any = None, operation: str = "N") -> Matrix:
+        """The first of its matrices, transposed or conjugated as `operation` says.
+
+        Raises:
+            ValueError: for a matrix of which no dimension is contiguous.
+        """
+        each, (rows, cols) = self.dtype.itemsize, self.shape[-2:]
+        down, across = (stride // each for stride in self.strides[-2:])
+        # a single row or column has any stride
+        down, across = cols if rows == 1 else down, rows if cols == 1 else across
+        x = Matrix(rows, cols, down, across, self.offset // each, self.size_bytes // each, buffer)
+        if not (x.by_columns or x.T.by_columns):
+            raise ValueError(
+                f"{name} has the strides {self.strides}; one dimension of a device array must be "
+                "contiguous"
+            )
+        x = x._replace(name=name, conjugated=operation == "C" and self.dtype.kind == "c")
+        return x if operation == "N" else x.T
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The first and the last byte of the elements in the buffer."""
+        steps = [(size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)]
+        first = self.offset + sum(s for s in steps if s < 0)
+        return first, self.offset + sum(s for s in steps if s > 0) + self.dtype.itemsize - 1
+
+    def check_inside(self, name: str) -> None:
+        """Reject a device array that exceeds its buffer: PyOpenCL makes one of any shape, offset
+        and strides.
+
+        Raises:
+            ValueError: if elements are outside the buffer, or at bytes that are no multiples of
+                their size.
+        """
+        if 0 in self.shape:
+            return
+        (first, last), each = self.reach, self.dtype.itemsize
+        if first < 0 or last >= self.size_bytes:
+            raise ValueError(
+                f"{name} takes bytes {first:,} to {last:,} of its buffer, which has only "
+                f"{self.size_bytes:,}"
+            )
+        steps = [s for size, s in zip(self.shape, self.strides, strict=True) if size > 1]
+        if any(distance % each for distance in (self.offset, *steps)):
+            raise ValueError(
+                f"{name} has the offset {self.offset} and the strides {self.strides}, in bytes; "
+                f"they must be multiples of the {each} bytes of an element"
+            )
+
+
+def rows_of(x: np.ndarray) -> np.ndarray:
+    """The array, or its transpose if its matrices are column-major: contiguous if it has no
+    gaps.
+    """
+    by_rows = x.flags.c_contiguous or x.ndim < 2 or abs(x.strides[-2]) >= abs(x.strides[-1])
+    return x if by_rows else x.swapaxes(-1, -2)
+
+
+def lent(x: np.ndarray) -> np.ndarray:
+    """What kernels can read in place: the array's rows (see `rows_of`), or a copy without gaps."""
+    rows = x if x.flags.c_contiguous else rows_of(x)
+    if rows.flags.c_contiguous and rows.flags.aligned:
+        return rows
+    return np.require(rows, requirements=("C", "A"))
+
+
+def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
+    """Whether a product can be written to the array's memory while its operands are read."""
+    compact = out.flags.aligned and out.flags.c_contiguous
+    return compact and not any(np.may_share_memory(out, x) for x in operands)
+
+
+def check_out(out, a, b) -> None:
+    """Reject a read-only array for the result, and a device array that shares memory with an
+    operand or with itself.
+    """
+    if isinstance(out, np.ndarray):
+        if not out.flags.writeable:
+            raise ValueError("out is read-only; give an array that may be written")
+        return
+    span = out.dtype.itemsize
+    dimensions = zip(map(abs, out.strides), out.shape, strict=True)
+    for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
+        if stride < span:
+            raise ValueError(
+                f"out has the shape {out.shape} and the strides {out.strides}, so its elements "
+                "share memory; give another array"
+            )
+        span += stride * (size - 1)
+    first, last = ArraySpec.on_device(out).reach
+    for name, x in (("a", a), ("b", b)):
+        begin, end = ArraySpec.on_device(x).reach
+        if out.base_data == x.base_data and out.size and x.size and first <= end and begin <= last:
+            raise ValueError(
+                f"out shares memory with {name}, which is read while out is written; give another "
+                "array"
+            )
+
+
+def shared_queue(arrays: Mapping[str, Any], device) -> tuple[cl.CommandQueue | None, Device]:
+    """The queue that all device arrays share and its device, or None and the device for NumPy
+    arrays. None among the arrays stands for one that was not given.
+    """
+    given = {name: x for name, x in arrays.items() if x is not None}
+    there = [name for name, x in given.items() if isinstance(x, cla.Array)]
+    if not there:
+        return None, find_device(device)
+    if len(there) < len(given):
+        here = [name for name in given if name not in there]
+        raise TypeError(
+            f"{', '.join(there)} on a device, but {', '.join(here)} in NumPy: put all of them on "
+            "one side"
+        )
+    queue = arrays["a"].queue
+    for name, x in given.items():
+        if x.queue is None:
+            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
+        if x.queue != queue:
+            raise ValueError(
+                f"{name} is on another queue than a; use {name}.with_queue(a.queue), or copy it if "
+                "that queue is in another context"
+            )
+    owner = _owner(queue)
+    if device is not None and find_device(device).cl != owner.cl:
+        raise ValueError(f"device={device!r}, but a is on {owner}")
+    return queue, owner
+
+
+_owner = cached(8)(of_queue)

@@ -25,8 +25,8 @@ from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
-from .plan import Builder, Product, check_memory, placed
-from .problem import MAX_BATCH, Batch, Problem, footprint, plan
+from .plan import Builder, check_memory
+from .problem import MAX_BATCH, Matrix, Problem, footprint, plan
 from .request import AUTO, GENERATED, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
@@ -37,51 +37,35 @@ WORTH_A_LAUNCH_CPU = 2**20
 
 
 class Query(NamedTuple):
-    """What a route is chosen for.
+    """What a route is chosen for."""
 
-    Attributes:
-        request: what the caller chose; `Request.check_for` has passed.
-        dtype: of the operands.
-        problem: sizes and layouts, column-major, K positive; of a batch those of the first product.
-        batch: the products, if there are several.
-        device: where they are computed.
-    """
-
-    request: Request
-    dtype: np.dtype
-    problem: Problem
-    batch: Batch | None
+    request: Request  # `Request.check_for` has passed
+    dtype: np.dtype  # of the operands
+    problem: Problem  # column-major, K positive
     device: Device
 
     @property
     def is_small(self) -> bool:
         """Whether the products of a batch are too small for separate launches."""
         least = WORTH_A_LAUNCH_GPU if self.device.kind == "GPU" else WORTH_A_LAUNCH_CPU
-        return prod(self.problem[:3]) < least
+        return self.problem.batch is not None and prod(self.problem.sizes) < least
 
 
 @dataclass(frozen=True)
 class Route:
-    """One kind of kernels that can multiply, with the fastest kernel of that kind.
+    """One kind of kernels that can multiply, with the fastest kernel of that kind."""
 
-    Attributes:
-        kernel: what to pass as `kernel=`.
-        params: parameters of the kernel.
-        seconds: the predicted time; inf if there is no prediction.
-        whole_batch: whether `emit` multiplies all products of a batch.
-    """
-
-    kernel: Key
+    kernel: Key  # what to pass as `kernel=`
     params: dict[str, int]
-    seconds: float = inf
-    whole_batch: bool = False
+    seconds: float = inf  # the predicted time; inf if there is no prediction
+    whole_batch: bool = False  # whether `emit` multiplies all products of a batch
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
         """The route for a product, or the reason why it does not support it."""
         raise NotImplementedError
 
-    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
+    def emit(self, builder: Builder, problem: Problem) -> None:
         """Append the launches to the builder's plan."""
         raise NotImplementedError
 
@@ -99,29 +83,24 @@ class Packed(Route):
                 return "it is for CPUs"
             if query.dtype.kind != "f":
                 return f"it multiplies real numbers, not {query.dtype}"
-            if query.batch and query.is_small:
+            if query.is_small:
                 return "the products of the batch are too small for a launch each"
         blocks = packed.Blocks.of(device, query.dtype)
         return cls(PACKED, {"WIDTH": blocks.width, "KC": blocks.depth})
 
-    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
-        packed.gemm(builder, product)
+    def emit(self, builder: Builder, problem: Problem) -> None:
+        packed.gemm(builder, problem)
 
 
 @dataclass(frozen=True)
 class Ladder(Route):
-    """A kernel of the catalog, with passes before and after it where it needs them.
+    """A kernel of the catalog, with passes before and after it where it needs them."""
 
-    Attributes:
-        turned: whether it multiplies the transposes in the opposite order, and stores the transpose
-            of the result.
-    """
-
-    turned: bool = False
+    turned: bool = False  # it multiplies `Problem.turned`, and stores the transpose of the result
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
-        request, device, problem = query.request, query.device, query.problem
+        request, _, problem, device = query
         if request.kernel in (GENERATED, PACKED) or request.edges == "split":
             return f"{request} requires another kernel"
         if query.dtype != np.float32:
@@ -133,72 +112,66 @@ class Ladder(Route):
             return cls(spec.number, settings, inf, fits_batch(spec, settings, query))
         if request == PLAIN and device.kind == "CPU":
             return "on CPUs the packed kernel is faster"
-        if request == PLAIN and query.batch is not None:
-            for key, settings, seconds in _for_batch(query, query.batch):
+        if request == PLAIN and problem.batch:
+            for key, settings, seconds in _for_batch(query):
                 if fits_batch(find(key), settings, query):
                     return cls(key, settings, seconds, True)
             if query.is_small:
                 return "none multiplies the batch in one launch, and its products are too small"
-        if request == PLAIN and not problem.a.plain and not problem.b.plain:
-            number, pairs = choice.choose(device, problem.turned[:3])
+        if request == PLAIN and not problem.a.by_columns and not problem.b.by_columns:
+            number, pairs = choice.choose(device, problem.turned.sizes)
             spec = find(number)
             if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
                 return cls(number, dict(pairs), turned=True)
-        number, pairs = choice.choose(device, problem[:3], request.edges, request.precision)
+        number, pairs = choice.choose(device, problem.sizes, request.edges, request.precision)
         return cls(number, dict(pairs), inf, fits_batch(find(number), dict(pairs), query))
 
-    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
-        problem, a, b, alpha, beta, before, out = product
-        spec, turned = find(self.kernel), problem.turned if self.turned else problem
-        sizes = footprint(problem, plan(spec, self.params, turned, builder.device.features))
-        check_memory(builder.device, sizes, spec.wide)
+    def emit(self, builder: Builder, problem: Problem) -> None:
+        spec, device, out, before = find(self.kernel), builder.device, problem.c, problem.before
+        passes = plan(
+            spec, self.params, problem.turned if self.turned else problem, device.features
+        )
+        check_memory(device, footprint(problem, passes), spec.wide)
         params, context = tuple(self.params.items()), builder.queue.context
-        kernel = _compiled(self.kernel, params, builder.device, context, self.turned)
-        if batch is not None and self.whole_batch:
-            shared = batch.shared(problem)
-            assert shared is not None, "see `fits_batch`"
-            buffers = a, b, out.buffer
-            bound = kernel.batch(*problem[:3], batch.number, shared, buffers)
+        kernel = _compiled(self.kernel, params, device, context, self.turned)
+        if problem.batch and problem.shared:
+            buffers = problem.a.buffer, problem.b.buffer, out.buffer
+            number = problem.batch.number
+            bound = kernel.batch(*problem.sizes, number, problem.shared, buffers)
             builder.launch("gemm", bound)
             return
         target = out
-        if before and before[0] is out.buffer:  # C may only be overwritten once it has been read
-            target = builder.new(out.layout)
+        if before and before.buffer is out.buffer:
+            # C may only be overwritten once it has been read
+            target = builder.new(Matrix.compact(out.rows, out.cols))
         if spec.tensor:
-            builder.look_for_unsplittable(placed(a, problem.a), placed(b, problem.b))
-        builder.multiply(kernel, problem, a, b, target)
-        if alpha != 1 or before:
-            y = target
-            if before:
-                y = placed(*before)
-                y = builder.compact(y) if before[1].plain else builder.transpose(y, out.layout)
-            builder.axpby(alpha, target, beta, y, out)
+            builder.look_for_unsplittable(problem.a, problem.b)
+        builder.multiply(kernel, problem._replace(c=target))
+        if problem.alpha != 1 or before:
+            y = builder.compact(before) if before else target
+            builder.axpby(problem.alpha, target, problem.beta, y, out)
 
 
 @dataclass(frozen=True)
 class Split(Route):
-    """Generated kernels for the whole tiles and for each edge.
+    """Generated kernels for the whole tiles and for each edge."""
 
-    Attributes:
-        launches: the rectangles of C.
-    """
-
-    launches: tuple[split.Launch, ...] = ()
+    launches: tuple[split.Launch, ...] = ()  # the rectangles of C
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
         if query.request.edges != "split":
             return "it is for edges='split'"
-        sizes, params = query.problem[:3], query.request.params
+        sizes, params = query.problem.sizes, query.request.params
         if params is not None:
             parts = split.cut(sizes, dict(params))
         else:
             parts = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
         return cls(GENERATED, dict(parts[0].tile), launches=tuple(parts))
 
-    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
-        for launch in self.launches:
-            builder.gemm_part(product, launch)
+    def emit(self, builder: Builder, problem: Problem) -> None:
+        for x in self.launches:
+            builder.gemm(problem.part(x.row, x.column, x.rows, x.columns), x.tile)
 
 
 class Generated(Route):
@@ -206,20 +179,20 @@ class Generated(Route):
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
-        request, batch = query.request, query.batch
+        request, batch = query.request, query.problem.batch
         if request.kernel not in (AUTO, GENERATED) or request.edges == "split":
             return f"{request} requires another kernel"
-        may_replace = request == PLAIN and batch is not None and query.is_small
+        may_replace = request == PLAIN and query.is_small
         if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
             return "for float32 the catalog has faster kernels"
         if request.params is not None:
             return cls(GENERATED, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1
-        ranked = tiles.choose(query.device, letter_of(query.dtype), query.problem[:3], number)
+        ranked = tiles.choose(query.device, letter_of(query.dtype), query.problem.sizes, number)
         return cls(GENERATED, *ranked, whole_batch=True)
 
-    def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
-        builder.gemm(product, self.params, batch)
+    def emit(self, builder: Builder, problem: Problem) -> None:
+        builder.gemm(problem, self.params)
 
 
 #: In the order of preference.
@@ -235,17 +208,25 @@ def choose(query: Query) -> Route:
     return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
 
 
-def refusals(query: Query) -> dict[str, str]:
-    """Why routes do not support the product, by their names."""
-    answers = {kind.__name__: kind.of(query) for kind in ROUTES}
-    return {name: words for name, words in answers.items() if isinstance(words, str)}
+def emit(builder: Builder, request: Request, problem: Problem) -> None:
+    """Append one product, or all of a batch, whose results are adjacent in `problem.c`."""
+    route = choose(Query(request, builder.dtype, problem, builder.device))
+    if problem.batch is None or route.whole_batch:
+        route.emit(builder, problem)
+        return
+    c = problem.c
+    target = builder.new(c)  # kernels write to the beginning of a buffer
+    for i, (at_a, at_b) in enumerate(problem.batch.products()):
+        route.emit(builder, problem.product(at_a, at_b, target))
+        builder.copy(target.buffer, c.buffer, i * c.room, c.room)
 
 
-def _for_batch(query: Query, batch: Batch) -> Iterator[tuple[Key, dict[str, int], float]]:
+def _for_batch(query: Query) -> Iterator[tuple[Key, dict[str, int], float]]:
     """Kernels for a batch in one launch, fastest first; with single loads where vectors do not
     divide the sizes.
     """
-    sizes = query.problem[:3]
+    sizes, batch = query.problem.sizes, query.problem.batch
+    assert batch is not None
     for (key, pairs), seconds in choice.ranked_for_batch(query.device, sizes, batch.number):
         spec, params = find(key), dict(pairs)
         if "GROUPS" in params:
@@ -259,8 +240,8 @@ def _for_batch(query: Query, batch: Batch) -> Iterator[tuple[Key, dict[str, int]
 
 def fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
     """Whether a kernel of the catalog can multiply all products in one launch, without passes."""
-    batch, problem = query.batch, query.problem
-    if batch is None or spec.tensor or spec.workspace(params) or batch.shared(problem) is None:
+    problem, batch = query.problem, query.problem.batch
+    if batch is None or spec.tensor or spec.workspace(params) or problem.shared is None:
         return False
     (only, *more) = plan(spec, params, problem, query.device.features)
     return batch.number <= MAX_BATCH and not more and only.out is None

@@ -21,7 +21,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..opencl.devices import Device
-from .arrays import complete
+from .plan import complete
 
 #: Bytes of the matrices of a product that make it worthwhile.
 WORTHWHILE = 24 * 2**20
@@ -37,19 +37,12 @@ STRIPS = 8
 
 
 class Strip(NamedTuple):
-    """A part of a result.
+    """A part of a result."""
 
-    Attributes:
-        operands: matrices that must be on the device first, and their buffers.
-        launch: launches the product; returns its last event.
-        buffer: where the device writes the part.
-        out: where it is copied to.
-    """
-
-    operands: list[tuple[np.ndarray, Any]]
-    launch: Callable[[], cl.Event]
-    buffer: Any
-    out: np.ndarray
+    operands: list[tuple[np.ndarray, Any]]  # what must be on the device first, and the buffers
+    launch: Callable[[], cl.Event]  # launches the product; returns its last event
+    buffer: Any  # where the device writes the part
+    out: np.ndarray  # where it is copied to
 
 
 def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:

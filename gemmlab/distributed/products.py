@@ -12,14 +12,14 @@ from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
-from ..blas import arrays
+from ..blas import request
 from ..catalog.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
 from .workers import survey
 
 #: The types of elements: partial sums in float16 would be rounded.
-DTYPES = tuple(dtype for dtype in arrays.DTYPES if dtype != np.float16)
+DTYPES = tuple(dtype for dtype in request.DTYPES if dtype != np.float16)
 #: Bytes that a worker takes without any matrix, with compilers and a compiled kernel, at most.
 PROCESS = 400 * 2**20
 #: The part of the remaining memory that blocks may take: copies in transit need the rest.

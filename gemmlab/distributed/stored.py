@@ -31,9 +31,9 @@ import pyopencl as cl
 import pyopencl.array as cla
 from dask.array.core import normalize_chunks
 
-from ..blas.arrays import compact_spec, rows_of
 from ..blas.plan import pool_of
 from ..blas.products import matmul as multiply
+from ..blas.request import ArraySpec, rows_of
 from ..blas.staging import staging_of
 from ..caches import cached
 from ..catalog.spec import positive
@@ -234,7 +234,7 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
             memory.used.wait()
         arrays, pieces = [], []
         for x, buffer in zip(pair, memory.buffers, strict=True):
-            strides = compact_spec(x).strides
+            strides = ArraySpec.on_host(x).strides
             arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides))
             pieces += staging.send(rows_of(x), buffer)
         return memory, arrays, [piece.result() for piece in pieces]

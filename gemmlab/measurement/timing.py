@@ -13,8 +13,8 @@ import numpy as np
 import pyopencl as cl
 
 from .. import check
-from ..blas.plan import Builder, Matrix, check_memory
-from ..blas.problem import Layout, Problem, footprint, plan
+from ..blas.plan import Builder, check_memory
+from ..blas.problem import Problem, footprint, plan
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, Params, positive, round_up
@@ -22,7 +22,7 @@ from ..generate.table import Sizes
 from ..model import gflops
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
-from ..opencl.launch import Kernel, whole
+from ..opencl.launch import Kernel
 from . import clock, peaks
 from .records import Result
 
@@ -235,31 +235,27 @@ class Product:
     Args:
         kernel: what multiplies.
         device: where.
-        problem: the sizes.
+        sizes: M, N and K.
         a, b: the buffers of A (M x K) and B (K x N).
     """
 
-    def __init__(
-        self, kernel: Kernel, device: Device, problem: Problem, a: cl.Buffer, b: cl.Buffer
-    ):
-        self._device, self.problem = device, problem
-        self._shape = problem.m, problem.n
-        rows, cols, _ = whole(*self._shape, problem.k, kernel.multiples)
+    def __init__(self, kernel: Kernel, device: Device, sizes: Sizes, a: cl.Buffer, b: cl.Buffer):
+        self._device, (m, n, _) = device, sizes
+        rows, cols, _ = map(round_up, sizes, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
-        layout = Layout.compact(*self._shape)
-        buffer = self.frame.inside
-        if (rows, cols) != self._shape:  # the kernel writes whole tiles; C is cut out of them
-            buffer = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * layout.room)
-        self._out = Matrix(buffer, layout)
+        c = self.frame.inside
+        if (rows, cols) != (m, n):  # the kernel writes whole tiles; C is cut out of them
+            c = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * m * n)
+        self.problem = Problem.compact(*sizes, a, b, c)
         builder = Builder(device.timed_queue, device)
-        builder.multiply(kernel, problem, a, b, self._out, self.frame.inside)
+        builder.multiply(kernel, self.problem, self.frame.inside)
         self._plan = builder.plan()
 
     @classmethod
     def of(cls, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
         """The product of a (m x k) and b (k x n), column-major."""
-        problem = Problem.compact(a.shape[0], b.shape[1], a.shape[1])
-        return cls(kernel, device, problem, upload(device, a), upload(device, b))
+        sizes = a.shape[0], b.shape[1], a.shape[1]
+        return cls(kernel, device, sizes, upload(device, a), upload(device, b))
 
     @classmethod
     def random(cls, kernel: Kernel, device: Device, sizes: Sizes) -> Product:
@@ -277,8 +273,9 @@ class Product:
 
     def result(self) -> np.ndarray:
         """C on the host: m x n, column-major."""
-        host = np.empty(self._shape[::-1], np.float32)
-        cl.enqueue_copy(self._device.queue, host, self._out.buffer)
+        c = self.problem.c
+        host = np.empty((c.cols, c.rows), np.float32)
+        cl.enqueue_copy(self._device.queue, host, c.buffer)
         return host.T
 
 
@@ -342,8 +339,7 @@ class Runs:
         if not self.credible:
             passes = dict.fromkeys(passes, 0.0) | {"gemm": 1e3 * wall}
         self.milliseconds.append(passes)
-        problem = self._product.problem
-        return gflops(problem.m, problem.n, problem.k, 1e-3 * passes["gemm"])
+        return gflops(*self._product.problem.sizes, 1e-3 * passes["gemm"])
 
     def _run(self) -> tuple[dict[str, float], float]:
         """The milliseconds of each pass on the device, and wall-clock seconds."""

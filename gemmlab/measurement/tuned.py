@@ -16,9 +16,8 @@ from numpy.typing import DTypeLike
 from tqdm import tqdm
 
 from ..blas import products
-from ..blas.arrays import DTYPES
 from ..blas.explain import Explanation, explain
-from ..blas.request import Request
+from ..blas.request import DTYPES, Request
 from ..catalog import find
 from ..catalog.spec import positive
 from ..generate import choice

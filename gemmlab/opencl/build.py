@@ -79,20 +79,14 @@ class Built:
     """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single
     step.
 
-    Attributes:
-        program, kernel: PyOpenCL's objects.
-        seconds: how long compiling took.
-        types: those of the scalar arguments; None for pointers.
-        work_group_limit: work-items of the largest work-group that it fits.
+    `types` are those of the scalar arguments, None for pointers; `seconds` says how long compiling
+    took; `work_group_limit` is that of work-items in a work-group.
     """
 
     def __init__(
         self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list
     ):
-        self.kernel = kernel
-        self.program = program
-        self.types = types
-        self.seconds = seconds
+        self.program, self.kernel, self.types, self.seconds = program, kernel, types, seconds
         info = cl.kernel_work_group_info
         self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
         if "nvidia" in device.features:
@@ -108,18 +102,12 @@ class Built:
 
 
 class Bound(NamedTuple):
-    """A kernel with its sizes and its arguments: what a queue is given.
-
-    Attributes:
-        built: the compiled kernel.
-        global_size, local_size: work-items in all, and in a work-group.
-        args: numbers and buffers.
-    """
+    """A kernel with its sizes and its arguments: what a queue is given."""
 
     built: Built
     global_size: tuple[int, ...]
     local_size: tuple[int, ...]
-    args: tuple[Any, ...]
+    args: tuple[Any, ...]  # numbers, buffers, and what stands for buffers in a plan
 
     def __call__(self, queue: cl.CommandQueue) -> cl.Event:
         return self.built(queue, self.global_size, self.local_size, *self.args)

@@ -46,30 +46,22 @@ class NoDeviceError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """One OpenCL device. Its context and its profiling queue are made when they are first used.
+    """One OpenCL device. Its context and its queues are made when they are first used.
 
-    Attributes:
-        index: its index in ``devices()``.
-        name, platform, version, driver: as the runtime reports them.
-        kind: "GPU", "CPU" or "other".
-        units: compute units (multiprocessors of a GPU, cores of a CPU).
-        memory, largest: bytes of global memory, and of the largest single buffer.
-        limits: how large work-groups may be, and what else kernels must not exceed.
-        features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
-            size), "tensor" (tensor cores for TF32), "warpgroups" (Hopper's instructions of
-            four warps), "double" (arithmetic in float64).
-        cl: PyOpenCL's object.
+    `features` are what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
+    size), "tensor" (tensor cores for TF32), "warpgroups" (Hopper's instructions of four warps),
+    "double" (arithmetic in float64).
     """
 
-    index: int
+    index: int  # in ``devices()``
     name: str
     platform: str
     version: str
     driver: str
-    kind: str
-    units: int
-    memory: int
-    largest: int
+    kind: str  # "GPU", "CPU" or "other"
+    units: int  # multiprocessors of a GPU, cores of a CPU
+    memory: int  # bytes
+    largest: int  # bytes of the largest single buffer
     limits: Limits
     features: frozenset[str]
     cl: cl.Device = field(repr=False)
@@ -100,14 +92,8 @@ class Device:
 
     def facts(self) -> dict[str, str | int]:
         """What a record of a measurement says about this device."""
-        return {
-            "device": self.name,
-            "platform": self.platform,
-            "version": self.version,
-            "driver": self.driver,
-            "kind": self.kind,
-            "units": self.units,
-        }
+        names = ("platform", "version", "driver", "kind", "units")
+        return {"device": self.name} | {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
         return f"{self.name} ({self.platform})"
@@ -296,7 +282,8 @@ def find_device(device: Device | int | str | None = None) -> Device:
         )
     if isinstance(device, Device):
         return device
-    usable = devices()
+    with _creating:
+        usable = _find()
     if not usable:
         raise NoDeviceError(
             "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
@@ -320,17 +307,12 @@ def find_device(device: Device | int | str | None = None) -> Device:
     return fits[0]
 
 
-def in_order(queue: CommandQueue) -> CommandQueue:
-    """The queue, if it runs commands one after another, as the launches of one product need."""
+def of_queue(queue: CommandQueue) -> Device:
+    """The Device to which a PyOpenCL queue belongs; ValueError for one that is not in order."""
     if queue.properties & command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
         raise ValueError(
             "the queue runs its commands out of order; a product's launches must follow each other"
         )
-    return queue
-
-
-def of_queue(queue: cl.CommandQueue) -> Device:
-    """The Device to which a PyOpenCL queue belongs."""
     with _creating:
         usable = _find()
     return next((d for d in usable if d.cl == queue.device), None) or _describe(-1, queue.device)

@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pyopencl as cl
 
@@ -40,26 +39,13 @@ VARIABLES = r"(GEMMLAB|OCL|RUSTICL|POCL|PYOPENCL)_|XDG_CACHE_HOME$|\w*_VISIBLE_D
 RENDER_NODES, DRM = Path("/dev/dri"), Path("/sys/class/drm")
 
 
-class Gpu(NamedTuple):
-    """What a kernel driver says about a GPU.
-
-    Attributes:
-        vendor: who made it, as OpenCL's names of vendors or platforms contain it.
-        rusticl: rusticl's name of its driver.
-        command: installs OpenCL for it on Debian and Ubuntu.
-    """
-
-    vendor: str
-    rusticl: str
-    command: str
-
-
-#: By the name of the kernel driver.
+#: By the name of a GPU's kernel driver: its vendor, as OpenCL's names of vendors or platforms
+#: contain it; rusticl's name of the driver; what installs OpenCL on Debian and Ubuntu.
 GPUS = {
-    "amdgpu": Gpu("AMD", "radeonsi", "sudo apt install mesa-opencl-icd"),
-    "i915": Gpu("Intel", "iris", "sudo apt install intel-opencl-icd"),
-    "xe": Gpu("Intel", "iris", "sudo apt install intel-opencl-icd"),
-    "nouveau": Gpu("NVIDIA", "nouveau", "sudo apt install nvidia-driver nvidia-opencl-icd"),
+    "amdgpu": ("AMD", "radeonsi", "mesa-opencl-icd"),
+    "i915": ("Intel", "iris", "intel-opencl-icd"),
+    "xe": ("Intel", "iris", "intel-opencl-icd"),
+    "nouveau": ("NVIDIA", "nouveau", "nvidia-driver nvidia-opencl-icd"),
 }
 
 #: Seconds that a small product may take, with all that must be compiled.
@@ -84,12 +70,11 @@ def doctor() -> bool:
         Whether a device works.
     """
     print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
-    works = 0
-    advice = []
+    works, advice = 0, []
     for d in devices.devices():
         verdict, remedy = product(d)
         works += verdict.startswith("right")
-        advice += [remedy] if remedy else []
+        advice += remedy
         print(f"device {d.index}: {d}, {d.units} compute units, {d.version}")
         print(f"  a 65 x 33 x 129 product: {verdict}")
     for other in devices.listed():
@@ -107,24 +92,24 @@ def doctor() -> bool:
     return works > 0
 
 
-def product(device: devices.Device) -> tuple[str, str]:
+def product(device: devices.Device) -> tuple[str, list[str]]:
     """The verdict on a small product in a process that may crash, and the remedy if it succeeds
     with an empty cache.
     """
     verdict = _product(device, {})
     if verdict.startswith("right"):
-        return verdict, ""
+        return verdict, []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
         if not _product(device, empty).startswith("right"):
-            return verdict, ""
-    own = environment.pocl_folder()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folders = own if "pocl" in device.version.lower() and own else f"the caches in {base}"
-    return verdict, (
+            return verdict, []
+    own = environment.pocl_folder() if "pocl" in device.version.lower() else None
+    folders = own or f"the caches in {os.environ.get('XDG_CACHE_HOME') or '~/.cache'}"
+    remedy = (
         f"With an empty cache {device.name} computes correctly: compiled kernels are damaged, or "
         f"the disk is full. Remove them:\n  rm -r {folders}"
     )
+    return verdict, [remedy]
 
 
 def _product(device: devices.Device, variables: dict[str, str]) -> str:
@@ -149,12 +134,10 @@ def _product(device: devices.Device, variables: dict[str, str]) -> str:
 def loader_facts() -> Iterator[str]:
     """A line for each platform, for each registered driver, and for each variable that is set."""
     for p in devices.platforms():
-        try:
+        number = 0
+        with suppress(cl.Error):  # some runtimes call it an error to have none
             number = len(p.get_devices())
-        except cl.Error:  # some runtimes call it an error to have none
-            number = 0
-        found = f"{number} device{'s' * (number > 1)}" if number else "no devices"
-        yield f"platform {p.name.strip()} ({p.version.strip()}): {found}"
+        yield f"platform {p.name.strip()} ({p.version.strip()}): {number or 'no'} devices"
     for file in icd_files():
         yield f"driver {file}: {registered(file)}"
     library, named = devices.intel_library(), os.environ.get("OCL_ICD_VENDORS")
@@ -194,151 +177,73 @@ def loaded(library: str) -> str:
     return f"{library} can be loaded"
 
 
-def findings() -> list[str]:
-    """All problems, a paragraph each."""
-    problems = [
-        registration(),
-        unregistered_driver(),
-        *idle_gpus(),
-        rusticl_without_devices(),
-        old_rusticl(),
-        windows_subsystem(),
-        unusable_cache(),
-    ]
-    return [paragraph for paragraph in problems if paragraph]
-
-
-def registration() -> str:
-    """OCL_ICD_VENDORS names nothing, so the loader does not find the system's drivers."""
+def findings() -> Iterator[str]:
+    """All problems, a paragraph each, with the command that repairs it."""
     named = os.environ.get("OCL_ICD_VENDORS")
-    if not named or Path(named).exists():
-        return ""
-    return f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
+    if named and not Path(named).exists():
+        yield f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
+    gpus = [d for d in devices.listed() if d.type & cl.device_type.GPU]
+    offered = " ".join(f"{d.vendor} {d.name} {d.platform.name}" for d in gpus).lower()
+    library = _nvidia_library()
+    if library and "nvidia" not in offered:  # as in many containers
+        folder = devices.SYSTEM_VENDORS
+        yield (
+            f"NVIDIA's OpenCL driver is installed ({library}), but not registered, so no program "
+            "finds it. Register it:\n"
+            f"  mkdir -p {folder} && echo {library} > {folder}/nvidia.icd\n"
+            "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
+        )
+    yield from idle_gpus(offered)
+    problem = environment.bad_pocl_folder() or environment.bad_database()
+    if problem:
+        yield (
+            f"Compiled kernels cannot be cached ({problem}). Each process compiles them again, and "
+            "without a temporary folder PoCL has no device. Repair that, or name a folder of "
+            "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
+        )
 
 
-def unregistered_driver() -> str:
-    """NVIDIA's OpenCL library is installed but not registered, as in many containers."""
-    if any("nvidia" in d.platform.name.lower() for d in devices.listed()):
-        return ""
-    name = "libnvidia-opencl.so.1"
-    candidates = [Path(folder) / name for folder in LIBRARY_FOLDERS]
-    found = next((str(p) for p in candidates if p.exists()), None) or ctypes.util.find_library(
-        "nvidia-opencl"
+def _nvidia_library() -> str | None:
+    candidates = [Path(folder) / "libnvidia-opencl.so.1" for folder in LIBRARY_FOLDERS]
+    return next(
+        (str(path) for path in candidates if path.exists()),
+        ctypes.util.find_library("nvidia-opencl"),
     )
-    if not found:
-        return ""
-    return (
-        f"NVIDIA's OpenCL driver is installed ({found}), but not registered, so no program finds "
-        "it. Register it:\n"
-        f"  mkdir -p {devices.SYSTEM_VENDORS} && echo {found} > "
-        f"{devices.SYSTEM_VENDORS}/nvidia.icd\n"
-        "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
-    )
 
 
-def render_nodes() -> Iterator[tuple[Path, str]]:
-    """GPUs that Linux has a driver for: the device file, and the name of the kernel's driver."""
+def idle_gpus(offered: str) -> Iterator[str]:
+    """GPUs that this user may not open, or that no OpenCL driver offers.
+
+    Args:
+        offered: names of the GPUs that drivers offer, in lower case.
+    """
+    rusticl = next((p for p in devices.platforms() if "rusticl" in p.name.lower()), None)
+    fitting = []
     for node in sorted(RENDER_NODES.glob("renderD*")):
         facts = ""
         with suppress(OSError):
             facts = (DRM / node.name / "device" / "uevent").read_text()
-        yield node, "".join(re.findall(r"^DRIVER=(\S+)", facts, re.MULTILINE))
-
-
-def idle_gpus() -> Iterator[str]:
-    """GPUs that this user may not open, or that no OpenCL driver offers."""
-    listed = [d for d in devices.listed() if d.type & cl.device_type.GPU]
-    offered = " ".join(f"{d.vendor} {d.name} {d.platform.name}" for d in listed).lower()
-    for node, driver in render_nodes():
+        driver = "".join(re.findall(r"^DRIVER=(\S+)", facts, re.MULTILINE))
         if not os.access(node, os.R_OK | os.W_OK):
             yield (
                 f"{node} is a GPU that this user may not open. Join its group, then log in again:\n"
-                f"  sudo usermod -aG {_group(node)} $USER"
+                f"  sudo usermod -aG $(stat -c %G {node}) $USER"
             )
-        elif driver in GPUS and not _rusticl() and GPUS[driver].vendor.lower() not in offered:
-            yield (
-                f"{node} is a GPU of {GPUS[driver].vendor}, but no OpenCL driver offers it. On "
-                f"Debian and Ubuntu:\n  {GPUS[driver].command}"
-            )
-
-
-def _group(file: Path) -> str:
-    """The name of a file's group; "render" where it has no name."""
-    try:
-        return file.group()
-    except (KeyError, NotImplementedError):
-        return "render"
-
-
-def _rusticl() -> cl.Platform | None:
-    return next((p for p in devices.platforms() if "rusticl" in p.name.lower()), None)
-
-
-def rusticl_without_devices() -> str:
-    """Mesa's rusticl offers no device unless a variable names the drivers."""
-    rusticl: Any = _rusticl()
-    if not rusticl or any(d.platform == rusticl for d in devices.listed()):
-        return ""
-    fitting = [GPUS[driver].rusticl for _, driver in render_nodes() if driver in GPUS]
-    if not fitting and devices.devices():  # llvmpipe is for those who have nothing else
-        return ""
-    return (
-        "Mesa's rusticl is installed, but enables no driver by itself; radeonsi is for AMD, iris "
-        "for Intel, nouveau for NVIDIA, llvmpipe for any CPU:\n"
-        f"  export RUSTICL_ENABLE={','.join(dict.fromkeys(fitting)) or 'llvmpipe'}"
-    )
-
-
-def old_rusticl() -> str:
-    """Before Mesa 23, rusticl reports wrong limits and times."""
-    for d in devices.listed():
-        version = re.match(r"\d+", d.driver_version)
-        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
-            return (
-                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
-                "of work-groups and wrong times. Products are right, but kernels get small "
-                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
-            )
-    return ""
-
-
-def windows_subsystem() -> str:
-    """In the Windows Subsystem for Linux, only Intel's driver offers a GPU to OpenCL."""
-    if "microsoft" not in platform.release().lower():
-        return ""
-    if any(d.type & cl.device_type.GPU for d in devices.listed()):
-        return ""
-    return (
-        "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to OpenCL "
-        "(sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: for these, "
-        "install Python and gemmlab in Windows itself."
-    )
-
-
-def unusable_cache() -> str:
-    """Compiled kernels cannot be cached, so each process compiles them again."""
-    problem = environment.bad_pocl_folder() or environment.bad_database() or _full()
-    if not problem:
-        return ""
-    return (
-        f"Compiled kernels cannot be cached ({problem}). Each process compiles them again, and "
-        "without a temporary folder PoCL has no device. Repair that, or name a folder of "
-        "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
-    )
-
-
-def _full() -> str:
-    """Why PoCL's cache is full: a quota shows only when one writes."""
-    folder = environment.pocl_folder()
-    nearest = folder and next(
-        path for path in (folder, *folder.absolute().parents) if path.exists()
-    )
-    try:
-        with tempfile.TemporaryFile(dir=nearest) as stream:
-            stream.write(bytes(environment.ROOM))
-    except OSError as error:
-        return f"{folder}: {error.strerror}"
-    return ""
+        elif driver in GPUS:
+            vendor, name, packages = GPUS[driver]
+            fitting.append(name)
+            if not rusticl and vendor.lower() not in offered:
+                yield (
+                    f"{node} is a GPU of {vendor}, but no OpenCL driver offers it. On Debian and "
+                    f"Ubuntu:\n  sudo apt install {packages}"
+                )
+    is_idle = rusticl and not any(d.platform == rusticl for d in devices.listed())
+    if is_idle and (fitting or not devices.devices()):  # llvmpipe only where nothing else works
+        yield (
+            "Mesa's rusticl is installed, but enables no driver by itself; radeonsi is for AMD, "
+            "iris for Intel, nouveau for NVIDIA, llvmpipe for any CPU:\n"
+            f"  export RUSTICL_ENABLE={','.join(dict.fromkeys(fitting)) or 'llvmpipe'}"
+        )
 
 
 def no_device() -> str:
@@ -357,14 +262,11 @@ def no_device() -> str:
     elif sys.platform == "darwin":
         conda += " ocl_icd_wrapper_apple"
     first, *others = dict.fromkeys([*commands, conda])
+    lines = ["No OpenCL device works here. This gives you one on the CPU:", f"  {first}"]
+    if others:
+        lines += ["or one of these:", *(f"  {command}" for command in others)]
     return "\n".join(
-        [
-            "No OpenCL device works here. This gives you one on the CPU:",
-            f"  {first}",
-            *(["or one of these:"] if others else []),
-            *(f"  {command}" for command in others),
-            "For a GPU, install its vendor's driver; docs/drivers.md says which.",
-        ]
+        [*lines, "For a GPU, install its vendor's driver; docs/drivers.md says which."]
     )
 
 

@@ -5,38 +5,18 @@ from __future__ import annotations
 import re
 import threading
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
-import pyopencl.array as cla
 
 from ..catalog import KernelSpec, Key, find, sources
-from ..catalog.spec import round_up, tiles_over
+from ..catalog.spec import tiles_over
 from .build import Bound, BuildError, Built, WorkGroupError, build, options
-from .devices import Device, find_device, in_order
+from .devices import Device, find_device
 
 INDEX_LIMIT = 2**31
 _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
-
-
-class Launch(NamedTuple):
-    """All that a launch of a kernel for M, N, K needs.
-
-    Attributes:
-        built: the kernel, compiled for these sizes.
-        global_size: its work-items.
-        lda, ldb: leading dimensions of A, and of B as the kernel expects it, in floats.
-        fixup_size: work-items of `fixup.cl`, (0, 0) where it is not needed.
-        by_tile: 1 if `fixup.cl` has one work-group per tile, 0 if it has one per cut.
-    """
-
-    built: Built
-    global_size: tuple[int, int]
-    lda: int
-    ldb: int
-    fixup_size: tuple[int, int]
-    by_tile: int
 
 
 class Kernel:
@@ -126,10 +106,6 @@ class Kernel:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
         not support.
         """
-        return self.launch(m, n, k).global_size
-
-    def launch(self, m: int, n: int, k: int) -> Launch:
-        """See `Launch`."""
         minimum = self.spec.minimum_sizes(self.params)
         for name, size, multiple, smallest in zip(
             "MNK", (m, n, k), self.multiples, minimum, strict=True
@@ -144,66 +120,40 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' support any size"
                 )
-        macros, built = self.spec.macros(m, n, self.params), self._built
-        if macros != self.params:
-            built = build(self.device, self.context, self._title, self.source, macros)
-        lda, ldb = self.spec.leading_dimensions(m, n, k, self.params)
-        return Launch(
-            built, self.spec.global_size(m, n, self.params), lda, ldb, *self._fixup_launch(m, n)
-        )
-
-    def _fixup_launch(self, m: int, n: int) -> tuple[tuple[int, int], int]:
-        """Work-items of `fixup.cl`, and whether it has one work-group per tile rather than one per
-        cut.
-        """
-        if self._fixup is None:
-            return (0, 0), 0
-        rows, cols, _ = self.spec.tiles(self.params)
-        tiles, cuts = (
-            prod(self.spec.tile_grid(m, n, self.params)),
-            max(1, self.params["GROUPS"] - 1),
-        )
-        items, _ = _FIXUP
-        return (items * min(tiles, cuts), tiles_over(rows * cols, 4 * items)), int(tiles <= cuts)
-
-    def __call__(
-        self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None
-    ) -> cl.Event:
-        """Launch C = A B without any copy; return the last event.
-
-        Args:
-            m, n, k: sizes, multiples of `multiples`.
-            a: M x K, column-major float32 (a ``pyopencl.array.Array``, or a ``pyopencl.Buffer``),
-                columns ``launch(m, n, k).lda`` floats apart.
-            b: K x N likewise; N x K if `b_transposed`.
-            c: M x N likewise, overwritten.
-            queue: where to launch, one that runs in order; the device's own by default.
-        """
-        return self.passes(m, n, k, a, b, c, queue)[-1][1]
-
-    def passes(self, m: int, n: int, k: int, a, b, c, queue: cl.CommandQueue | None = None):
-        """The same; return the events of all that was launched by name: "gemm", and "fix-up" where
-        needed.
-        """
-        launch = self.launch(m, n, k)
-        elements = launch.lda * k, launch.ldb * (k if self.b_transposed else n), m * n
-        buffers = [self._buffer(*given) for given in zip("abc", (a, b, c), elements, strict=True)]
-        queue = in_order(queue) if queue else self.device.queue
-        with self.sharing:
-            return [(name, bound(queue)) for name, bound in self.bound(m, n, k, buffers, queue)]
+        return self.spec.global_size(m, n, self.params)
 
     def bound(
         self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
-        """What `passes` launches, by name; hold `sharing` until everything is launched."""
-        launch = self.launch(m, n, k)
+        """What computes C = A B, by name: "gemm", and "fix-up" where needed. Hold `sharing` until
+        everything is launched.
+
+        Args:
+            m, n, k: sizes, multiples of `multiples`.
+            buffers: those of A, B and C, column-major float32: A is M x K, B is K x N (N x K if
+                `b_transposed`), C is M x N; the columns of A and of B are
+                ``spec.leading_dimensions`` floats apart.
+            queue: where it will be launched, one that runs in order.
+        """
+        size, built = self.global_size(m, n, k), self.compiled(m, n)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
-        launches = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
+        launches = [("gemm", Bound(built, size, self.local_size, arguments))]
         if self._fixup is not None:
-            sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
-            launches.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
+            rows, cols, _ = self.spec.tiles(self.params)
+            tiles = prod(self.spec.tile_grid(m, n, self.params))
+            cuts = max(1, self.params["GROUPS"] - 1)
+            # a work-group per tile or per cut, whichever are fewer
+            items, _ = _FIXUP
+            size = items * min(tiles, cuts), tiles_over(rows * cols, 4 * items)
+            sums = m, n, k, self.params["GROUPS"], int(tiles <= cuts), pieces, buffers[2]
+            launches.append(("fix-up", Bound(self._fixup, size, _FIXUP, sums)))
         return launches
+
+    def compiled(self, m: int, n: int, text: str | None = None) -> Built:
+        """The kernel, or another text, compiled for an m x n result."""
+        macros = self.spec.macros(m, n, self.params)
+        return build(self.device, self.context, self._title, text or self.source, macros)
 
     def batch(
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
@@ -217,10 +167,10 @@ class Kernel:
             shared: whether all products share A, and B.
             buffers: those of A, B and C.
         """
-        launch, macros = self.launch(m, n, k), self.spec.macros(m, n, self.params)
-        built = build(self.device, self.context, self._title, batched(self.source, shared), macros)
+        built = self.compiled(m, n, batched(self.source, shared))
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
-        return Bound(built, (*launch.global_size, number), (*self.local_size, 1), arguments)
+        size = *self.global_size(m, n, k), number
+        return Bound(built, size, (*self.local_size, 1), arguments)
 
     def _workspace_of(self, queue: cl.CommandQueue) -> cl.Buffer:
         """The memory for partial tiles of the launches on a queue, made at the first one."""
@@ -232,28 +182,6 @@ class Kernel:
                 cl.enqueue_fill_buffer(queue, made, np.int32(0), 0, 4 * self.workspace)
             self._workspaces[queue] = made
         return self._workspaces[queue]
-
-    def _buffer(self, name: str, array: Any, elements: int) -> cl.MemoryObjectHolder:
-        """The memory of an operand, if it is what the launch needs."""
-        if elements >= INDEX_LIMIT and not self.spec.wide:
-            raise ValueError(
-                f"{name} has {elements:,} elements; kernels index with 32 bits, below "
-                f"{INDEX_LIMIT:,}"
-            )
-        if isinstance(array, cla.Array):
-            if (array.dtype, array.flags.forc, array.context) != (np.float32, True, self.context):
-                raise ValueError(
-                    f"{name} must be a contiguous float32 array in the kernel's context, not "
-                    f"{array.dtype} with the strides {array.strides}"
-                )
-            array = array.data
-        if not isinstance(array, cl.MemoryObjectHolder):
-            raise TypeError(f"{name} must be a device array or buffer, not {type(array).__name__}")
-        if array.size < 4 * elements:
-            raise ValueError(
-                f"{name} has {array.size:,} bytes, but {elements:,} float32 elements are needed"
-            )
-        return array
 
     def __str__(self) -> str:
         return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())
@@ -287,11 +215,6 @@ def batched(text: str, shared: tuple[bool, bool]) -> str:
         _NEXT.format(name=name, space=space, elements=elements) for name, space, elements in moved
     )
     return text[: begin.end()] + lines + text[begin.end() :]
-
-
-def whole(m: int, n: int, k: int, multiples: tuple[int, int, int]) -> tuple[int, int, int]:
-    """M, N and K rounded up to whole tiles."""
-    return round_up(m, multiples[0]), round_up(n, multiples[1]), round_up(k, multiples[2])
 
 
 def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Kernel:

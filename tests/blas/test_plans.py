@@ -13,10 +13,11 @@ from layouts import whole
 from texts import SMALL
 
 import gemmlab
-from gemmlab import catalog, gemm, matmul
-from gemmlab.blas import plan as plans
-from gemmlab.blas.arrays import spec_of, swapped
-from gemmlab.blas.problem import Batch, Layout, Problem, footprint, plan
+from gemmlab import catalog, matmul
+from gemmlab.blas import problem
+from gemmlab.blas.plan import Builder, Plan
+from gemmlab.blas.problem import Batch, Matrix, Problem, footprint, plan
+from gemmlab.blas.request import ArraySpec
 from gemmlab.generate import choice
 from gemmlab.opencl.launch import Kernel
 
@@ -32,12 +33,14 @@ WORKSPACE = "the workspace for partial tiles"
 def launched(monkeypatch) -> list[str]:
     """The names of the steps that are enqueued from now on."""
     names: list[str] = []
+    call = Plan.__call__
 
-    def spied(enqueue):
-        return lambda step, *given: names.append(step.name) or enqueue(step, *given)
+    def spied(*given):
+        events = call(*given)
+        names.extend(name for name, _ in events)
+        return events
 
-    for step in (plans.Launch, plans.Fill, plans.Copy):
-        monkeypatch.setattr(step, "enqueue", spied(step.enqueue))
+    monkeypatch.setattr(Plan, "__call__", spied)
     return names
 
 
@@ -55,15 +58,15 @@ def test_the_plan_is_what_is_launched(number, some_device):
         )
         a, b = (x.copy(order=rng.choice("CF")) for x in (whole((m, k)), whole((k, n), 1)))
         x, y = (cla.to_device(some_device.queue, z) for z in (a, b))
-        # the transpose of the result, column-major, in the same memory
-        problem = Problem(n, m, k, swapped("b", spec_of(y)), swapped("a", spec_of(x)))
+        left, right = (ArraySpec.on_device(z).matrix("x", z.base_data) for z in (x, y))
         out = cla.empty(some_device.queue, (m, n), np.float32)
-        builder = plans.Builder(some_device.queue, some_device)
-        target = plans.Matrix(out.base_data, Layout.compact(n, m))
-        builder.multiply(kernel, problem, y.base_data, x.base_data, target)
-        made, passes = builder.plan(), plan(spec, kernel.params, problem, some_device.features)
-        assert [step.name for step in made.steps] == [step.kind for step in passes]
-        counted = footprint(problem, passes)
+        product = Matrix.compact(n, m, out.base_data).T
+        turned = Problem(left._replace(name="a"), right._replace(name="b"), product).turned
+        builder = Builder(some_device.queue, some_device)
+        builder.multiply(kernel, turned)
+        made, passes = builder.plan(), plan(spec, kernel.params, turned, some_device.features)
+        assert [name for name, _ in made.steps] == [step.kind for step in passes]
+        counted = footprint(turned, passes)
         operands = m * k + k * n + m * n
         assert made.size_bytes == 4 * (sum(counted.values()) - operands - counted.get(WORKSPACE, 0))
         made(some_device.queue)
@@ -73,13 +76,8 @@ def test_the_plan_is_what_is_launched(number, some_device):
 def test_layouts_and_factors_that_need_no_pass(some_device, launched):
     """A generated kernel needs one launch; one of the ladder transposes only what it must."""
     a, b, c = whole((64, 32), 0, "c8"), whole((32, 96), 1, "c8"), whole((64, 96), 2, "c8")
-    for ta, tb in itertools.product((0, 1, 2), repeat=2):
-        x, y = (
-            cla.to_device(some_device.queue, z.T.copy() if t else z) for z, t in ((a, ta), (b, tb))
-        )
-        launched.clear()
-        gemm(2j, x, y, 3, cla.to_device(some_device.queue, c), ta, tb, **GENERATED)
-        assert launched == ["gemm"]
+    gemmlab.gemm(2j, a.T.copy(), b, 3, c, 2, 0, device=some_device, **GENERATED)
+    assert launched == ["gemm"]
     for (x, y), needed in (("CC", 0), ("FC", 1), ("CF", 1)):
         u, v = (np.array(z.real, "f4", order=o) for z, o in ((a, x), (b, y)))
         launched.clear()
@@ -110,14 +108,23 @@ def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monk
         assert np.array_equal(gemmlab.sgemm(2, u, v, 3, c, device=gpu), 2 * (a @ b) + 3), (x, y)
 
 
-def test_a_batch_on_paper():
-    assert Batch.over((4,), (6,), (0,)) == Batch(4, (6, 0), ((0, 0),))
-    assert Batch.over((2, 4), (24, 4), (6, 6)).starts == ((0, 0), (24, 6))
-    assert Batch.over((2, 1, 4), (24, 0, 6), (0, 0, 0)) == Batch(8, (6, 0), ((0, 0),))
-    many = Batch.over((100_000,), (2,), (0,))
-    (_, _), (start, pairs) = many.launches()
-    assert start == (2 * 65535, 0) and pairs[:2] == (100_000 - 65535, 65535)
-    assert len(list(many.products())) == 100_000
+def test_a_batch_on_paper(monkeypatch):
+    """Its products are those of the arrays, in their order, in launches of two at most."""
+    monkeypatch.setattr(problem, "MAX_BATCH", 2)
+    rng = random.Random(0)
+    for _ in range(300):
+        shape = tuple(rng.choice((1, 2, 3)) for _ in range(rng.randrange(1, 5)))
+        steps = [tuple(rng.choice((0, 2, 6)) for _ in shape) for _ in "ab"]
+        wanted = [tuple(np.dot(index, own) for own in steps) for index in np.ndindex(*shape)]
+        batch = Batch.over(shape, *steps)
+        assert list(batch.products()) == wanted
+        launches = list(batch.launches())
+        assert wanted == [
+            (a + i * pairs.step_a, b + i * pairs.step_b)
+            for (a, b), pairs in launches
+            for i in range(pairs.number)
+        ]
+        assert all(pairs.number <= 2 for _, pairs in launches)
 
 
 def test_a_batch_is_one_launch_if_its_matrices_are_at_equal_distances(some_device, launched):

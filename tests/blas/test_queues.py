@@ -44,30 +44,13 @@ def test_events_of_other_queues_are_waited_for_and_the_result_has_one(options, d
     assert np.array_equal(matmul(result, y.T.copy(), device=device.index).get(), a @ b @ b.T)
 
 
-def test_repeated_calls_are_right_whatever_changes_between_them(device):
-    """A plan serves other memory, but no other layout, type, number or operation."""
-    a, b = whole((24, 24)), whole((24, 24), 1)
-    there = {}
-    for dtype in ("f4", "c8"):
-        there[dtype] = [cla.to_device(device.queue, z.astype(dtype)) for z in (a, b)]
-    for _ in range(2):
-        for dtype, options in (("f4", {}), ("f4", GENERATED), ("f4", LADDER), ("c8", {})):
-            x, y = there[dtype]
-            for p, q, want in (
-                (x, y, a @ b),
-                (y, x, b @ a),
-                (x.T, y, a.T @ b),
-                (x[:20], y[:, :9], a[:20] @ b[:, :9]),
-            ):
-                assert np.array_equal(matmul(p, q, **options).get(), want)
-            for alpha, beta, t in ((2, 0, 0), (2, 3, 0), (-1, 3, 1), (2, 3, 2)):
-                want = alpha * (a.T if t else a) @ b + beta * a
-                assert np.array_equal(gemm(alpha, x, y, beta, x, t, **options).get(), want)
+def test_a_plan_serves_other_memory_also_read_only(device):
+    b = whole((24, 24), 1)
     for seed in range(3):
         a = whole((24, 24), seed)
         first, second = matmul(a, b, device=device), matmul(3 * a, b, device=device)
         a.flags.writeable = False
-        assert np.array_equal(matmul(a, b, device=device), first), "read-only, in the same plan"
+        assert np.array_equal(matmul(a, b, device=device), first)
         assert np.array_equal(first, a @ b) and np.array_equal(second, 3 * a @ b), "two arrays"
 
 

@@ -11,7 +11,7 @@ import gemmlab
 from gemmlab.opencl.devices import devices
 
 #: Files and functions at most, for the first product of these sizes and for later ones.
-BOUNDS = {"NumPy": ((12, 60), (5, 13)), "device arrays": ((12, 60), (4, 12))}
+BOUNDS = {"NumPy": ((12, 60), (4, 12)), "device arrays": ((12, 60), (3, 10))}
 
 
 def walk(call) -> tuple[set[str], set[str]]:

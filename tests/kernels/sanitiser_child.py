@@ -11,8 +11,8 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import check
-from gemmlab.blas.plan import Builder, Matrix
-from gemmlab.blas.problem import Layout, Problem
+from gemmlab.blas.plan import Builder
+from gemmlab.blas.problem import Problem
 from gemmlab.catalog import find
 from gemmlab.measurement.timing import upload
 from gemmlab.opencl import build, launch
@@ -41,11 +41,11 @@ def main(sizes, kernel, params, source=None) -> str:
     a, b = check.exact_inputs(m, n, k)
     built = launch.Kernel(find(kernel), params, device, device.context, source)
     operands = [upload(device, x) for x in (a, b)]
-    out = Matrix(steps.memory(m * n), Layout.compact(m, n))
-    steps.multiply(built, Problem.compact(m, n, k), *operands, out)
+    out = steps.memory(m * n)
+    steps.multiply(built, Problem.compact(m, n, k, *operands, out))
     steps.plan()(steps.queue)
     host = np.full((n, m), np.nan, np.float32)
-    cl.enqueue_copy(steps.queue, host, out.buffer)
+    cl.enqueue_copy(steps.queue, host, out)
     verdict = check.exact(host.T, a, b)
     return "right" if verdict.ok else str(verdict)
 

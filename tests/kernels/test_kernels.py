@@ -15,9 +15,9 @@ from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, without_barri
 
 import gemmlab
 from gemmlab import catalog, check
-from gemmlab.blas.arrays import spec_of, swapped
-from gemmlab.blas.plan import OUT, A, Builder, Matrix, placed
-from gemmlab.blas.problem import Layout
+from gemmlab.blas.plan import OUT, A, Builder
+from gemmlab.blas.problem import Matrix
+from gemmlab.blas.request import ArraySpec
 from gemmlab.catalog import sources
 
 #: Kernels that are wrong on purpose, by number and name. None of them leaves C's frame.
@@ -246,9 +246,7 @@ def test_a_kernel_to_take_away(number, some_device):
     da = cla.to_device(queue, np.ascontiguousarray(a.T))  # column-major in memory
     db = cla.to_device(queue, np.ascontiguousarray(b if kernel.b_transposed else b.T))
     dc = cla.empty(queue, (n, m), np.float32)
-    kernel(m, n, k, da, db, dc).wait()
-    assert check.exact(dc.get().T, a, b).ok
-    # the same with nothing but PyOpenCL and what the object says
+    # with nothing but PyOpenCL and what the object says
     with warnings.catch_warnings():
         # some compilers talk even when all is well
         warnings.simplefilter("ignore", cl.CompilerWarning)
@@ -287,8 +285,8 @@ def same(got, expected: np.ndarray) -> bool:
 def moved(device, x: cla.Array, shape: tuple[int, int], work) -> cla.Array:
     """The row-major result of what `work(builder, x, out)` appends, of this shape."""
     out = cla.empty(x.queue, shape, np.float32)
-    builder, target = Builder(x.queue, device), Matrix(OUT, Layout.compact(*shape[::-1]))
-    work(builder, placed(A, swapped("x", spec_of(x))), target)
+    builder, target = Builder(x.queue, device), Matrix.compact(*shape[::-1], OUT)
+    work(builder, ArraySpec.on_device(x).matrix("x", A).T.stored, target)
     builder.plan()(x.queue, (x.base_data, None, None, out.base_data))
     return out
 
@@ -298,7 +296,7 @@ def test_transpose_pad_and_unpad(shape, device):
     host = np.random.default_rng(0).random(shape, dtype=np.float32)
     for how, y in device_layouts(device.queue, host).items():
         # what kernels read is row-major, or the transpose of what is column-major
-        x = host if swapped("x", spec_of(y)).plain else host.T
+        x = host if ArraySpec.on_device(y).matrix("x").T.by_columns else host.T
         rows, cols = x.shape
         assert same(moved(device, y, (cols, rows), Builder.transpose), x.T), how
         for more in ((0, 0), (1, 0), (0, 1), (16, 31)):
@@ -321,7 +319,7 @@ def test_axpby(size, alpha, beta, device):
     nan = np.full(size, np.nan, np.float32)
     memory = (x if alpha else nan, y if beta else nan, nan)
     buffers = [on_device(device, array) for array in memory]
-    left, right, out = (Matrix(buffer, Layout.compact(size, 1)) for buffer in buffers)
+    left, right, out = (Matrix.compact(size, 1, buffer) for buffer in buffers)
     builder = Builder(device.queue, device)
     builder.axpby(float(alpha), left, float(beta), right, out)
     builder.plan()(device.queue)

@@ -12,9 +12,9 @@ from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import catalog, check, matmul
-from gemmlab.blas.arrays import spec_of, swapped
-from gemmlab.blas.plan import Builder, Matrix, Plan, placed
-from gemmlab.blas.problem import Layout, Problem
+from gemmlab.blas.plan import Builder, Plan
+from gemmlab.blas.problem import Matrix, Problem
+from gemmlab.blas.request import ArraySpec
 from gemmlab.catalog import Limits, sources
 from gemmlab.generate import choice
 from gemmlab.opencl import build, launch
@@ -90,7 +90,7 @@ def has_unsplittable(device, *matrices: Matrix) -> bool:
 @pytest.mark.parametrize("value", STRANGE + ORDINARY)
 def test_numbers_that_do_not_split_are_found(value, device):
     def uploaded(x):
-        return Matrix(on_device(device, x), Layout.compact(*x.shape[::-1]))
+        return Matrix.compact(*x.shape[::-1], on_device(device, x))
 
     for shape in ((1, 1), (7, 600), (5000, 2)):
         for place in ((0, 0), (-1, -1)):
@@ -126,7 +126,7 @@ def test_only_what_lies_in_the_matrix_is_looked_at(device):
     whole = cla.to_device(device.queue, around)
     blocks = (whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)
     for block, strange in blocks:
-        matrix = placed(block.base_data, swapped("x", spec_of(block)))
+        matrix = ArraySpec.on_device(block).matrix("x", block.base_data)
         assert has_unsplittable(device, matrix) == strange
 
 
@@ -170,16 +170,10 @@ def test_a_last_column_without_room_behind_it_is_copied(kernel, able):
     chosen = launch.Kernel(catalog[kernel], SMALL[kernel], able, able.context)
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
         builder = Builder(able.queue, able)
-        problem = Problem(
-            want.shape[1],
-            want.shape[0],
-            x.shape[1],
-            swapped("b", spec_of(y)),
-            swapped("a", spec_of(x)),
-        )
         host = np.full(want.shape, np.nan, np.float32)
-        out = Matrix(on_device(able, host), Layout.compact(problem.m, problem.n))
-        builder.multiply(chosen, problem, y.base_data, x.base_data, out)
+        left, right = (ArraySpec.on_device(z).matrix("x", z.base_data) for z in (x, y))
+        out = Matrix.compact(*want.shape[::-1], on_device(able, host))
+        builder.multiply(chosen, Problem(left, right, out.T).turned)
         builder.plan()(able.queue)
         cl.enqueue_copy(able.queue, host, out.buffer)
         assert np.array_equal(host, want)
