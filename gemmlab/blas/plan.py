@@ -271,16 +271,9 @@ class Builder:
         self._support("transpose.cl", "transpose", size, TRANSPOSE, *arguments)
         return made
 
-    def pad(self, x: Matrix, made: Matrix) -> Matrix:
-        """`x` as the corner of a compact matrix, zeros elsewhere."""
-        return self._into_corner("pad", x, made, x.rows, x.cols)
-
-    def unpad(self, x: Matrix, made: Matrix) -> Matrix:
-        """The corner of a larger matrix as a compact one."""
-        return self._into_corner("unpad", x, made, made.rows, made.cols)
-
-    def _into_corner(self, name: str, x: Matrix, made: Matrix, rows: int, cols: int) -> Matrix:
-        """Copy rows x cols elements of `x` into `made`, with zeros around them."""
+    def pad(self, x: Matrix, made: Matrix, name: str = "pad") -> Matrix:
+        """As much of `x` as fits, in the corner of a compact matrix, with zeros around it."""
+        rows, cols = min(x.rows, made.rows), min(x.cols, made.cols)
         group, group_columns, each = PAD
         size = round_up(made.rows, group), round_up(tiles_over(made.cols, each), group_columns)
         arguments = rows, cols, x.across, x.offset, x.buffer, made.rows, made.cols, made.buffer
@@ -330,14 +323,9 @@ class Builder:
         now = {"A": problem.a, "B": b, "C": out}
         for step in passes:
             x, made = now[step.operand], step.out
-            if step.kind == "transpose":
-                now[step.operand] = self.transpose(x.T, self.new(_given(made)))
-            elif step.kind == "pad":
-                now[step.operand] = self.pad(x, self.new(_given(made)))
-            elif step.kind == "gemm":
+            if step.kind == "gemm":
                 if made:
-                    buffer = scratch or self.memory(made.room)
-                    now["C"] = made._replace(buffer=buffer)
+                    now["C"] = made._replace(buffer=scratch or self.memory(made.room))
                 if kernel.workspace:
                     # no other plan may overwrite partial tiles before their fix-up
                     self._lock = kernel.sharing
@@ -347,7 +335,11 @@ class Builder:
                 for name, bound in kernel.bound(m, n, k, buffers, self.queue):
                     self.launch(name, bound)
             elif step.kind == "unpad":
-                self.unpad(x, out)
+                self.pad(x, out, "unpad")
+            elif made:
+                made = self.new(made)
+                is_pad = step.kind == "pad"
+                now[step.operand] = self.pad(x, made) if is_pad else self.transpose(x.T, made)
 
     def gemm(self, problem: Problem, tile: Params) -> None:
         """Launch a generated kernel with a tile (see `gemmlab.generate.tiles`), which computes the
@@ -394,11 +386,6 @@ class Builder:
 
 def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
     return memory[buffer.number] if isinstance(buffer, Slot) else buffer
-
-
-def _given(made: Matrix | None) -> Matrix:
-    assert made is not None
-    return made
 
 
 def check_memory(

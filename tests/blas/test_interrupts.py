@@ -96,22 +96,17 @@ def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monke
     assert (out == 3).all()
 
 
-class Queue:
-    """A queue whose `finish` raises a few times before it finishes."""
+def test_a_wait_is_repeated_until_it_returns():
+    raised, done = [KeyboardInterrupt(), SystemExit()], []
 
-    def __init__(self, *raised):
-        self.raised, self.finished = list(raised), 0
+    def wait():
+        if raised:
+            raise raised.pop()
+        done.append("finished")
 
-    def finish(self):
-        if self.raised:
-            raise self.raised.pop(0)
-        self.finished += 1
+    def lost():
+        done.append("lost")
+        raise cl.RuntimeError("CL_OUT_OF_RESOURCES")
 
-
-def test_every_queue_is_waited_for_however_often_that_is_interrupted():
-    queues = Queue(KeyboardInterrupt(), SystemExit()), Queue()
-    complete(*(queue.finish for queue in queues))
-    assert [queue.finished for queue in queues] == [1, 1]
-    lost = Queue(cl.RuntimeError("CL_OUT_OF_RESOURCES"))
-    complete(lost.finish)  # does not wait for ever
-    assert lost.finished == 0
+    complete(wait, lost, wait)
+    assert done == ["finished", "lost", "finished"]
