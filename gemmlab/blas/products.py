@@ -120,6 +120,7 @@ def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
     """The matrices of a result if they are not row-major and adjacent: kernels cannot write there,
     so a copy follows.
     """
+    out.check_apart("out")
     if is_row:
         out = out.with_axis(len(out.shape) - (not is_column))
     if is_column:

@@ -337,6 +337,18 @@ class ArraySpec(NamedTuple):
                 f"they must be multiples of the {each} bytes of an element"
             )
 
+    def check_apart(self, name: str) -> None:
+        """Reject an array whose elements share memory."""
+        span = self.dtype.itemsize
+        dimensions = zip(map(abs, self.strides), self.shape, strict=True)
+        for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
+            if stride < span:
+                raise ValueError(
+                    f"{name} has the shape {self.shape} and the strides {self.strides}, so its "
+                    "elements share memory; give another array"
+                )
+            span += stride * (size - 1)
+
 
 def rows_of(x: np.ndarray) -> np.ndarray:
     """The array, or its transpose if its matrices are column-major: contiguous if it has no
@@ -362,29 +374,20 @@ def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
 
 def check_out(out, a, b) -> None:
     """Reject a read-only array for the result, and a device array that shares memory with an
-    operand or with itself.
+    operand.
     """
     if isinstance(out, np.ndarray):
         if not out.flags.writeable:
             raise ValueError("out is read-only; give an array that may be written")
         return
-    span = out.dtype.itemsize
-    dimensions = zip(map(abs, out.strides), out.shape, strict=True)
-    for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
-        if stride < span:
-            raise ValueError(
-                f"out has the shape {out.shape} and the strides {out.strides}, so its elements "
-                "share memory; give another array"
-            )
-        span += stride * (size - 1)
-    first, last = ArraySpec.on_device(out).reach
     for name, x in (("a", a), ("b", b)):
-        begin, end = ArraySpec.on_device(x).reach
-        if out.base_data == x.base_data and out.size and x.size and first <= end and begin <= last:
-            raise ValueError(
-                f"out shares memory with {name}, which is read while out is written; give another "
-                "array"
-            )
+        if out.base_data == x.base_data and out.size and x.size:
+            (first, last), (begin, end) = (ArraySpec.on_device(y).reach for y in (out, x))
+            if first <= end and begin <= last:
+                raise ValueError(
+                    f"out shares memory with {name}, which is read while out is written; give "
+                    "another array"
+                )
 
 
 def shared_queue(arrays: Mapping[str, Any], device) -> tuple[cl.CommandQueue | None, Device]:
