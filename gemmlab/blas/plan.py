@@ -136,7 +136,7 @@ class Plan:
         to write after an exception, OpenCL does not keep the arrays alive, and Ctrl-C raises
         KeyboardInterrupt after any call.
 
-        `arrays` are those of `A`, `B`, `C0` and `OUT`, as `request.lent` returns them, or None.
+        `arrays` are those of `A`, `B`, `C0` and `OUT`, as `request.readable` returns them, or None.
         """
         out, context = arrays[OUT.number], queue.context
         if not self.steps or out is None:

@@ -33,7 +33,7 @@ from .request import (
     checked,
     flag,
     is_writable,
-    lent,
+    readable,
     rows_of,
     scalar,
     shared_queue,
@@ -225,7 +225,7 @@ def _in_numpy(call: Call, device: Device) -> np.ndarray | np.generic:
         target = np.empty(plan.shape, call.result)
     if on_cpu:
         arrays = call.a, call.b, call.c, target
-        plan.in_host_memory(device.queue, [None if x is None else lent(x) for x in arrays])
+        plan.in_host_memory(device.queue, [None if x is None else readable(x) for x in arrays])
     elif plan.steps:
         _through_copies(planned, plan, call._replace(out=target))
     if call.out is None:

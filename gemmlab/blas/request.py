@@ -358,8 +358,8 @@ def rows_of(x: np.ndarray) -> np.ndarray:
     return x if by_rows else x.swapaxes(-1, -2)
 
 
-def lent(x: np.ndarray) -> np.ndarray:
-    """What kernels can read in place: the array's rows (see `rows_of`), or a copy without gaps."""
+def readable(x: np.ndarray) -> np.ndarray:
+    """What kernels can read without a copy: the array's rows (see `rows_of`), or those of a copy."""
     rows = x if x.flags.c_contiguous else rows_of(x)
     if rows.flags.c_contiguous and rows.flags.aligned:
         return rows
@@ -395,14 +395,14 @@ def shared_queue(arrays: Mapping[str, Any], device) -> tuple[cl.CommandQueue | N
     arrays. None among the arrays stands for one that was not given.
     """
     given = {name: x for name, x in arrays.items() if x is not None}
-    there = [name for name, x in given.items() if isinstance(x, cla.Array)]
-    if not there:
+    on_device = [name for name, x in given.items() if isinstance(x, cla.Array)]
+    if not on_device:
         return None, find_device(device)
-    if len(there) < len(given):
-        here = [name for name in given if name not in there]
+    if len(on_device) < len(given):
+        on_host = [name for name in given if name not in on_device]
         raise TypeError(
-            f"{', '.join(there)} on a device, but {', '.join(here)} in NumPy: put all of them on "
-            "one side"
+            f"{', '.join(on_device)} on a device, but {', '.join(on_host)} in NumPy: put all of "
+            "them on one side"
         )
     queue = arrays["a"].queue
     for name, x in given.items():

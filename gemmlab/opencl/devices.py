@@ -228,23 +228,23 @@ def platforms() -> tuple[cl.Platform, ...]:
 
 def listed() -> tuple[cl.Device, ...]:
     """Every device that any runtime lists, whether or not it can be used."""
-    found: list[cl.Device] = []
+    every: list[cl.Device] = []
     for platform in platforms():
         try:
-            # PoCL reads the variable that names its cache when it is first asked for devices
+            # PoCL reads the variable that names its cache when its devices are first listed
             with environment.variables(environment.pocl_variables()):
-                found += platform.get_devices()
+                every += platform.get_devices()
         except cl.Error as error:
             warnings.warn(f"platform {platform.name} reports no devices: {error}", stacklevel=3)
-    return tuple(found)
+    return tuple(every)
 
 
 @lru_cache(maxsize=1)
 def _find() -> tuple[Device, ...]:
-    found = [d for d in listed() if not trouble(d)]
+    usable = [d for d in listed() if not trouble(d)]
     # a checker and not a device to compute on
-    real = [d for d in found if "oclgrind" not in d.platform.name.lower()]
-    return tuple(_describe(i, d) for i, d in enumerate(sorted(real or found, key=_preference)))
+    real = [d for d in usable if "oclgrind" not in d.platform.name.lower()]
+    return tuple(_describe(i, d) for i, d in enumerate(sorted(real or usable, key=_preference)))
 
 
 def devices() -> list[Device]:

@@ -35,8 +35,8 @@ def instructions(text: str) -> dict[str, int]:
     """How many instructions of each of `KINDS` a PTX text contains; the body of a loop counts
     once.
     """
-    found = {}
+    counts = {}
     for kind, pattern in KINDS.items():
         widths = [m.group(1) if m.re.groups else None for m in re.finditer(pattern, text)]
-        found[kind] = sum(int(width or 1) for width in widths)
-    return found
+        counts[kind] = sum(int(width or 1) for width in widths)
+    return counts
