@@ -359,7 +359,7 @@ def rows_of(x: np.ndarray) -> np.ndarray:
 
 
 def readable(x: np.ndarray) -> np.ndarray:
-    """What kernels can read without a copy: the array's rows (see `rows_of`), or those of a copy."""
+    """The array's rows (see `rows_of`) if kernels can read them as they are, or else a copy."""
     rows = x if x.flags.c_contiguous else rows_of(x)
     if rows.flags.c_contiguous and rows.flags.aligned:
         return rows
