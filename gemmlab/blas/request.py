@@ -147,17 +147,17 @@ def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -
             f"kernel={able} fits"
         )
     if params is not None:
-        params = spec.complete(params)
-    if precision == "float32":
-        return None if params is None else tuple(params.items())
-    implied = table.implied(precision, spec.number)
-    given = {**implied, **(params or {})}
-    # how often sums are moved is free
-    required = {name: value for name, value in implied.items() if name != "EVERY"}
-    if not required.items() <= given.items():
-        words = ", ".join(f"{name}={value}" for name, value in required.items())
-        raise ValueError(f"params has {given}, but precision={precision!r} means {words}")
-    return tuple(spec.complete(given).items())
+        spec.complete(params)  # rejects names and values
+    if precision != "float32":
+        implied = table.implied(precision, spec.number)
+        params = {**implied, **(params or {})}
+        for name, value in implied.items():
+            if name != "EVERY" and params[name] != value:  # how often sums are moved is free
+                raise ValueError(
+                    f"params has {name}={params[name]}, but precision={precision!r} means "
+                    f"{name}={value}"
+                )
+    return None if params is None else tuple(spec.complete(params).items())
 
 
 def check_precision(precision: Any, device: Device) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gemmlab
-from gemmlab.blas import products
+from gemmlab.blas import routes
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -12,10 +12,8 @@ from gemmlab.blas import products
 def test_auto_names_the_route_that_matmul_takes(any_device, monkeypatch, dtype, m, n, k):
     if dtype == "float64" and "double" not in any_device.features:
         pytest.skip("no double precision")
-    taken, choose = [], products.choose
-    monkeypatch.setattr(
-        products, "choose", lambda *given: taken.append(choose(*given)) or taken[-1]
-    )
+    taken, choose = [], routes.choose
+    monkeypatch.setattr(routes, "choose", lambda *given: taken.append(choose(*given)) or taken[-1])
     gemmlab.clear_caches()  # plans are made again
     told = gemmlab.auto(m, n, k, device=any_device, dtype=dtype)
     gemmlab.matmul(np.ones((m, k), dtype), np.ones((k, n), dtype), device=any_device)
