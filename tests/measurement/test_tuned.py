@@ -20,7 +20,7 @@ def test_auto_names_the_route_that_matmul_takes(any_device, monkeypatch, dtype, 
     assert (told.m, told.n, told.k, told.precision) == (m, n, k, dtype) and str(told.kernel) in str(
         told
     )
-    (route,) = taken
+    route = taken[-1]
     assert (told.kernel, told.params) == (route.kernel, route.params)
 
 
