@@ -128,11 +128,6 @@ class Batch(NamedTuple):
                 starts = [(i * a + x, i * b + y) for i in range(size) for x, y in starts]
         return cls(number, steps, tuple(starts))
 
-    @property
-    def swapped(self) -> Batch:
-        """With A and B exchanged."""
-        return Batch(self.number, self.steps[::-1], tuple(start[::-1] for start in self.starts))
-
     def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
         """For each launch of a kernel for batches, the elements before A and B, and what it
         multiplies.
@@ -186,12 +181,11 @@ class Problem(NamedTuple):
         A row-major matrix is its column-major transpose, without a copy: so this turns a row-major
         product into a column-major one.
         """
-        before, batch = self.before and self.before.T, self.batch and self.batch.swapped
+        before, batch = self.before and self.before.T, self.batch
+        if batch:
+            starts = tuple(start[::-1] for start in batch.starts)
+            batch = Batch(batch.number, batch.steps[::-1], starts)
         return Problem(self.b.T, self.a.T, self.c.T, self.alpha, self.beta, before, batch)
-
-    def product(self, at_a: int, at_b: int, c: Matrix) -> Problem:
-        """One product of a batch: that of the matrices so many elements behind the first ones."""
-        return self._replace(a=self.a.moved(at_a), b=self.b.moved(at_b), c=c, batch=None)
 
     def part(self, row: int, column: int, rows: int, cols: int) -> Problem:
         """The product that computes a rectangle of C."""

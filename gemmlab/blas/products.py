@@ -1,8 +1,5 @@
 """What users call for products: matmul and gemm, for matrices of any size, layout and type.
 
-Kernels are column-major. A row-major product C = A B is the column-major product C' = B' A' in the
-same memory: `Problem.turned` swaps the operands, and everything below it is column-major.
-
 `plan_for` makes a plan from a `Call`, which holds all that a plan depends on, and remembers it.
 Every call executes its plan: the first one and later ones alike.
 """
@@ -407,10 +404,8 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
     elif beta != 0:
         raise ValueError(f"beta={beta:g} needs c, an m x n matrix to add")
     ta, tb = transposition("trans_a", trans_a), transposition("trans_b", trans_b)
-    result, out = (
-        (a if c is None else c).dtype,
-        c if overwrites and _may_overwrite(c, a, b) else None,
-    )
+    result = (a if c is None else c).dtype
+    out = c if overwrites and _may_overwrite(c, a, b) else None
     return multiply(Call(request, alpha, beta, ta, tb, result, a, b, c, out), device)
 
 
@@ -421,14 +416,12 @@ def _options(
 
 
 def _may_overwrite(c: Any, a: Any, b: Any) -> bool:
-    """Whether the result can be written to c: it is row-major without gaps, and shares no buffer
-    with an operand.
-    """
+    """Whether c is row-major without gaps, and shares no buffer with an operand."""
     if c is None or not c.flags.c_contiguous:
         return False
     if isinstance(c, np.ndarray):
         return c.flags.writeable
-    return c.offset == 0 and c.base_data not in (a.base_data, b.base_data)
+    return c.offset == 0 and all(c.base_data != getattr(x, "base_data", None) for x in (a, b))
 
 
 def _for_type(letter: str) -> Callable[..., Any]:

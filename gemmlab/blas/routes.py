@@ -217,7 +217,8 @@ def emit(builder: Builder, request: Request, problem: Problem) -> None:
     c = problem.c
     target = builder.new(c)  # kernels write to the beginning of a buffer
     for i, (at_a, at_b) in enumerate(problem.batch.products()):
-        route.emit(builder, problem.product(at_a, at_b, target))
+        a, b = problem.a.moved(at_a), problem.b.moved(at_b)
+        route.emit(builder, problem._replace(a=a, b=b, c=target, batch=None))
         builder.copy(target.buffer, c.buffer, i * c.room, c.room)
 
 

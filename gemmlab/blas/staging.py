@@ -1,10 +1,10 @@
 """NumPy operands for a device with separate memory: through pinned memory, in strips that overlap.
 
-A driver copies ordinary (pageable) memory to a device with one thread, through a small buffer.
-Pinned memory, which stays at one physical address, is read and written by the device itself,
-several times as fast. So matrices pass through rings of small pinned buffers, which several threads
-fill and empty. The result is computed in strips: while one is multiplied, the operand of the next
-one is copied to the device, and the result of the previous one is copied back.
+A driver copies ordinary memory with one thread, through a small buffer. Pinned memory, which stays
+at one physical address, is read and written by the device itself, several times as fast. So
+matrices pass through rings of small pinned buffers, which several threads fill and empty. While one
+strip of the result is multiplied, the operand of the next one and the result of the previous one
+are copied.
 """
 
 from __future__ import annotations
@@ -56,9 +56,7 @@ def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
 
 
 class Pinned:
-    """A pinned buffer, mapped into the host's memory for as long as it lives; and the last transfer
-    from it.
-    """
+    """A pinned buffer, mapped into the host's memory; and the last transfer from it."""
 
     def __init__(self, queue: cl.CommandQueue, size_bytes: int):
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR

@@ -122,17 +122,8 @@ def build(
     name="gemm",
     flags: tuple[str, ...] = (),
 ) -> Built:
-    """Compile kernel `name` of `text` with `params` as macros, or return it if it has been compiled
-    before.
-
-    Args:
-        device: compile for this device.
-        context: its context.
-        title: what to call the kernel in an error message.
-        text: OpenCL C.
-        params: values of the macros.
-        name: the `__kernel` function.
-        flags: more options for the compiler.
+    """Compile kernel `name` of a text in OpenCL C, with `params` as macros and more flags, or
+    return it if it has been compiled before. Error messages call it by its title.
 
     Raises:
         BuildError: with the compiler's messages and the lines that they refer to.

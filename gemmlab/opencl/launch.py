@@ -159,13 +159,7 @@ class Kernel:
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
     ) -> Bound:
         """What launches so many products, whose matrices are adjacent, by a kernel without a
-        workspace.
-
-        Args:
-            m, n, k: sizes of each product, multiples of `multiples`.
-            number: of products; the third dimension of the launch counts them.
-            shared: whether all products share A, and B.
-            buffers: those of A, B and C.
+        workspace; `shared` says whether all products share A, and B.
         """
         built = self.compiled(m, n, batched(self.source, shared))
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
@@ -197,11 +191,7 @@ _NEXT = """
 
 def batched(text: str, shared: tuple[bool, bool]) -> str:
     """A kernel's text for products whose matrices are adjacent; the third dimension of a launch
-    counts them.
-
-    Args:
-        text: of a kernel of the ladder.
-        shared: whether all products share A, and B.
+    counts them. `shared` says whether all products share A, and B.
     """
     begin = re.search(r"__kernel[^{]*\bgemm\s*\([^{]*\{", text)
     assert begin, "every kernel of the ladder is named gemm"

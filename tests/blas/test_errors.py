@@ -157,7 +157,7 @@ def test_arrays_that_are_not_on_one_queue(device, no_launch):
             # where a is on another queue, it is b that does not agree with the first array
             second = "b" if name == "a" and kind is ValueError and wrong.queue is not None else name
             arrays = {"a": here, "b": here, "beta": 1, "c": here, name: wrong}
-            refused(kind, second, sgemm, 1, **arrays)
+            refused(kind, second, sgemm, 1, overwrite_c=True, **arrays)
         refused(kind, "out", matmul, here, here, wrong)
     for other in gemmlab.devices():
         if other.cl != device.cl:
