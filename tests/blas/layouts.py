@@ -22,34 +22,23 @@ def whole(shape, seed=0, dtype="float32") -> np.ndarray:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the matrices of an array lie in memory.
+    """The layout of an array's matrices in memory."""
 
-    Attributes:
-        columns: column-major instead of row-major.
-        frame: elements before and after the matrix in both dimensions: it is part of a larger one.
-        rows, cols: steps in the memory's own rows and columns: 1, -1 or 2.
-        batch: step of the first dimension, if there are more than two.
-        unaligned: one byte off an element's alignment (NumPy's memory only).
-        read_only: for NumPy.
-        sub_buffer: in a part of a buffer (devices only).
-    """
-
-    columns: bool = False
-    frame: int = 0
-    rows: int = 1
+    columns: bool = False  # column-major instead of row-major
+    frame: int = 0  # elements around the matrix in both dimensions: it is part of a larger one
+    rows: int = 1  # step in the memory's own rows: 1, -1 or 2
     cols: int = 1
-    batch: int = 1
-    unaligned: bool = False
-    read_only: bool = False
-    sub_buffer: bool = False
+    batch: int = 1  # step of the first dimension, if there are more than two
+    unaligned: bool = False  # one byte off an element's alignment (NumPy's memory only)
+    read_only: bool = False  # for NumPy
+    sub_buffer: bool = False  # in a part of a buffer (devices only)
 
 
 class Framed:
-    """An array of that layout, with `around` in all memory that is not its own.
+    """An array of that layout, with NaN in all memory that is not its own.
 
-    Attributes:
-        host: the array in NumPy's memory.
-        given: what a call gets: `host`, or an array on the device with the same strides.
+    `host` is the array in NumPy's memory; `given` is what a call gets: `host`, or an array on the
+    device with the same strides.
     """
 
     def __init__(
@@ -94,15 +83,8 @@ class Framed:
             cl.enqueue_copy(queue, self._buffer, self._memory)
         first = self.host.ctypes.data - self._memory.ctypes.data if self.host.size else 0
         shape, strides = self.host.shape, self.host.strides
-        return cla.Array(
-            queue,
-            shape,
-            self.host.dtype,
-            allocator=allocator,
-            data=self._buffer,
-            offset=first,
-            strides=strides,
-        )
+        more = {"data": self._buffer, "offset": first, "strides": strides, "allocator": allocator}
+        return cla.Array(queue, shape, self.host.dtype, **more)
 
     def holds(self, expected: np.ndarray | None = None) -> bool:
         """Whether the array has these values, or its first ones, and all around it is untouched."""
