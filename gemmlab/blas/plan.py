@@ -466,12 +466,12 @@ class Builder:
             tile,
             problem[:3],
             *(batch.aligned(a, b) if batch else (a, b)),
-            before is not None,
-            batch is not None,
-            submatrix,
+            beta=before is not None,
+            batch=batch is not None,
+            submatrix=submatrix,
         )
         kernel = written(schedule, self.device, self.queue.context)
-        workspace = kernel.workspace(problem[:3], self.queue)
+        workspace = self._workspace(*kernel.workspace(problem[:3]))
         out = (
             View(product.out.buffer, layout.offset, 1, layout.ld)
             if submatrix
@@ -484,6 +484,15 @@ class Builder:
             factors = product.alpha, left, right, product.beta
             gemm = Gemm(problem[:3], *factors, before, out, pairs)
             self.launch("gemm", kernel.bound(gemm, workspace))
+
+    def _workspace(self, pieces_bytes: int, counters_bytes: int) -> tuple[Memory, ...]:
+        """Temporary memory for partial tiles, and the plan's own counters, which are 0 now."""
+        if not pieces_bytes:
+            return ()
+        flags = cl.mem_flags.READ_WRITE
+        counters = cl.Buffer(self.queue.context, flags, counters_bytes)
+        cl.enqueue_fill_buffer(self.queue, counters, np.int32(0), 0, counters_bytes)
+        return self.memory(pieces_bytes, 1), counters
 
     def _readable(
         self, x: Operand, buffer: Memory, tile: Params, worthwhile: bool

@@ -140,11 +140,11 @@ class Ladder(Route):
             if query.is_small:
                 return "none multiplies the batch in one launch, and its products are too small"
         if request == PLAIN and not problem.a.plain and not problem.b.plain:
-            number, pairs = choice.choose(device, problem.turned[:3])
+            number, pairs = choice.kernel_for(device, problem.turned[:3])
             spec = find(number)
             if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
                 return cls(number, dict(pairs), turned=True)
-        number, pairs = choice.choose(device, problem[:3], request.edges, request.precision)
+        number, pairs = choice.kernel_for(device, problem[:3], request.edges, request.precision)
         return cls(number, dict(pairs), inf, fits_batch(find(number), dict(pairs), query))
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
@@ -190,10 +190,8 @@ class Split(Route):
         if query.request.edges != "split":
             return "it is for edges='split'"
         sizes, params = query.problem[:3], query.request.params
-        if params is not None:
-            parts = split.cut(sizes, dict(params))
-        else:
-            parts = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
+        tile = dict(params or tiles.tile_for(query.device, letter_of(query.dtype), sizes).tile)
+        parts = split.cut(sizes, tile)
         return cls(GENERATED, dict(parts[0].tile), launches=tuple(parts))
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:
@@ -215,7 +213,7 @@ class Generated(Route):
         if request.params is not None:
             return cls(GENERATED, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1
-        ranked = tiles.choose(query.device, letter_of(query.dtype), query.problem[:3], number)
+        ranked = tiles.tile_for(query.device, letter_of(query.dtype), query.problem[:3], number)
         return cls(GENERATED, *ranked, whole_batch=True)
 
     def emit(self, builder: Builder, product: Product, batch: Batch | None = None) -> None:

@@ -24,14 +24,12 @@ class Launch(NamedTuple):
     """All that a launch of a kernel for M, N, K needs.
 
     Attributes:
-        built: the kernel, compiled for these sizes.
         global_size: its work-items.
         lda, ldb: leading dimensions of A, and of B as the kernel expects it, in floats.
         fixup_size: work-items of `fixup.cl`, (0, 0) where it is not needed.
         by_tile: 1 if `fixup.cl` has one work-group per tile, 0 if it has one per cut.
     """
 
-    built: Built
     global_size: tuple[int, int]
     lda: int
     ldb: int
@@ -144,13 +142,9 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' support any size"
                 )
-        macros, built = self.spec.macros(m, n, self.params), self._built
-        if macros != self.params:
-            built = build(self.device, self.context, self._title, self.source, macros)
         lda, ldb = self.spec.leading_dimensions(m, n, k, self.params)
-        return Launch(
-            built, self.spec.global_size(m, n, self.params), lda, ldb, *self._fixup_launch(m, n)
-        )
+        items = self.spec.global_size(m, n, self.params)
+        return Launch(items, lda, ldb, *self._fixup_launch(m, n))
 
     def _fixup_launch(self, m: int, n: int) -> tuple[tuple[int, int], int]:
         """Work-items of `fixup.cl`, and whether it has one work-group per tile rather than one per
@@ -199,7 +193,7 @@ class Kernel:
         launch = self.launch(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
-        launches = [("gemm", Bound(launch.built, launch.global_size, self.local_size, arguments))]
+        launches = [("gemm", Bound(self._built, launch.global_size, self.local_size, arguments))]
         if self._fixup is not None:
             sums = m, n, k, self.params["GROUPS"], launch.by_tile, pieces, buffers[2]
             launches.append(("fix-up", Bound(self._fixup, launch.fixup_size, _FIXUP, sums)))
@@ -217,8 +211,8 @@ class Kernel:
             shared: whether all products share A, and B.
             buffers: those of A, B and C.
         """
-        launch, macros = self.launch(m, n, k), self.spec.macros(m, n, self.params)
-        built = build(self.device, self.context, self._title, batched(self.source, shared), macros)
+        launch, text = self.launch(m, n, k), batched(self.source, shared)
+        built = build(self.device, self.context, self._title, text, self.params)
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
         return Bound(built, (*launch.global_size, number), (*self.local_size, 1), arguments)
 
