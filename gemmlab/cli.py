@@ -202,7 +202,7 @@ def _measured(kernel, sizes, device, repeats: int | None):
 
     params = None
     if kernel == "auto":
-        kernel, found = choice.choose(device, sizes)
+        kernel, found = choice.kernel_for(device, sizes)
         params = dict(found)
     return timing.measure(kernel, *sizes, params=params, device=device, repeats=repeats)
 

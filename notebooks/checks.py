@@ -8,11 +8,11 @@ import numpy as np
 import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.catalog import sources
-from gemmlab.generate import Schedule, split, tiles, write
+from gemmlab.generate import Schedule, tiles, write
 from gemmlab.measurement import landscape, records
 from gemmlab.simt import views
 from gemmlab.widgets import board
-from lessons import cluster, divergence, edges, rates, schedules, tf32
+from lessons import cluster, divergence, edges, rates, schedules, selection, tf32
 
 
 class _Missing(Exception):
@@ -1204,8 +1204,8 @@ def check_14_1(tile):
         )
     layouts = (tiles.OperandLayout("N", 0, size) for size in (sizes[0], sizes[2]))
     # raises where parameters contradict each other
-    tiles.configure("s", full, sizes, *layouts, False)
-    found = split.launches(sizes, [{"size": 400, "tiles": [*others, tile]}])
+    tiles.configure("s", full, sizes, *layouts)
+    found = selection.launches(sizes, [{"size": 400, "tiles": [*others, tile]}])
     return gemmlab.verdict(
         len(found) == 1, "one launch, without a single guard.", f"it takes {len(found)} launches."
     )

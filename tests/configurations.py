@@ -167,8 +167,17 @@ def on_device(device: Device, memory: np.ndarray) -> cl.Buffer:
     return cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(memory))
 
 
+def split_k_memory(kernel: GeneratedKernel, given: Case, queue) -> tuple[cl.Buffer, ...]:
+    """Partial tiles and counters, where the kernel has them; the counters are 0."""
+    sizes = [size for size in kernel.workspace(given.sizes) if size]
+    found = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size) for size in sizes]
+    for buffer, size in zip(found, sizes, strict=True):
+        cl.enqueue_fill_buffer(queue, buffer, np.int32(0), 0, size)
+    return tuple(found)
+
+
 def computed(
-    kernel: GeneratedKernel, given: Case, in_place: bool = False, queue=None
+    kernel: GeneratedKernel, given: Case, in_place: bool = False, queue=None, workspace=()
 ) -> tuple[np.ndarray, bool]:
     """C, and whether the memory around it is untouched. C is NaN before, or C0 if `in_place`."""
     s, (m, n, _), queue = kernel.schedule, given.sizes, queue or kernel.device.queue
@@ -190,7 +199,7 @@ def computed(
     if s.beta:
         added = View(out, 0, 1, m) if in_place else views[2]
     product = Gemm(given.sizes, given.alpha, views[0], views[1], given.beta, added, out)
-    kernel.bound(product, kernel.workspace(given.sizes, queue))(queue)
+    kernel.bound(product, workspace or split_k_memory(kernel, given, queue))(queue)
     cl.enqueue_copy(queue, memory, framed)
     return inner, bool((memory[:frame] == 7).all() and (memory[-frame:] == 7).all())
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import cache
 from math import log
 from pathlib import Path
 from statistics import geometric_mean
@@ -19,19 +20,26 @@ from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from record_candidates import PROMISED, SQUARES, THIN, groups_of
+from record_candidates import PROMISED, SQUARES, THIN, groups_of, text_of
 
 from gemmlab import files
 from gemmlab.catalog import find
 from gemmlab.cli import output_file
-from gemmlab.generate.cost import Chip, Constants, Shared, Work, seconds, sharing, text_of, work
+from gemmlab.generate.cost import Chip, Constants, Work, seconds, sharing, work
 from gemmlab.generate.table import Choice, Sizes, kind_of
 from gemmlab.measurement import records
 
+#: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.
+REGISTERS = 65536
+#: Registers of a work-item for addresses and counters, besides accumulators and operands.
+OTHER_REGISTERS = 40
+#: Bytes of local memory of a compute unit.
+LOCAL_BYTES = 220 * 1024
+#: Work-items of a compute unit.
+ITEMS = 2048
 #: Where the common fit begins, in seconds: to start, per tile, per step of the loop, per step of k,
-#: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch, per
-#: step of an edge strip.
-BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10, 4e-6, 2e-7)
+#: per operation of a compute unit, to cut a tile, per part and element of the tile; per launch.
+BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10, 4e-6)
 #: Of these, how many are a text's and not the chip's.
 OF_TEXTS = 7
 #: Bytes of operands or of a result from which a product shows the memory's bandwidth.
@@ -79,9 +87,21 @@ def timed(record: dict[str, Any], shapes: Iterable[int] | None = None) -> list[T
             runs = shape.get(precision, {}).get("runs", [])
             best = 1e-6 * min((least for _, least, *_ in runs), default=0.0)
             for number, least, *_ in runs:
-                does = work(choices[number], (m, n, k))
+                does = work(choices[number], (m, n, k), resident(choices[number]))
                 rows.append(Timed(choices[number], (m, n, k), does, 1e-6 * least, best))
     return rows
+
+
+@cache
+def resident(choice: Choice) -> int:
+    """How many work-groups of a kernel a compute unit holds at the same time."""
+    spec, p = find(choice[0]), dict(choice[1])
+    items, _ = spec.local_size(p)
+    down = p.get("WPTM") or p.get("WM", 8) // 8
+    across = p.get("WPTN") or p.get("WN", 32) // 4
+    registers = min(255, down * across + 2 * (down + across) + OTHER_REGISTERS)
+    by_memory = LOCAL_BYTES // (spec.local_memory(p) + 1024)
+    return max(1, min(REGISTERS // (registers * items), by_memory, ITEMS // items, 32))
 
 
 # Fitting
@@ -98,7 +118,7 @@ def fit(rows: list[Timed], units: int) -> tuple[Chip, dict[tuple, Constants]]:
     """The constants of a chip, and of each text among the rows."""
     read = min((r.seconds / r.work.read for r in rows if r.work.read > MUCH), default=BYTE)
     write = min((r.seconds / r.work.written for r in rows if r.work.written > MUCH), default=BYTE)
-    memory = Chip(read, write, 0.0, 0.0, units)  # nothing beats the best rates that were seen
+    memory = Chip(read, write, 0.0, units)  # nothing beats the best rates that were seen
     common_values = minimised(lambda x: common_errors(rows, x, memory), np.log(BEGIN))
     chip = with_launches(memory, common_values)
     groups: dict[tuple, list[Timed]] = defaultdict(list)
@@ -141,8 +161,7 @@ def constants_of(values: np.ndarray, choice: Choice) -> Constants:
 
 
 def with_launches(memory: Chip, values: np.ndarray) -> Chip:
-    launch, strip = np.exp(values[OF_TEXTS:]).tolist()
-    return memory._replace(launch=launch, strip=strip)
+    return memory._replace(launch=float(np.exp(values[OF_TEXTS])))
 
 
 # What is written
@@ -150,7 +169,7 @@ def with_launches(memory: Chip, values: np.ndarray) -> Chip:
 
 def precompiled(
     record: dict[str, Any], shapes: Iterable[int] | None = None
-) -> dict[tuple, set[Shared]]:
+) -> dict[tuple, set[float]]:
     """Texts, and ways to share their work, among which every recorded shape finds a good one.
 
     They are picked one after another, each as the one that most improves the geometric mean over
@@ -197,8 +216,9 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
                 text[0],
                 dict(text[1]),
                 [*map(nanoseconds, own)],
-                [*map(list, sorted(ways[text]))],
+                sorted(ways[text]),
                 [*groups_of(text)],
+                resident(text),
             ]
             for text, own in texts.items()
             if text in ways

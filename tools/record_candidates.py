@@ -31,8 +31,7 @@ from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
 from gemmlab.generate import choice
-from gemmlab.generate.cost import text_of
-from gemmlab.generate.table import PRECISIONS, Choice, Sizes, implied
+from gemmlab.generate.table import IMPLIED, Choice, Sizes, implied
 from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
@@ -69,6 +68,9 @@ LEAST_RUNS, MOST_RUNS = 2, 5
 #: A candidate that takes so many times as long as the best one so far is run once.
 HOPELESS = 3.0
 
+#: Parameters that do not change a text's constants: how work is shared, and whether the last steps
+#: of k have a separate loop, which is used only where it is faster than the model assumes.
+SHARING = ("GROUPS", "ORDER", "TAIL")
 #: Tiles of warp tiling: TSM, TSN, TSK, WPTM, WPTN, WARPM, STAGES, BATCHES; and the work-groups per
 #: compute unit that may share all tiles.
 WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
@@ -124,10 +126,16 @@ def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ..
             yield "narrow", tile, NARROW_GROUPS
 
 
+def text_of(choice: Choice) -> Choice:
+    """What has constants: the kernel and its parameters except those of sharing."""
+    kernel, params = choice
+    return kernel, tuple((name, value) for name, value in params if name not in SHARING)
+
+
 def groups_of(text: Choice) -> tuple[float, ...]:
     """The work-groups per compute unit among which a text's work may be shared."""
     kernel, params = text[0], dict(text[1])
-    for precision in PRECISIONS:
+    for precision in IMPLIED:
         for name, tile, groups in texts(precision):
             if name == kernel and tile.items() <= params.items():
                 return groups

@@ -115,7 +115,10 @@ def settings(spec: KernelSpec, limits: Limits) -> list[dict[str, int]]:
     every picture over two parameters is whole around the defaults, and a sample, up to `SOME`.
     """
     chosen = [spec.fit(limits)]
-    every = list(islice(spec.search_space(limits), MOST + 1))
+    names, offered = spec.defaults, product(*(p.choices for p in spec.params))
+    combinations_of_all = (dict(zip(names, values, strict=True)) for values in offered)
+    legal = (setting for setting in combinations_of_all if not spec.problems(setting, limits))
+    every = list(islice(legal, MOST + 1))
     if len(every) <= MOST:
         chosen += every
     else:
@@ -202,7 +205,7 @@ def occupancy(
         return None
     # OpenCL reports less than the whole local memory of a multiprocessor
     chips = {chip.name: chip for chip in (model.H200, model.K40M)}
-    chip = chips.get(device.name) or model.multiprocessor(device)
+    chip = chips.get(device.name) or model.measured(device)
     across, down = spec.local_size(params)
     limits = model.occupancy(chip, across * down, registers, spec.local_memory(params))
     return round(100 * min(limits.values()) * across * down / chip.work_items)

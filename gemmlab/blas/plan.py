@@ -356,12 +356,12 @@ class Builder:
             problem.sizes,
             a,
             b,
-            before is not None,
-            batch is not None,
-            not c.is_compact,
+            beta=before is not None,
+            batch=batch is not None,
+            submatrix=not c.is_compact,
         )
         kernel = written(schedule, self.device, self.queue.context)
-        workspace = kernel.workspace(problem.sizes, self.queue)
+        workspace = self._workspace(*kernel.workspace(problem.sizes))
         out = c.buffer if c.is_compact else c.view
         starts: Any = batch.launches() if batch else [((0, 0), None)]
         for (at_a, at_b), pairs in starts:
@@ -369,6 +369,15 @@ class Builder:
             factors = problem.alpha, left, right, problem.beta
             gemm = Gemm(problem.sizes, *factors, before, out, pairs)
             self.launch("gemm", kernel.bound(gemm, workspace))
+
+    def _workspace(self, pieces_bytes: int, counters_bytes: int) -> tuple[Memory, ...]:
+        """Temporary memory for partial tiles, and the plan's own counters, which are 0 now."""
+        if not pieces_bytes:
+            return ()
+        flags = cl.mem_flags.READ_WRITE
+        counters = cl.Buffer(self.queue.context, flags, counters_bytes)
+        cl.enqueue_fill_buffer(self.queue, counters, np.int32(0), 0, counters_bytes)
+        return self.memory(pieces_bytes, 1), counters
 
     def _aligned(self, x: Matrix) -> Matrix:
         """A matrix for tensor cores, which copy by 4 bytes or more: one of 2 bytes per element with

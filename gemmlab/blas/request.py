@@ -56,7 +56,7 @@ class Request(NamedTuple):
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
             return PLAIN
         _check_word("edges", edges, EDGES)
-        _check_word("precision", precision, tuple(table.PRECISIONS))
+        _check_word("precision", precision, tuple(table.IMPLIED))
         if params is not None and not isinstance(params, Mapping):
             raise TypeError(
                 f"params must be a dictionary of parameters, not {type(params).__name__}: "
@@ -164,7 +164,7 @@ def check_precision(precision: Any, device: Device) -> None:
     """Reject what is no precision of float32 products, and TF32 on a device without tensor
     cores.
     """
-    _check_word("precision", precision, tuple(table.PRECISIONS))
+    _check_word("precision", precision, tuple(table.IMPLIED))
     if precision != "float32" and "tensor" not in device.features:
         raise ValueError(
             f"precision={precision!r} needs tensor cores for TF32 (NVIDIA's, compute "

@@ -119,11 +119,11 @@ class Ladder(Route):
             if query.is_small:
                 return "none multiplies the batch in one launch, and its products are too small"
         if request == PLAIN and not problem.a.by_columns and not problem.b.by_columns:
-            number, pairs = choice.choose(device, problem.turned.sizes)
+            number, pairs = choice.kernel_for(device, problem.turned.sizes)
             spec = find(number)
             if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
                 return cls(number, dict(pairs), turned=True)
-        number, pairs = choice.choose(device, problem.sizes, request.edges, request.precision)
+        number, pairs = choice.kernel_for(device, problem.sizes, request.edges, request.precision)
         return cls(number, dict(pairs), inf, fits_batch(find(number), dict(pairs), query))
 
     def emit(self, builder: Builder, problem: Problem) -> None:
@@ -163,10 +163,8 @@ class Split(Route):
         if query.request.edges != "split":
             return "it is for edges='split'"
         sizes, params = query.problem.sizes, query.request.params
-        if params is not None:
-            parts = split.cut(sizes, dict(params))
-        else:
-            parts = split.launches(sizes, split.rules_for(query.device, letter_of(query.dtype)))
+        tile = dict(params or tiles.tile_for(query.device, letter_of(query.dtype), sizes).tile)
+        parts = split.cut(sizes, tile)
         return cls(GENERATED, dict(parts[0].tile), launches=tuple(parts))
 
     def emit(self, builder: Builder, problem: Problem) -> None:
@@ -188,7 +186,7 @@ class Generated(Route):
         if request.params is not None:
             return cls(GENERATED, dict(request.params), whole_batch=True)
         number = batch.number * len(batch.starts) if batch else 1
-        ranked = tiles.choose(query.device, letter_of(query.dtype), query.problem.sizes, number)
+        ranked = tiles.tile_for(query.device, letter_of(query.dtype), query.problem.sizes, number)
         return cls(GENERATED, *ranked, whole_batch=True)
 
     def emit(self, builder: Builder, problem: Problem) -> None:

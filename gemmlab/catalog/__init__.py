@@ -1,7 +1,7 @@
 """Every kernel: its parameters and rules, its tiles, work-groups and memory. No device needed.
 
-Parameters and rules are read from the header of the kernel's file (`header`); the rest is stated in
-`ladder`, `beyond` and `production`.
+Parameters and rules are read from the header of the kernel's file (`header`); `kernels` states the
+rest.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from numbers import Integral
 
-from .beyond import BEYOND
 from .header import Param, Rule
-from .ladder import LADDER
-from .production import NARROW, PRODUCTION
+from .kernels import LADDER, NARROW, PRODUCTION
 from .spec import KernelSpec, Key, Limits, ParameterError, Switch, key
 
 __all__ = [
@@ -32,7 +30,7 @@ __all__ = [
 
 
 #: Every kernel: ``catalog[3]``, or by its name in production, ``catalog["warp_tiling"]``.
-catalog: dict[Key, KernelSpec] = {spec.number: spec for spec in (*LADDER, *BEYOND, *PRODUCTION)}
+catalog: dict[Key, KernelSpec] = {spec.number: spec for spec in (*LADDER, *PRODUCTION)}
 
 
 def find(kernel: Key | KernelSpec) -> KernelSpec:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from .header import Param, Params, Rule
+from .header import Param, Params
 
 #: How many settings a search looks at before it gives up.
 LISTED = 20_000
@@ -56,32 +56,6 @@ def nearest(
 def _position(choices: tuple[int, ...], value: int) -> float:
     """The position of a value among the choices; half-way between two if it is none of them."""
     return sum(choice < value for choice in choices) + (0 if value in choices else 0.5)
-
-
-def legal_settings(params: Sequence[Param], rules: Iterable[Rule]) -> Iterator[dict[str, int]]:
-    """Every setting that keeps all rules, one after the other.
-
-    A rule is tested once all of its parameters have a value, which leaves out most illegal settings
-    early.
-    """
-    order = [p.name for p in params]
-    decided: list[list[Rule]] = [
-        [] for _ in params
-    ]  # the rules that the value of each parameter decides
-    for rule in rules:
-        decided[max(order.index(name) for name in rule.names)].append(rule)
-
-    def extend(chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-        position = len(chosen)
-        if position == len(params):
-            yield chosen
-            return
-        for value in params[position].choices:
-            more = {**chosen, params[position].name: value}
-            if all(rule.holds(more) for rule in decided[position]):
-                yield from extend(more)
-
-    return extend({})
 
 
 def drawn(params: Sequence[Param], conflict: Conflict, seed: int) -> Iterator[dict[str, int]]:

@@ -86,41 +86,45 @@ class KernelSpec:
         file: its file in ``kernels/``.
         tile: an expression of the parameters: rows and columns of C that a work-group computes, and
             steps of k per iteration. The next five are expressions, too.
-        work_group: work-items of a work-group in dimensions 0 and 1.
+        block: rows and columns of C that a work-item computes, on tensor cores a warp; "" where an
+            instruction reads local memory itself.
+        work_group: work-items of a work-group in dimensions 0 and 1, where tile and block do not
+            say so.
         local_floats: floats of local memory per work-group.
-        loads: floats loaded per multiply-add from global and from local memory.
         alignments: multiples to which the leading dimensions of A and of B are rounded up, in
             floats.
         workspace_floats: floats of a workspace for partial tiles, the seventh argument; "" if it
             has none.
         b_transposed: whether it expects B as N x K instead of K x N; a parameter TRANSPOSED decides
             where there is one.
-        one_dimensional: whether its work-groups are numbered along dimension 0 alone: as many as
-            tiles, or GROUPS.
+        warps: whether its work-items are numbered along dimension 0 alone.
+        one_dimensional: whether its work-groups are, too: as many as tiles, or GROUPS.
         edges: how it treats sizes that are not multiples of the tile: "pad" (it needs multiples),
             "guard" (it takes any size), or "shift" (any size of at least one tile, and any K).
         wide: whether it indexes with 64 bits.
         tensor: whether it multiplies in TF32.
         turns: whether it can store the transpose of C (see `text`).
-        fixup: whether a second launch (`fixup.cl`) adds up partial tiles where tiles are shared,
-            unless the last work-group of a tile does so (LAST; NVIDIA's GPUs).
+        fixup: whether a second launch (`fixup.cl`) adds up partial tiles where tiles are shared.
+        adds_up: whether on NVIDIA's GPUs the last work-group of a tile does so instead.
         switches: parameters that turn on a feature which only some devices have.
     """
 
     file: str
     tile: str
-    work_group: str
-    loads: str
+    block: str = "1, 1"
+    work_group: str = ""
     local_floats: str = "0"
     alignments: str = "1, 1"
     workspace_floats: str = ""
     b_transposed: bool = False
+    warps: bool = False
     one_dimensional: bool = False
     edges: str = "pad"
     wide: bool = False
     tensor: bool = False
     turns: bool = False
     fixup: bool = False
+    adds_up: bool = False
     switches: tuple[Switch, ...] = ()
 
     def __repr__(self) -> str:
@@ -168,9 +172,20 @@ class KernelSpec:
         """Rows and columns of C that a work-group computes, and steps of k per iteration."""
         return header.evaluated(self.tile, p)
 
+    @cached_property
+    def _items(self) -> str:
+        """Work-items of a work-group in dimensions 0 and 1, as an expression."""
+        if self.work_group:
+            return self.work_group
+        sides = zip(self.tile.split(", "), self.block.split(", "), strict=False)
+        down, across = (f"{side} // {part}" for side, part in sides)
+        if not self.warps:
+            return f"{down}, {across}"
+        return f"{down} * ({across}){' * 32' if self.tensor else ''}, 1"
+
     def local_size(self, p: Params) -> tuple[int, int]:
         """Work-items of a work-group in dimensions 0 and 1."""
-        return header.evaluated(self.work_group, p)
+        return header.evaluated(self._items, p)
 
     def local_memory(self, p: Params) -> int:
         """Bytes of local memory per work-group."""
@@ -178,11 +193,15 @@ class KernelSpec:
 
     def global_loads(self, p: Params) -> float:
         """Floats that the text loads from global memory per multiply-add."""
-        return float(header.evaluated(self.loads, p)[0])
+        rows, cols, *_ = self.tiles(p) if self.local_memory(p) else header.evaluated(self.block, p)
+        return 1 / rows + 1 / cols
 
     def local_loads(self, p: Params) -> float:
         """Floats that the text loads from local memory per multiply-add."""
-        return float(header.evaluated(self.loads, p)[1])
+        if not self.block or not self.local_memory(p):
+            return 0.0
+        rows, cols = header.evaluated(self.block, p)
+        return 1 / rows + 1 / cols
 
     def wants_transposed(self, p: Params) -> bool:
         """Whether the kernel expects B as N x K instead of K x N."""
@@ -209,8 +228,7 @@ class KernelSpec:
 
     def needs_fixup(self, p: Params, features: frozenset[str]) -> bool:
         """Whether a second launch (`fixup.cl`) adds up partial tiles on this device."""
-        last = p.get("LAST", 0) and "nvidia" in features
-        return self.fixup and bool(p["GROUPS"]) and not last
+        return self.fixup and bool(p["GROUPS"]) and not (self.adds_up and "nvidia" in features)
 
     def tile_grid(self, m: int, n: int, p: Params) -> tuple[int, int]:
         """Rows and columns of tiles that cover an m x n result."""
@@ -224,10 +242,6 @@ class KernelSpec:
         if self.one_dimensional:
             return (p.get("GROUPS", 0) or rows * cols) * across, 1
         return rows * across, cols * down
-
-    def macros(self, m: int, n: int, p: Params) -> dict[str, int]:
-        """The macros to compile the kernel with for an m x n result: at least its parameters."""
-        return dict(p)
 
     def multiples(self, p: Params) -> tuple[int, int, int]:
         """What M, N and K must be multiples of: a tile, or 1 if the kernel handles edges itself."""
@@ -249,10 +263,6 @@ class KernelSpec:
         """Floats from one column to the next: of A (M x K), and of B as the kernel expects it."""
         a, b = self.alignment(p)
         return round_up(m, a), round_up(n if self.wants_transposed(p) else k, b)
-
-    def runs_unpadded(self, m: int, n: int, k: int, p: Params) -> bool:
-        """Whether compact matrices of these sizes need no padded copy."""
-        return all(size % unit == 0 for size, unit in zip((m, n, k), self.units(p), strict=True))
 
     def path(self, p: Params, features: frozenset[str]) -> str:
         """Which path runs on a device: the `features` that are switched on, or "plain"."""
@@ -325,21 +335,9 @@ class KernelSpec:
                 yield Broken(
                     frozenset({switch.param}), f"{switch.param}=1: {limits.name} {switch.lacking}"
                 )
-        items = self.local_size(params)
-        shape = " x ".join(map(str, items))
-        if prod(items) > limits.work_group:
-            words = f"over the limit of {limits.work_group} of {limits.name}"
-            sentence = f"a work-group of {shape} = {prod(items)} work-items is {words}"
-            yield Broken(header.names_in(self.work_group), sentence)
-        for dimension, (size, most) in enumerate(zip(items, limits.per_dimension, strict=False)):
-            if size > most:
-                words = f"over the limit of {most} of {limits.name}"
-                sentence = f"a work-group of {shape} work-items has {size} in dimension {dimension}"
-                yield Broken(header.names_in(self.work_group), f"{sentence}, {words}")
-        memory = self.local_memory(params)
-        if memory > limits.local_memory:
-            words = f"over the limit of {limits.local_memory:,} of {limits.name}"
-            sentence = f"{memory:,} bytes of local memory per work-group are {words}"
+        for sentence in too_many_items(self.local_size(params), limits):
+            yield Broken(header.names_in(self._items), sentence)
+        for sentence in too_much_memory(self.local_memory(params), limits):
             yield Broken(header.names_in(self.local_floats), sentence)
 
     # Settings: combinations of the offered values.
@@ -368,27 +366,33 @@ class KernelSpec:
             notes.append(f"{name} moved from {full[name]} to {new[name]}, because {'; '.join(why)}")
         return new, notes
 
-    def fit(self, limits: Limits) -> dict[str, int]:
-        """The defaults, or the nearest offered values that a device allows."""
-        return self._nearest(self.defaults, set(), limits) or self.defaults
+    def fit(self, limits: Limits, sizes: tuple[int, int, int] | None = None) -> dict[str, int]:
+        """The defaults, or the nearest offered values that a device allows, and that support these
+        M, N and K.
+        """
+        return self._nearest(self.defaults, set(), limits, sizes) or self.defaults
 
     def _nearest(
-        self, start: dict[str, int], kept: set[str], limits: Limits | None
+        self,
+        start: dict[str, int],
+        kept: set[str],
+        limits: Limits | None,
+        sizes: tuple[int, int, int] | None = None,
     ) -> dict[str, int] | None:
-        return space.nearest(
-            self.params, start, kept, lambda setting: self._conflict(setting, limits)
-        )
+        def conflict(setting: Params) -> frozenset[str] | None:
+            names = self._conflict(setting, limits)
+            if names is None and sizes is not None:
+                least = self.minimum_sizes(setting)
+                if any(size < side for size, side in zip(sizes, least, strict=True)):
+                    return header.names_in(self.tile)
+            return names
+
+        return space.nearest(self.params, start, kept, conflict)
 
     def _conflict(self, params: Params, limits: Limits | None) -> frozenset[str] | None:
         """The parameters of the first constraint that `params` break, or None if they are legal."""
         broken = next(self._broken(params, limits), None)
         return None if broken is None else broken.names
-
-    def search_space(self, limits: Limits | None = None) -> Iterator[dict[str, int]]:
-        """Every legal combination of offered values, one after the other."""
-        for setting in space.legal_settings(self.params, self.rules):
-            if limits is None or next(self._over_limits(setting, limits), None) is None:
-                yield setting
 
     def sample(
         self, limits: Limits | None = None, count: int = 200, seed: int = 0
@@ -396,6 +400,25 @@ class KernelSpec:
         """At most so many legal combinations of offered values, none twice, chosen by a seed."""
         settings = space.drawn(self.params, lambda one: self._conflict(one, limits), seed)
         return list(islice(settings, count))
+
+
+def too_many_items(items: tuple[int, ...], limits: Limits) -> Iterator[str]:
+    """A sentence for each limit that the work-items of a work-group exceed."""
+    shape = " x ".join(map(str, items))
+    if prod(items) > limits.work_group:
+        words = f"over the limit of {limits.work_group} of {limits.name}"
+        yield f"a work-group of {shape} = {prod(items)} work-items is {words}"
+    for dimension, (size, most) in enumerate(zip(items, limits.per_dimension, strict=False)):
+        if size > most:
+            words = f"over the limit of {most} of {limits.name}"
+            yield f"a work-group of {shape} work-items has {size} in dimension {dimension}, {words}"
+
+
+def too_much_memory(size_bytes: int, limits: Limits) -> Iterator[str]:
+    """A sentence if a work-group needs more local memory than there is."""
+    if size_bytes > limits.local_memory:
+        words = f"over the limit of {limits.local_memory:,} of {limits.name}"
+        yield f"{size_bytes:,} bytes of local memory per work-group are {words}"
 
 
 def key(text: str) -> Key:

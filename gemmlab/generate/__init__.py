@@ -11,6 +11,6 @@ needs a device.
 """
 
 from .schedule import Schedule
-from .writer import origins, write
+from .writer import write
 
-__all__ = ["Schedule", "origins", "write"]
+__all__ = ["Schedule", "write"]

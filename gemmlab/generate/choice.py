@@ -4,15 +4,14 @@ Where the table has a model of the device, `cost` predicts how long each candida
 fastest one runs, unless such sizes were measured: by `gemmlab.tune`, or for the table. Other
 devices, and values of `edges` other than "auto", use the table's nearest row.
 
-A candidate is a text of the table with a way to share its work. Texts whose tiles are much larger
-than C, or far too small, are left out.
+A candidate is a text of the table with a number of work-groups that share its work. Texts whose
+tiles are much larger than C are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import product
 from math import inf, log2
 from typing import Any, NamedTuple
 
@@ -22,20 +21,12 @@ from ..catalog.spec import Params, round_up, tiles_over
 from ..opencl.devices import Device
 from ..version import __version__
 from . import table
-from .cost import Chip, Constants, Shared, Work, described, seconds, sharing, work
+from .cost import Chip, Constants, Work, seconds, sharing, work
 from .table import Choice, Sizes
 
 #: How much faster than its rivals a candidate must be predicted to be if they are safer: float32
-#: instead of TF32, or a way to share work that is compiled already. The model is wrong by a fifth.
+#: instead of TF32, or a text that is compiled already. The model is wrong by a fifth.
 CLEARLY = 1.2
-#: Rows or columns that edge strips sum, at most.
-STRIP = 8
-#: Elements of a tile that makes strips worthwhile.
-LARGE_TILE = 8192
-#: Elements of the largest tiles, which suit any large product.
-LARGEST_TILE = 32768
-#: Tiles per compute unit that make other tiles too small.
-MANY_TILES = 64
 #: How many times as long a step of the separate loop for the last steps of k (TAIL) takes.
 TAIL_STEP = 1.5
 #: The part of all steps that this loop must save: it is one more text to compile.
@@ -53,15 +44,18 @@ class KnownText(NamedTuple):
     Attributes:
         choice: the kernel, and its parameters except those of sharing.
         constants: of the model.
-        usual: the usual ways to share its work. A few of them serve nearly all shapes; with more,
-            nearly every shape would wait for the compiler.
-        groups: the work-groups per compute unit among which its work may be shared.
+        usual: the usual numbers of work-groups per compute unit that share its work, 0 for one
+            work-group per tile. A few of them serve nearly all shapes; with more, nearly every
+            shape would wait for the compiler.
+        groups: all numbers among which its work may be shared.
+        resident: work-groups that a compute unit holds at the same time.
     """
 
     choice: Choice
     constants: Constants
-    usual: frozenset[Shared]
+    usual: frozenset[float]
     groups: tuple[float, ...]
+    resident: int
 
 
 class Model(NamedTuple):
@@ -98,16 +92,16 @@ def model(device: Device) -> Model | None:
     found = table.section(table.kind(device), "model")
     if not found:
         return None
-    texts: dict[str, list[KnownText]] = {precision: [] for precision in table.PRECISIONS}
-    for name, params, constants, usual, groups in found["texts"]:
+    texts: dict[str, list[KnownText]] = {precision: [] for precision in table.IMPLIED}
+    for name, params, constants, usual, groups, resident in found["texts"]:
         spec = find(name)
         if spec.problems(spec.complete(params), device.limits):
             continue
+        choice, own = (name, tuple(params.items())), Constants(*(1e-9 * x for x in constants))
         parts = params["PARTS"] if spec.tensor else 0
-        own = Constants(*(1e-9 * value for value in constants))
-        shared = frozenset((share, strip) for share, strip in usual)
-        text = KnownText((name, tuple(params.items())), own, shared, tuple(groups))
-        texts[("float32", "tf32", "tf32x3")[parts]].append(text)
+        texts[("float32", "tf32", "tf32x3")[parts]].append(
+            KnownText(choice, own, frozenset(usual), tuple(groups), resident)
+        )
     timed = {
         (m, n, k): (name, tuple(find(name).complete(params).items()))
         for m, n, k, name, params in found.get("timed", ())
@@ -121,7 +115,7 @@ def model(device: Device) -> Model | None:
 
 
 def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
-    """A text with each way to share its work at M, N, K; none if its tiles do not suit C.
+    """A text with each number of work-groups at M, N, K; none if its tiles do not suit C.
 
     Args:
         text: the kernel, and its parameters except those of sharing.
@@ -130,60 +124,38 @@ def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) 
         units: compute units of the device.
     """
     kernel, p = text[0], dict(text[1])
-    if kernel == "warp_tiling":
-        found = _warp_tiling(p, groups, sizes, units)
-    elif kernel == "narrow":
-        found = _narrow(p, groups, sizes, units)
+    spec = find(kernel)
+    if kernel == "narrow":
+        suits = _suits_narrow(p, sizes)
     else:
-        tile = described(text)
-        found = iter([p] if _suits(tile.rows, tile.cols, sizes, units) else [])
-    defaults = find(kernel).defaults
-    for params in found:
-        yield kernel, tuple((defaults | params).items())
-
-
-def _warp_tiling(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict[str, int]]:
-    m, n, k = sizes
-    if not _suits(p["TSM"], p["TSN"], sizes, units):
+        rows, columns, _ = spec.tiles(p)
+        suits = rows < max(33, 2 * sizes[0]) and columns < max(33, 2 * sizes[1])
+    if kernel == "warp_tiling":
+        suits &= p["WIDTH"] > 1 or sizes[0] % 4 > 0  # vectors fit, without a copy of A
+    if not suits:
         return
-    if p["WIDTH"] == 1 and m % 4 == 0:  # vectors fit, without a copy of A
+    if "GROUPS" not in spec.defaults:
+        yield kernel, tuple((spec.defaults | p).items())
         return
-    tiles, steps = tiles_over(m, p["TSM"]) * tiles_over(n, p["TSN"]), tiles_over(k, p["TSK"])
-    large = p["TSM"] * p["TSN"] >= LARGE_TILE
-    strip = large and (_leaves_strip(m, p["TSM"]) or _leaves_strip(n, p["TSN"]))
-    rest = k % p["TSK"]
-    tail = tiles >= units and rest > 0 and p["TSK"] - TAIL_STEP * rest >= TAIL_SAVES * k
-    for groups, split in product(_groups(per_unit, units, tiles, steps), (0, STRIP)[: 1 + strip]):
-        order = 16 if groups == units else 8
-        yield {**p, "ORDER": order, "GROUPS": groups, "SPLIT": split, "TAIL": int(tail)}
+    (rows, columns), depth = spec.tile_grid(*sizes[:2], p), spec.tiles(p)[2]
+    steps, rest = tiles_over(sizes[2], depth), sizes[2] % depth
+    for number in _groups(groups, units, rows * columns, steps):
+        full = spec.defaults | p | {"GROUPS": number}
+        if kernel == "warp_tiling":
+            saves = rest > 0 and depth - TAIL_STEP * rest >= TAIL_SAVES * sizes[2]
+            full["TAIL"] = int(saves and rows * columns >= units)
+            full["ORDER"] = 16 if number == units else 8
+        yield kernel, tuple(full.items())
 
 
-def _narrow(p: Params, per_unit, sizes: Sizes, units: int) -> Iterator[dict[str, int]]:
-    """Few columns (ROWS = 0), whose long operand is A, or few rows, whose long operand is B."""
+def _suits_narrow(p: Params, sizes: Sizes) -> bool:
+    """Whether C has few columns (ROWS = 0), or few rows, and the loads fit the long operand."""
     m, n, k = sizes
     few, contiguous = (m, k) if p["ROWS"] else (n, m)
     lines = next((count for count in LINES if count >= few), None)
     if lines != p["LINES"] or p["WIDTH"] != (4 if contiguous % 4 == 0 else 1):
-        return
-    if p["TSK"] > 128 and 2 * k <= p["TSK"]:
-        return
-    rows, columns = find("narrow").tile_grid(m, n, p)
-    for groups in _groups(per_unit, units, rows * columns, tiles_over(k, p["TSK"])):
-        yield {**p, "GROUPS": groups}
-
-
-def _leaves_strip(size: int, side: int) -> bool:
-    """Whether the last tiles have a few rows or columns only, among many."""
-    return size > 4 * side and 0 < size % side <= STRIP
-
-
-def _suits(rows: int, cols: int, sizes: Sizes, units: int) -> bool:
-    """Whether a tile is neither much larger than C, nor so small that there are too many."""
-    m, n, _ = sizes
-    many = tiles_over(m, rows) * tiles_over(n, cols) > MANY_TILES * units
-    if many and rows * cols < LARGEST_TILE:
         return False
-    return (rows < 2 * m or rows <= 32) and (cols < 2 * n or cols <= 32)
+    return p["TSK"] <= 128 or 2 * k > p["TSK"]
 
 
 def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:
@@ -198,21 +170,21 @@ def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> 
 def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Candidate]:
     """The candidates for M, N, K of a column-major product, fastest first; none without a model.
 
-    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. A way
-    to share work that is not usual has to be clearly faster than all that are.
+    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. A
+    number of work-groups that is not usual has to be clearly faster than all that are.
     """
     known = model(device)
     if known is None:
         return []
     found: list[Candidate] = []
-    for way in dict.fromkeys((precision, "float32")):
+    for kind in dict.fromkeys((precision, "float32")):
         usual: list[Candidate] = []
         others: list[Candidate] = []
-        for text in known.texts[way]:
+        for text in known.texts[kind]:
             for choice in settings(text.choice, text.groups, sizes, device.units):
-                does = work(choice, sizes)
+                does = work(choice, sizes, text.resident)
                 predicted = seconds(does, text.constants, known.chip)
-                if way != "float32":
+                if kind != "float32":
                     predicted = with_check(predicted, sizes, known)
                 is_usual = sharing(choice, device.units) in text.usual
                 (usual if is_usual else others).append(Candidate(choice, predicted, does))
@@ -242,7 +214,9 @@ def fastest(order: list[Candidate], tensor: bool) -> Candidate | None:
 
 
 @cached(4096)
-def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "float32") -> Choice:
+def kernel_for(
+    device: Device, sizes: Sizes, edges: str = "auto", precision: str = "float32"
+) -> Choice:
     """The kernel and its parameters for M, N, K of a column-major product.
 
     Raises:
@@ -251,37 +225,30 @@ def choose(device: Device, sizes: Sizes, edges: str = "auto", precision: str = "
     if precision == "float32" and edges != "auto":
         return table.nearest(device, sizes, edges)
     found = winner(device, sizes, precision) or recorded(device, sizes, precision)
-    order = [] if found else ranked(device, sizes, precision)
-    if order:
-        found = best(order).choice
-        if precision != "float32" and not find(found[0]).tensor:
-            return choose(device, sizes)
     if found:
         return found
-    if precision == "float32":
-        return table.nearest(device, sizes, "pad")
-    spec = find("tensor_cores")
-    params = spec.fit(device.limits) | table.implied(precision, spec.number)
-    return spec.number, tuple(params.items())
+    order = ranked(device, sizes, precision)
+    if order:
+        chosen = best(order).choice
+        plain = precision != "float32" and not find(chosen[0]).tensor
+        return kernel_for(device, sizes) if plain else chosen
+    return table.nearest(device, sizes, "pad")
 
 
 def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Choice, float]]:
     """Float32 kernels for so many products in one launch, each with its seconds, fastest first.
 
     The model sees a batch as one product, whose rows of tiles are those of all products; each tile
-    has a work-group. Without a model or a candidate: the kernel for a square product with as many
-    elements.
+    has a work-group. None without a model.
     """
     (m, n, k), known, found = sizes, model(device), []
     if known is not None:
         for text in known.texts["float32"]:
             for choice in settings(text.choice, (), (number * m, n, k), device.units):
-                does = work(choice, (number * round_up(m, described(text.choice).rows), n, k))
+                rows, _, _ = find(choice[0]).tiles(dict(choice[1]))
+                does = work(choice, (number * round_up(m, rows), n, k), text.resident)
                 found.append((choice, seconds(does, text.constants, known.chip)))
-    if found:
-        return sorted(found, key=lambda pair: pair[1])
-    side = number**0.5
-    return [(choose(device, (round(m * side), round(n * side), k)), inf)]
+    return sorted(found, key=lambda pair: pair[1])
 
 
 # Measured choices
@@ -309,7 +276,7 @@ def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) 
     """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
     winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
     _winners.cache_clear()  # type: ignore[attr-defined]
-    choose.cache_clear()  # type: ignore[attr-defined]
+    kernel_for.cache_clear()  # type: ignore[attr-defined]
 
 
 @cached(1)

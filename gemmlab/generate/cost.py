@@ -18,25 +18,9 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from ..caches import cached
 from ..catalog import find
 from ..catalog.spec import Params, round_up, tiles_over
 from .table import Choice, Sizes
-
-#: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.
-REGISTERS = 65536
-#: Bytes of local memory of a compute unit.
-LOCAL_BYTES = 220 * 1024
-#: Work-items of a compute unit.
-ITEMS = 2048
-#: Registers of a work-item for addresses and counters, besides accumulators and operands.
-OTHER_REGISTERS = 40
-#: Parameters that do not change a text's constants: how work is shared, and whether the last steps
-#: of k have a separate loop, which is used only where it is faster than the model assumes.
-SHARING = ("GROUPS", "ORDER", "SPLIT", "LAST", "TAIL")
-
-#: How the work of a text is shared: see `sharing`.
-Shared = tuple[float, int]
 
 
 class Work(NamedTuple):
@@ -48,7 +32,6 @@ class Work(NamedTuple):
         steps: steps of k of a work-group, at most.
         tiles: tiles that a work-group begins, at most.
         parts: work-groups that share a tile, at most.
-        strip: steps of k of a work-item that sums elements of an edge strip; 0 without strips.
         read: bytes of A and B.
         written: bytes of C.
         launches: launches besides the kernel itself, such as padding.
@@ -60,7 +43,6 @@ class Work(NamedTuple):
     steps: int
     tiles: int = 1
     parts: int = 1
-    strip: int = 0
     read: int = 0
     written: int = 0
     launches: int = 0
@@ -79,35 +61,12 @@ class Constants(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """What all texts share, in seconds: per byte read and written, per launch, and per step of an
-    edge strip; and the compute units.
-    """
+    """What all texts share: seconds per byte read and written, and per launch; compute units."""
 
     read: float
     write: float
     launch: float
-    strip: float
     units: int
-
-
-class Text(NamedTuple):
-    """What is compiled once, and what follows from its parameters.
-
-    Attributes:
-        rows, cols, depth: of a tile.
-        items: work-items of a work-group.
-        resident: work-groups that a compute unit holds at the same time.
-        aligned: what the leading dimensions of A and B are rounded up to.
-        transposed: whether B is read as N x K.
-    """
-
-    rows: int
-    cols: int
-    depth: int
-    items: int
-    resident: int
-    aligned: tuple[int, int]
-    transposed: bool
 
 
 def seconds(work: Work, own: Constants, chip: Chip) -> float:
@@ -121,61 +80,36 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
     time = rounds * work.tiles * own.tile + max(work.steps * busy, memory)
     if work.parts > 1:
         time += own.cut + (work.parts - 1) * own.part
-    if work.strip:
-        time = max(time, work.strip * chip.strip)
     return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
 
 
-@cached(4096)
-def text_of(choice: Choice) -> Choice:
-    """What has constants: the kernel and its parameters except those of sharing."""
-    kernel, params = choice
-    return kernel, tuple((name, value) for name, value in params if name not in SHARING)
+def sharing(choice: Choice, units: int) -> float:
+    """Work-groups per compute unit, to a quarter; 0 for one per tile."""
+    return round(4 * dict(choice[1]).get("GROUPS", 0) / units) / 4
 
 
-def sharing(choice: Choice, units: int) -> Shared:
-    """Work-groups per compute unit, to a quarter (0 for one per tile), and SPLIT."""
-    p = dict(choice[1])
-    return round(4 * p.get("GROUPS", 0) / units) / 4, p.get("SPLIT", 0)
+def work(choice: Choice, sizes: Sizes, resident: int) -> Work:
+    """What a kernel of the catalog does for M, N, K of a column-major product.
 
-
-@cached(1024)
-def described(text: Choice) -> Text:
-    """What follows from the parameters of a text."""
-    spec, p = find(text[0]), dict(text[1])
-    items, _ = spec.local_size(p)
-    down = p.get("WPTM") or p.get("WM", 8) // 8
-    across = p.get("WPTN") or p.get("WN", 32) // 4
-    registers = min(255, down * across + 2 * (down + across) + OTHER_REGISTERS)
-    by_memory = LOCAL_BYTES // (spec.local_memory(p) + 1024)
-    resident = min(REGISTERS // (registers * items), by_memory, ITEMS // items, 32)
-    aligned, transposed = spec.alignment(p), spec.wants_transposed(p)
-    return Text(*spec.tiles(p), items, max(1, resident), aligned, transposed)
-
-
-def work(choice: Choice, sizes: Sizes) -> Work:
-    """What a kernel of the catalog does for M, N, K of a column-major product."""
-    (m, n, k), p, text = sizes, dict(choice[1]), described(text_of(choice))
-    split, shared = p.get("SPLIT", 0), p.get("GROUPS", 0)
-    down = max(1, tiles_over(m - split, text.rows))
-    across = max(1, tiles_over(n - split, text.cols))
-    count, per_tile = down * across, tiles_over(k, text.depth)
+    Args:
+        resident: work-groups that a compute unit holds at the same time.
+    """
+    (m, n, k), spec, p = sizes, find(choice[0]), dict(choice[1])
+    rows, columns, depth = spec.tiles(p)
+    count, per_tile = tiles_over(m, rows) * tiles_over(n, columns), tiles_over(k, depth)
     groups, steps, begun, parts = count, per_tile, 1, 1
-    if shared:
-        groups, steps = shared, tiles_over(count * per_tile, shared)
+    if p.get("GROUPS"):
+        groups = p["GROUPS"]
+        steps = tiles_over(count * per_tile, groups)
         begun = tiles_over(steps, per_tile)
         parts = 1 if count % groups == 0 else min(per_tile, 1 + tiles_over(groups, count))
-    launches, copied = int(shared > 0 and parts > 1 and not p.get("LAST", 1)), 0
-    align_a, align_b = text.aligned
-    if text.transposed and n > 1 and k > 1 or round_up(k, align_b) != k:
-        launches, copied = launches + 1, 4 * k * n
+    launches, copied, (align_a, align_b) = 0, 0, spec.alignment(p)
+    if spec.wants_transposed(p) and n > 1 and k > 1 or round_up(k, align_b) != k:
+        launches, copied = 1, 4 * k * n
     if round_up(m, align_a) != m:
         launches, copied = launches + 1, copied + 4 * k * m
-    strip, columns_left = 0, n > across * text.cols
-    if columns_left or m > down * text.rows:
-        strip = tiles_over(k, text.items // 8 if columns_left else 32)
     read, written = 4 * (m + n) * k, 4 * m * n
-    return Work(groups, text.resident, steps, begun, parts, strip, read, written, launches, copied)
+    return Work(groups, resident, steps, begun, parts, read, written, launches, copied)
 
 
 def generated_work(tile: Params, sizes: Sizes, number: int = 1) -> Work:

@@ -30,9 +30,7 @@ def identifiers(s: Schedule) -> Lines:
     return lines
 
 
-@writes
 def local_memory(s: Schedule) -> Lines:
-    """None."""
     return []
 
 
@@ -67,7 +65,7 @@ def main_loop(s: Schedule) -> Lines:
         vectors=over("WPTM", s.a.width),
         load=load_rows(s),
         number=s.element.vector(),
-        element=s.element.loaded("B[(n + j)*ldb + k]" if s.b.k_contiguous else "B[k*ldb + n + j]"),
+        element=s.element.loaded(s.b.element("n + j", "k")),
         multiply_adds=multiply_adds,
     )
 
@@ -78,13 +76,13 @@ def load_rows(s: Schedule) -> Lines:
     width = s.a.width
     if s.a.k_contiguous:
         rows = [f"m + i*{width} + {row}" if row else f"m + i*{width}" for row in range(width)]
-        *others, last = [s.element.loaded(f"A[({row})*lda + k]") for row in rows]
+        *others, last = [s.element.loaded(s.a.element(row, "k")) for row in rows]
         return [
             f"a[i] = ({s.element.vector(width)})(",
             *(f"    {element}," for element in others),
             f"    {last});",
         ]
-    pointer = f"&A[k*lda + m + i*{width}]"
+    pointer = "&" + s.a.element(f"m + i*{width}", "k")
     if s.element.components == 2:
         pointer = f"(const __global {s.element.real}*){pointer}"
     vload = "vload_half" if s.element.half else "vload"

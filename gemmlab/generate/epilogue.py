@@ -10,10 +10,8 @@ from .text import Lines, fill, over, writes
 
 
 def accumulator_names(s: Schedule) -> tuple[str, ...]:
-    """One array of sums, or two for some complex kernels.
-
-    Tensor cores add up real and imaginary parts separately; the scheme "direct" adds up products
-    with the real and with the imaginary parts of B.
+    """One array of sums, or two: tensor cores separate real and imaginary parts of the sums, the
+    scheme "direct" those of B.
     """
     if s.element.components == 2 and s.is_tensor:
         return "re", "im"
@@ -109,13 +107,7 @@ def _coordinates(s: Schedule) -> tuple[str, str]:
 
 @writes
 def store_element(s: Schedule, total: str, m: str, n: str, conditions: Sequence[str]) -> Lines:
-    """C(m, n) = alpha total + beta C0(m, n), if the conditions hold.
-
-    Args:
-        total: the sum of the products, in C, like the following ones.
-        m, n: its row and its column, in brackets if they are sums.
-        conditions: what must hold.
-    """
+    """C(m, n) = alpha total + beta C0(m, n), if the conditions hold; sums m and n in brackets."""
     row = m.strip("()")
     element = f"C[offset_out + {n}*ldc + {row}]" if s.submatrix else f"C[{n}*M + {row}]"
     before = f"C0[offset_c + {m}*down + {n}*across]"
@@ -144,11 +136,8 @@ def store_vector(s: Schedule, conditions: Sequence[str]) -> Lines:
 
 @writes
 def store_tile(s: Schedule) -> Lines:
-    """C = alpha sum by way of local memory, where A's tiles are no longer needed.
-
-    So 16 bytes of a column go into a store, and neighbouring work-items store neighbours. Columns
-    take turns, as many at a time as there is room for. Without the swizzle the sums of a warp would
-    be in the same banks.
+    """C = alpha sum through local memory, as many columns at a time as there is room for, so that
+    neighbours store neighbours. Without the swizzle the sums of a warp would be in the same banks.
     """
     width, result = s.store_width, s.element.stored_result
     room = s.stages * s.depth * s.element.size // s.element.result.itemsize

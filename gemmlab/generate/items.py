@@ -100,13 +100,8 @@ def double_buffered(s: Schedule) -> Lines:
 
 @writes
 def load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
-    """Load a tile from global into local memory, with zeroes beyond the end of the matrix.
-
-    Neighbouring work-items load neighbouring elements: along m or n, or along k.
-
-    Args:
-        buffer: the index in C of the buffer to fill; empty if there is only one.
-        k0: the first step of k, in C.
+    """Load the tile that begins with step k0 from global into local memory, with zeroes beyond the
+    end of the matrix. Neighbouring work-items load neighbours: along m or n, or along k.
     """
     position = f"{x.index}0 + i"
     step = "j" if k0 == "0" else f"{k0} + j"
@@ -117,11 +112,7 @@ def load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
     j = f"(e + tid)/{run}"
     if x.k_contiguous:
         i, j = j, i
-        element = f"{x.name}[({position})*{x.ld} + {step}]"
-    else:
-        column = "j" if k0 == "0" else f"({step})"
-        element = f"{x.name}[{column}*{x.ld} + {position}]"
-    element = s.element.loaded(element, x.width)
+    element = s.element.loaded(x.element(position, step), x.width)
     conditions = x.conditions(position, step if s.tail else "")
     if conditions:
         element = f"inside ? {element} : {s.element.zero(x.width)}"

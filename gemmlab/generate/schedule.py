@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ..catalog import Limits, ParameterError
+from ..catalog.spec import too_many_items, too_much_memory
 from .precision import PRECISIONS, Precision, widest_vector
 
 #: Bytes that the 32 banks of local memory deliver at once.
@@ -46,6 +47,12 @@ class Operand:
     conjugated: bool
     k_contiguous: bool  # whether neighbours in memory belong to consecutive steps of k
     pitch: int  # elements from one step of k to the next in its tile in local memory
+
+    def element(self, position: str, step: str) -> str:
+        """An element in global memory, in C: its row of A or column of B, and its step of k."""
+        first, second = (position, step) if self.k_contiguous else (step, position)
+        column = f"({first})" if " " in first else first
+        return f"{self.name}[{column}*{self.ld} + {second}]"
 
     def conditions(self, position: str, step: str) -> str:
         """Whether an element exists, in C: its position if it is guarded, and its step, if any."""
@@ -253,24 +260,18 @@ class Schedule:
 
     def problems(self, limits: Limits) -> list[str]:
         """A sentence for each limit of a device that the kernel exceeds."""
-        found = []
-        shape = " x ".join(map(str, self.local_size))
-        axes = zip(self.local_size, limits.per_dimension, strict=False)
-        if self.work_items > limits.work_group or any(items > most for items, most in axes):
-            found.append(f"work-groups of {shape} work-items exceed {limits.work_group}")
-        if self.local_memory > limits.local_memory:
-            most = f"{limits.local_memory:,}"
-            found.append(f"{self.local_memory:,} bytes of local memory exceed {most}")
+        found = [*too_many_items(self.local_size, limits)]
+        found += too_much_memory(self.local_memory, limits)
         if self.copies and not limits.asynchronous:
-            found.append("no asynchronous copies (NVIDIA, compute capability 8.0 or later)")
+            found.append(f"{limits.name} has no asynchronous copies (compute capability 8.0)")
         is_simple = self.unit == "tensor" and self.element.half
         if self.is_tensor and not is_simple and not limits.warpgroups:
-            found.append("no tensor cores as in compute capability 9.0")
+            found.append(f"{limits.name} has no tensor cores as in compute capability 9.0")
         numbers = max(self.load_widths) * self.element.components
         widest = widest_vector(self.precision, limits)
         if numbers > widest:
-            found.append(f"vectors of {numbers} numbers exceed {widest}")
-        return [f"{limits.name}: {words}" for words in found]
+            found.append(f"{limits.name} takes vectors of {widest} numbers at most, not {numbers}")
+        return found
 
     def _invalid_values(self) -> Iterator[str]:
         """A sentence for each value that is not allowed, whatever the others are."""

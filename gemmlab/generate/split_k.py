@@ -48,11 +48,8 @@ def own_steps(s: Schedule) -> Lines:
 
 @writes
 def fix_up(sums: Sequence[str], total: str) -> Lines:
-    """Store the sums; the last work-group of a tile adds up all of them, in the order of k.
-
-    Args:
-        sums: what makes up a sum of a work-item, in C: itself, or its real and imaginary part.
-        total: a sum as one number, in C.
+    """Store the sums, each `total` as one number; the last work-group of a tile adds up all of
+    them, in the order of k.
     """
     components = ("",) if len(sums) == 1 else (".x", ".y")
     return fill(

@@ -45,9 +45,7 @@ MICRO_TILES = ((8, 8), (8, 4), (4, 4), (4, 2), (2, 2), (2, 1), (1, 1))
 LOAD_BYTES = 16
 #: Bytes of the widest vector of a CPU, which uses several instructions where it has smaller ones.
 VECTOR_BYTES = 64
-#: Work-groups that share a tile, at most.
-MOST_SHARES = 64
-#: Steps of k of each of them, at least.
+#: Steps of k of each work-group that shares a tile, at least.
 LEAST_STEPS = 64
 #: Work-groups per compute unit that leave no need to share: a share costs memory and its time.
 ENOUGH_GROUPS = 8
@@ -76,15 +74,13 @@ class RankedTile(NamedTuple):
     seconds: float
 
 
-def configure(  # noqa: PLR0913
+def configure(
     precision: str,
     params: Params,
     sizes: Sizes,
     a: OperandLayout,
     b: OperandLayout,
-    beta: bool,
-    batch: bool = False,
-    submatrix: bool = False,
+    **flags: bool,
 ) -> Schedule:
     """The schedule of a tile for a problem, with guards only where M, N, K need them, and loads as
     wide as memory allows.
@@ -94,7 +90,7 @@ def configure(  # noqa: PLR0913
         params: all of `DEFAULTS`.
         sizes: M, N and K of the column-major product.
         a, b: the operands.
-        beta, batch, submatrix: as in `Schedule`.
+        flags: beta, batch and submatrix, as in `Schedule`.
 
     Raises:
         ParameterError: if the parameters contradict each other.
@@ -102,8 +98,6 @@ def configure(  # noqa: PLR0913
     m, n, k = sizes
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
     direct = params["STAGES"] == 0
-    if params["UNIT"] not in range(len(UNITS)):
-        raise ParameterError(f"UNIT must be from 0 to 3, not {params['UNIT']}")
     if direct and not _covers(params, sizes):
         raise ParameterError(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is "
@@ -113,7 +107,6 @@ def configure(  # noqa: PLR0913
         precision,
         a.operation,
         b.operation,
-        beta,
         tile=(params["TSM"], params["TSN"]),
         micro_tile=(params["WPTM"], params["WPTN"]),
         depth=params["TSK"],
@@ -122,10 +115,9 @@ def configure(  # noqa: PLR0913
         stages=params["STAGES"],
         edges=("both" if columns else "rows") if rows else ("columns" if columns else "none"),
         tail=not direct and (k % params["TSK"] > 0 or k == 0),
-        batch=batch,
-        submatrix=submatrix,
         unit=UNITS[params["UNIT"]],
-        split_k=1 if batch else params["SHARES"],
+        split_k=1 if flags.get("batch") else params["SHARES"],
+        **flags,
     )
     if direct:
         return plain
@@ -133,7 +125,7 @@ def configure(  # noqa: PLR0913
         _widest(plain, plain.a, a, k if plain.a.k_contiguous else m, params["WIDTH"]),
         _widest(plain, plain.b, b, k if plain.b.k_contiguous else n, params["WIDTH"]),
     )
-    together = m % plain.widest_store == 0 and not (beta or submatrix)
+    together = m % plain.widest_store == 0 and not (plain.beta or plain.submatrix)
     return replace(plain, load_widths=widths, store_width=plain.widest_store if together else 1)
 
 
@@ -150,10 +142,16 @@ def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, 
 
 
 def complete_tile(params: Params | None) -> dict[str, int]:
-    """`params` over `DEFAULTS`. Raises ParameterError for unknown names, TypeError for wrong
-    types.
+    """`params` over `DEFAULTS`. Raises ParameterError for unknown names and for tiles or units that
+    do not exist, TypeError for wrong types.
     """
-    return complete("the family", DEFAULTS, params)
+    tile = complete("kernel 'family'", DEFAULTS, params)
+    if tile["UNIT"] not in range(len(UNITS)):
+        raise ParameterError(f"UNIT must be from 0 to 3, not {tile['UNIT']}")
+    for name in ("TSM", "TSN", "TSK"):
+        if tile[name] < 1:
+            raise ParameterError(f"{name} must be at least 1, not {tile[name]}")
+    return tile
 
 
 @cached(8)
@@ -175,12 +173,10 @@ def ranked(
         units: compute units of the device.
         number: products of a batch, which share no tiles.
     """
-    chip = Chip(0.0, 0.0, 0.0, 0.0, units)
+    chip = Chip(0.0, 0.0, 0.0, units)
     found = []
     for tile, own in known:
-        most = min(
-            MOST_SHARES, sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * units // _count(tile, sizes)
-        )
+        most = min(sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * units // _count(tile, sizes))
         for shares in range(1, 1 + (max(1, most) if number == 1 else 1)):
             shared = {**tile, "SHARES": shares}
             spent = seconds(generated_work(shared, sizes, number), own, chip)
@@ -189,7 +185,7 @@ def ranked(
 
 
 @cached(4096)
-def choose(device: Device, precision: str, sizes: Sizes, number: int = 1) -> RankedTile:
+def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> RankedTile:
     """The tile for a precision and M, N, K of the column-major product, or for a batch of products.
 
     Raises:
@@ -243,7 +239,9 @@ def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> di
         mostly_inside = count * tile["TSM"] * tile["TSN"] <= 2 * sizes[0] * sizes[1]
         if tile["WPTM"] * tile["WPTN"] == 1 or count * number >= device.units and mostly_inside:
             return tile
-    raise ParameterError(f"the family has no tile for {device}: its limits are {device.limits}")
+    raise ParameterError(
+        f"no generated kernel is small enough for {device}: its limits are {device.limits}"
+    )
 
 
 def _direct(precision: str, device: Device) -> dict[str, int]:

@@ -89,10 +89,8 @@ def _row(x: Operand) -> str:
 
 
 def _swizzled(s: Schedule, x: Operand) -> str:
-    """Index in a tile for tensor cores, which is laid out as its matrix in global memory.
-
-    A fragment takes 4 steps of k of each of 8 rows (or columns). The banks deliver several of these
-    rows at once. Without the swizzle their elements would be in the same banks.
+    """Index in a tile that is laid out as its matrix in global memory. Without the swizzle the 4
+    steps of k of each of 8 rows (or columns) of a fragment would be in the same banks.
     """
     if s.element.half:
         return _swizzled_half(s, x)
@@ -122,11 +120,9 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
     run = "TSK" if x.k_contiguous else x.tile_side  # contiguous elements
     first = times("(e + tid)", x.width)
     i, k = f"{first}%{run}", f"{first}/{run}"
-    position = f"{x.index}0 + {x.index}"
-    element = f"(k0 + k)*{x.ld} + {position}"
     if x.k_contiguous:
         i, k = k, i
-        element = f"({position})*{x.ld} + k0 + k"
+    position = f"{x.index}0 + {x.index}"
     return fill(
         """
         // load: copy the tile of $name that begins with step k0
@@ -138,7 +134,7 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
             for (int e = 0; e < TSK*$loads; e += ITEMS) {
                 const int $index = $i; // $what of the tile
                 const int k = $k; // step of k
-                COPY_$bytes(&tile[${name}_AT(k, $index)], &$name[$element], $inside);
+                COPY_$bytes(&tile[${name}_AT(k, $index)], &$element, $inside);
             }
         }
         """,
@@ -151,7 +147,7 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
         k=k,
         what="row" if x.name == "A" else "column",
         bytes=x.width * s.element.size,
-        element=element,
+        element=x.element(position, "k0 + k"),
         inside=x.conditions(position, "k0 + k" if s.tail else "") or "1",
     )
 
@@ -196,10 +192,8 @@ def double_instruction() -> Lines:
 
 @writes
 def half_fragments(s: Schedule) -> Lines:
-    """How a warp loads 16 x 16 elements of a tile, as the instruction for float16 wants them.
-
-    `ldmatrix` takes the address of 8 neighbours from each work-item. If these are not steps of k,
-    it transposes.
+    """How a warp loads 16 x 16 elements of a tile: `ldmatrix` takes the address of 8 neighbours
+    from each work-item, and transposes if these are not steps of k.
     """
     loads = []
     for x in s.operands:
@@ -394,14 +388,8 @@ def main_loop(s: Schedule) -> Lines:
 
 @writes
 def fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
-    """Load what a work-item multiplies in a step, in vectors unless it is for tensor cores.
-
-    Without `volatile` the compiler would move these loads to where their values are needed.
-
-    Args:
-        stage: the stage to load from, in C.
-        k: the step in its tiles, in C.
-        to: 0 or 1, which of the fragments to fill, in C.
+    """Load what a work-item multiplies in step k of a stage, in vectors unless it is for tensor
+    cores. Without `volatile` the compiler would move these loads to where their values are needed.
     """
     if s.element.half:
         return [

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import ModuleType
 
-from ..caches import cached
 from . import direct, epilogue, items, split_k, warpgroups, warps
 from .schedule import Schedule
 from .text import Lines, Text, fill, writes
@@ -45,23 +44,11 @@ def write(schedule: Schedule, **instead: Writer) -> Text:
     Raises:
         TypeError: for a part that no text has.
     """
-    if not instead:
-        return _written(schedule)
     unknown = sorted(instead.keys() - parts(schedule).keys())
     if unknown:
         own = ", ".join(parts(schedule))
         raise TypeError(f"a text has the parts {own}, but not {', '.join(unknown)}")
     return Text.of(_kernel(schedule, instead))
-
-
-def origins(schedule: Schedule) -> tuple[str, ...]:
-    """For each line of `write(schedule)` the function that wrote it, as "module.function"."""
-    return write(schedule).writers
-
-
-@cached(512)
-def _written(s: Schedule) -> Text:
-    return Text.of(_kernel(s, {}))
 
 
 def parts(s: Schedule) -> dict[str, Writer]:

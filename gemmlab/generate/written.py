@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
@@ -14,7 +12,6 @@ from ..catalog import ParameterError
 from ..catalog.spec import tiles_over
 from ..opencl.build import Bound, WorkGroupError, build
 from ..opencl.devices import Device
-from .precision import check_double
 from .schedule import Schedule
 from .writer import write
 
@@ -59,7 +56,6 @@ class GeneratedKernel:
     """
 
     def __init__(self, schedule: Schedule, device: Device, context: cl.Context):
-        check_double(schedule.precision, device)
         problems = schedule.problems(device.limits)
         if problems:
             raise ParameterError(f"{schedule.name}: " + "; ".join(problems))
@@ -76,7 +72,7 @@ class GeneratedKernel:
             )
 
     def bound(self, gemm: Gemm, workspace: tuple[Any, ...] = ()) -> Bound:
-        """The launch that computes a product; for split-K with what `workspace` returns."""
+        """The launch that computes a product; for split-K with the memory that `workspace` says."""
         s = self.schedule
         axes = zip(gemm.sizes, s.tile, s.local_size, strict=False)
         items = [tiles_over(size, side) * count for size, side, count in axes]
@@ -103,46 +99,16 @@ class GeneratedKernel:
         complex_ = self.schedule.element.components == 2
         return (number.real, number.imag) if complex_ else (number,)
 
-    def workspace(self, sizes: tuple[int, int, int], queue: cl.CommandQueue) -> tuple[Any, ...]:
-        """Buffers for partial tiles and their counters, for split-K launches on this queue."""
+    def workspace(self, sizes: tuple[int, int, int]) -> tuple[int, int]:
+        """Bytes of the partial tiles of split-K, and of its counters, which are 0 before and after
+        each launch.
+        """
         s = self.schedule
-        if s.split_k == 1:
-            return ()
-        tiles = prod(map(tiles_over, sizes, s.tile))
-        return workspace_of(queue).of(
-            tiles * s.split_k * prod(s.tile) * s.element.sum_size, 4 * tiles
-        )
+        tiles = prod(map(tiles_over, sizes, s.tile)) if s.split_k > 1 else 0
+        return tiles * s.split_k * prod(s.tile) * s.element.sum_size, 4 * tiles
 
     def __repr__(self) -> str:
         return f"<gemmlab kernel {self.schedule.name} on {self.device}>"
-
-
-class Workspace:
-    """What successive launches on a queue share: partial tiles, and counters that are 0."""
-
-    def __init__(self, queue: cl.CommandQueue):
-        self._queue = queue
-        self._pieces: cl.Buffer | None = None
-        self._counters: cl.Buffer | None = None
-        self._lock = threading.Lock()
-
-    def of(self, pieces_bytes: int, counters_bytes: int) -> tuple[cl.Buffer, cl.Buffer]:
-        """Both, at least so large. Launches that use a replaced buffer keep it alive."""
-        flags = cl.mem_flags.READ_WRITE
-        with self._lock:
-            if self._pieces is None or self._pieces.size < pieces_bytes:
-                self._pieces = cl.Buffer(self._queue.context, flags, pieces_bytes)
-            if self._counters is None or self._counters.size < counters_bytes:
-                self._counters = cl.Buffer(self._queue.context, flags, counters_bytes)
-                zero = np.int32(0)
-                cl.enqueue_fill_buffer(self._queue, self._counters, zero, 0, counters_bytes)
-            return self._pieces, self._counters
-
-
-@cached(8)
-def workspace_of(queue: cl.CommandQueue) -> Workspace:
-    """The workspace of a queue; cached."""
-    return Workspace(queue)
 
 
 @cached(256)

@@ -1,30 +1,30 @@
-"""Local memory on paper: its banks, and the turns that a warp's access takes."""
+"""Local memory on paper: its 32 banks, and the turns that a warp's access takes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
+import numpy as np
 
-def turns(indices: Iterable[int], bank_bytes: int = 4, banks: int = 32) -> int:
+from ..simt import count
+
+
+def turns(indices: Iterable[int], bank_bytes: int = 4) -> int:
     """How many turns local memory needs for a warp that accesses these floats at the same time.
 
-    Word w is in bank w % banks. In each turn a bank delivers one word, to all lanes that access it.
+    Word w is in bank w % 32. In each turn a bank delivers one word, to all lanes that access it.
 
     Args:
         indices: for each lane, the index of its float in local memory.
         bank_bytes: width of a bank, and size of a word: 4 or 8.
-        banks: how many banks there are.
     """
-    words: dict[int, set[int]] = {}
-    for i in indices:
-        word = 4 * int(i) // bank_bytes
-        words.setdefault(word % banks, set()).add(word)
-    return max(map(len, words.values()))
+    words = 4 * np.fromiter(indices, np.int64) // bank_bytes
+    return int(count.most_of_a_bank(words[None])[0])
 
 
 def stride_turns(stride: int, bank_bytes: int = 4) -> int:
-    """The same by a formula, for 32 lanes that access every `stride`-th float, and 32 banks.
+    """The same by a formula, for 32 lanes that access every `stride`-th float.
 
     With banks of 4 bytes the answer is the greatest common divisor of the stride and 32. With banks
     of 8 bytes two floats share a word. An even stride is then half as large, counted in words. With

@@ -35,7 +35,7 @@ class Ceiling:
         low: the share if nothing is reused or overlapped on the way to the resource. Where only
             bounds are known, the truth is between low and share; elsewhere both are the same.
         sentence: why, in words.
-        inputs: the numbers in the formula, by name.
+        inputs: what a picture of the flow needs: bytes, and turns or loads per multiply-add.
     """
 
     resource: str
@@ -150,7 +150,7 @@ def _arithmetic(x: _Launch) -> Ceiling:
     if used <= 0.9995:
         why = f"{percent(used)} of the lanes do work that ends up in C"
     sentence = f"The multiply-add units allow {percent(share)} of the peak: {why}."
-    return Ceiling("multiply-adds", share, share, sentence, {"used lanes": used})
+    return Ceiling("multiply-adds", share, share, sentence)
 
 
 def _vectors(x: _Launch) -> Ceiling:
@@ -160,7 +160,7 @@ def _vectors(x: _Launch) -> Ceiling:
         f"The multiply-add units allow 100 % of the peak in vectors of {width} floats, "
         f"and {percent(low)} if the compiler uses none."
     )
-    return Ceiling("multiply-adds", 1.0, low, sentence, {"floats per vector": width})
+    return Ceiling("multiply-adds", 1.0, low, sentence)
 
 
 def _issue(x: _Launch) -> Ceiling | None:
@@ -221,7 +221,7 @@ def _cache(x: _Launch) -> Ceiling | None:
         f"if neighbouring work-items share what they load ({percent(low)} if each loads for "
         "itself)."
     )
-    return Ceiling("nearest cache", share, low, sentence, {"bytes per multiply-add": per})
+    return Ceiling("nearest cache", share, low, sentence)
 
 
 def _l2(x: _Launch) -> Ceiling | None:
@@ -243,7 +243,7 @@ def _l2(x: _Launch) -> Ceiling | None:
         f"anything twice, and {percent(low)} if every access goes there: {x.per_operation(least)} "
         f"to {x.per_operation(most)} bytes per operation."
     )
-    return Ceiling(name, share, low, sentence, {"least bytes": least, "most bytes": most})
+    return Ceiling(name, share, low, sentence, {"least bytes": least})
 
 
 def _global(x: _Launch) -> Ceiling:
@@ -256,8 +256,7 @@ def _global(x: _Launch) -> Ceiling:
         f"{percent(low)} if they keep nothing: {x.per_operation(least)} to "
         f"{x.per_operation(most)} bytes per operation."
     )
-    inputs = {"least bytes": least, "most bytes": most}
-    return Ceiling("global memory", share, low, sentence, inputs)
+    return Ceiling("global memory", share, low, sentence, {"least bytes": least})
 
 
 def _latency(x: _Launch) -> Ceiling | None:
@@ -288,8 +287,7 @@ def _latency(x: _Launch) -> Ceiling | None:
             f"with {where}; it is no limit if enough loads are under way, which the compiler and "
             "the L1 cache decide."
         )
-    inputs = {"work-groups": x.resident, "cycles": x.chip.latency}
-    return Ceiling("latency", share, low, sentence, inputs)
+    return Ceiling("latency", share, low, sentence)
 
 
 def _fewest_cycles(phases: tuple[Phase, ...], chip: Chip) -> float:
@@ -314,4 +312,4 @@ def _groups(x: _Launch) -> Ceiling | None:
         f"Work-groups allow {percent(share)} of the peak: {x.groups:,} of them on {x.chip.units} "
         f"{x.chip.unit}s, of which the busiest has {most:,}."
     )
-    return Ceiling("work-groups", share, share, sentence, {"work-groups": x.groups})
+    return Ceiling("work-groups", share, share, sentence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from ..catalog.spec import positive
@@ -11,10 +11,11 @@ from .traffic import Peaks
 
 
 @dataclass(frozen=True)
-class Multiprocessor:
-    """The resources that work-groups share on one multiprocessor, and how much of each there is.
+class Chip:
+    """A chip: what its multiprocessors have room for, and what they do per cycle.
 
-    Registers are allocated to whole warps, in units of 256.
+    All numbers are per multiprocessor unless the whole chip is named. Registers are allocated to
+    whole warps, in units of 256.
 
     Attributes:
         name: of the chip.
@@ -25,25 +26,6 @@ class Multiprocessor:
         registers: registers of 32 bits.
         registers_per_item: most registers of one work-item.
         warp: work-items per warp.
-    """
-
-    name: str
-    groups: int
-    local_memory: int
-    units: int
-    work_items: int = 2048
-    registers: int = 65536
-    registers_per_item: int = 255
-    warp: int = 32
-
-
-@dataclass(frozen=True)
-class Chip(Multiprocessor):
-    """A chip with what it does per cycle, from which the ceilings of a kernel follow.
-
-    All numbers are per multiprocessor unless the whole chip is named.
-
-    Attributes, in addition to those of `Multiprocessor`:
         ghz: the highest clock, in 10^9 cycles per second, so that no ceiling is too low.
         lanes: multiply-adds per cycle.
         issued: instructions of whole warps per cycle; 0 if unknown.
@@ -58,6 +40,14 @@ class Chip(Multiprocessor):
         source: where the numbers come from.
     """
 
+    name: str
+    groups: int
+    local_memory: int
+    units: int
+    work_items: int = 2048
+    registers: int = 65536
+    registers_per_item: int = 255
+    warp: int = 32
     ghz: float = 1.0
     lanes: float = 128
     issued: float = 0
@@ -121,7 +111,7 @@ H200 = Chip(
 
 
 def occupancy_shares(
-    chip: Multiprocessor, work_items: int, registers: int, local_memory: int
+    chip: Chip, work_items: int, registers: int, local_memory: int
 ) -> dict[str, float]:
     """The share of each resource of a multiprocessor that one work-group takes.
 
@@ -139,9 +129,7 @@ def occupancy_shares(
     }
 
 
-def occupancy(
-    chip: Multiprocessor, work_items: int, registers: int, local_memory: int
-) -> dict[str, int]:
+def occupancy(chip: Chip, work_items: int, registers: int, local_memory: int) -> dict[str, int]:
     """How many work-groups fit on a multiprocessor, by each of the four resources that they share.
 
     What a chip reserves for itself, such as a little local memory, is neglected.
@@ -162,38 +150,29 @@ def occupancy(
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}
 
 
-def multiprocessor(device: Any) -> Multiprocessor:
-    """The resources of one compute unit of a device (an entry of `gemmlab.devices()`).
-
-    OpenCL reports neither registers nor the most work-groups; NVIDIA's extension reports how many
-    registers a work-group may take. A core of a CPU runs one work-group at a time.
-    """
-    gpu = device.kind == "GPU"
-    return Multiprocessor(
-        device.name,
-        groups=32 if gpu else 1,
-        local_memory=device.limits.local_memory,
-        units=device.units,
-        work_items=2048 if gpu else device.limits.work_group,
-        registers=device.cl.registers_per_block_nv if "nvidia" in device.features else 2**30,
-        registers_per_item=255 if gpu else 2**16,
-    )
-
-
-def measured(device: Any, peaks: Peaks) -> Chip:
+def measured(device: Any, peaks: Peaks | None = None) -> Chip:
     """A device as a chip: multiprocessors as OpenCL reports them, rates as they were measured.
 
-    What cannot be measured (issue rates, latencies) stays unknown and sets no ceiling.
+    OpenCL reports neither registers nor the most work-groups; NVIDIA's extension reports how many
+    registers a work-group may take. A core of a CPU runs one work-group at a time. What cannot be
+    measured (issue rates, latencies) stays unknown and sets no ceiling.
 
     Args:
         device: an entry of `gemmlab.devices()`.
-        peaks: what `gemmlab.peaks` found on it.
+        peaks: what `gemmlab.peaks` found on it; without it all rates are unknown.
     """
-    base, gpu = multiprocessor(device), device.kind == "GPU"
+    gpu, units, peaks = device.kind == "GPU", device.units, peaks or Peaks(0, 0)
     vector = max(1, peaks.width, device.cl.native_vector_width_float)
-    units = base.units  # the clock is set to 1 GHz: rates per cycle are rates in 10^9 per second
     return Chip(
-        **asdict(base) | {"warp": base.warp if gpu else vector},
+        device.name,
+        groups=32 if gpu else 1,
+        local_memory=device.limits.local_memory,
+        units=units,
+        work_items=2048 if gpu else device.limits.work_group,
+        registers=device.cl.registers_per_block_nv if "nvidia" in device.features else 2**30,
+        registers_per_item=255 if gpu else 2**16,
+        warp=32 if gpu else vector,
+        ghz=1.0,  # rates per cycle are rates in 10^9 per second
         lanes=peaks.gflops / (2 * units),
         turns=peaks.local_bandwidth / (128 * units) or math.inf,
         l2_bytes=peaks.cache_bandwidth,

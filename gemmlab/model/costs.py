@@ -6,6 +6,7 @@ left over for the beginning and the end. From these follow the costs of any size
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import lcm
@@ -155,12 +156,7 @@ def _phases(
 
 
 def _phase(sites: Iterable[list[Entry]], bank_bytes: int, fewest: bool, aligned: bool) -> Phase:
-    sums: dict[str, float] = {}
-
-    def add(name: str, amount: float) -> None:
-        sums[name] = sums.get(name, 0) + amount
-
-    fetches = False
+    sums, fetches = Counter[str](), False
     for entries in sites:
         site, memory = entries[0].site, entries[0].memory
         size = site.scalar.size * site.width
@@ -168,20 +164,20 @@ def _phase(sites: Iterable[list[Entry]], bank_bytes: int, fewest: bool, aligned:
         accessed = accessed[(accessed >= 0).any(1)]
         warps = len(accessed)
         if site.kind == "multiply-add":
-            add("multiply_adds", int((accessed >= 0).sum()) * site.width)
-            add("arithmetic", warps * site.width)
+            sums["multiply_adds"] += int((accessed >= 0).sum()) * site.width
+            sums["arithmetic"] += warps * site.width
         elif site.kind == "barrier":
-            add("barriers", warps)
+            sums["barriers"] += warps
         elif memory is not None:
-            add("loads", warps * -(-size // LOAD_BYTES))
-            add("bytes", size * int(_different(accessed).sum()))
+            sums["loads"] += warps * -(-size // LOAD_BYTES)
+            sums["bytes"] += size * int(_different(accessed).sum())
             if memory.space == "local":
                 turns = count.fewest_turns if fewest else local_turns
-                add("local_turns", turns(accessed, size, bank_bytes))
+                sums["local_turns"] += turns(accessed, size, bank_bytes)
             else:
                 parts = 1 if fewest else _halves(size)
-                add("global_turns", line_turns(accessed, size, parts, aligned))
-                add("sectors", count.transactions(accessed, size))
+                sums["global_turns"] += line_turns(accessed, size, parts, aligned)
+                sums["sectors"] += count.transactions(accessed, size)
                 fetches |= not site.stores
     return Phase(**sums, fetches=fetches)
 

@@ -135,10 +135,10 @@ class Kernel:
                 ``spec.leading_dimensions`` floats apart.
             queue: where it will be launched, one that runs in order.
         """
-        size, built = self.global_size(m, n, k), self.compiled(m, n)
+        size = self.global_size(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
-        launches = [("gemm", Bound(built, size, self.local_size, arguments))]
+        launches = [("gemm", Bound(self._built, size, self.local_size, arguments))]
         if self._fixup is not None:
             rows, cols, _ = self.spec.tiles(self.params)
             tiles = prod(self.spec.tile_grid(m, n, self.params))
@@ -150,18 +150,14 @@ class Kernel:
             launches.append(("fix-up", Bound(self._fixup, size, _FIXUP, sums)))
         return launches
 
-    def compiled(self, m: int, n: int, text: str | None = None) -> Built:
-        """The kernel, or another text, compiled for an m x n result."""
-        macros = self.spec.macros(m, n, self.params)
-        return build(self.device, self.context, self._title, text or self.source, macros)
-
     def batch(
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
     ) -> Bound:
         """What launches so many products, whose matrices are adjacent, by a kernel without a
         workspace; `shared` says whether all products share A, and B.
         """
-        built = self.compiled(m, n, batched(self.source, shared))
+        text = batched(self.source, shared)
+        built = build(self.device, self.context, self._title, text, self.params)
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
         size = *self.global_size(m, n, k), number
         return Bound(built, size, (*self.local_size, 1), arguments)

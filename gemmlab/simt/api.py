@@ -44,7 +44,7 @@ SMALL = {
     **dict.fromkeys(("TS", "TSM", "TSN", "TSK"), 8), **dict.fromkeys(("WPT", "WPTM", "WPTN"), 2),
     "WIDTH": 2, "RX": 4, "RY": 2, "GX": 2, "GY": 4, "UNROLL": 1,
 }  # fmt: skip
-SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
+SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 # of kernels whose warps have blocks of one size
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
 

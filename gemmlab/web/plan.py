@@ -56,7 +56,7 @@ def job(
         units = " x ".join(map(str, spec.units(full)))
         raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")
     source = spec.text(full) if text is None else text
-    shader = translate(source, "gemm", spec.macros(m, n, full), style)
+    shader = translate(source, "gemm", full, style)
     across, down = spec.global_size(m, n, full)
     unit = spec.units(full)[2]
     step = min(k, unit * max(1, k // (16 * unit)))

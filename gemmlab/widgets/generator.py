@@ -12,8 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from ..catalog import ParameterError
 from ..draw.picture import BLUE, INK, Picture
-from ..generate import Schedule, origins, write
+from ..generate import Schedule, write
 from ..generate.schedule import EDGES
+from ..generate.text import Text
 from .listing import block
 from .shell import Sliders, choice, escape
 
@@ -113,7 +114,7 @@ class Generator(Sliders):
             text = write(c)
             lit = changed(self.text, text)
             moved = f"; the last switch has changed {len(lit)} of them" if self._listing else ""
-            self.text, self._listing = text, listing(c, text, lit)
+            self.text, self._listing = text, listing(text, lit)
             words = f"{c.name}: {len(text.splitlines())} lines{moved}."
         said = f'<p class="gemmlab-said" style="overflow-wrap:anywhere">{escape(words)}</p>'
         # as wide as the cell, also where a line of the kernel is wider
@@ -125,22 +126,23 @@ class Generator(Sliders):
         return authors(schedule(self.start))
 
 
-def listing(c: Schedule, text: str, lit: set[int]) -> str:
+def listing(text: Text, lit: set[int]) -> str:
     """A text as HTML: of each line its number, the function that wrote it, and whether it is
     lit.
     """
+    authored = zip(text.splitlines(), text.writers, strict=True)
     rows = (
         f'<div class="{"gemmlab-now" * (number in lit)}"><i>{number}</i><b '
         f'style="flex-basis:150px;background:none;text-align:left;opacity:.7">{escape(writer)}</b>'
         f"<span>{escape(line)}</span></div>"
-        for number, (line, writer) in enumerate(zip(text.splitlines(), origins(c), strict=True), 1)
+        for number, (line, writer) in enumerate(authored, 1)
     )
     return block("".join(rows))
 
 
 def authors(c: Schedule) -> Picture:
     """How many lines of a text each function has written."""
-    found = Counter(origins(c))
+    found = Counter(write(c).writers)
     said = ", ".join(f"{writer} {lines}" for writer, lines in found.items())
     picture = Picture(
         7, 0.24 * len(found) + 0.8, f"Lines of {c.name} by the function that wrote them: {said}"

@@ -12,7 +12,6 @@
 //           loads per multiply-add, the local ones 4 at a time. With GROUPS also a workspace
 //           of 2*GROUPS*TSM*TSN floats, which are written once and read once, and of GROUPS
 //           counters, which must be zero before the first launch and are zero after each.
-//           With SPLIT, where there is an edge strip, A and B are read once more.
 // Requires: any M, N and K: elements outside the matrices count as zero, and nothing is
 //           stored there. Leading dimensions: for A, M rounded up to a multiple of WIDTH; for
 //           B, N rounded up likewise if it is transposed (N x K), else K; for C, M. TSM must
@@ -31,16 +30,11 @@
 //
 //    With GROUPS = 0 a work-group computes one tile. Otherwise the work is divided as in
 //    Stream-K: the steps of k of all tiles form one line, which is cut into GROUPS pieces of
-//    equal length. A fix-up adds up the parts of a tile that was cut; fixup.cl does it or,
-//    with LAST, the last work-group to finish its part of the tile:
+//    equal length. A fix-up adds up the parts of a tile that was cut: on NVIDIA's GPUs the last
+//    work-group to finish its part of the tile, elsewhere a second launch (fixup.cl):
 //
 //    tile   |      0      |      1      |      2      |
 //    group  |    0    |    1    |    2    |    3    |
-//
-//    With SPLIT, up to SPLIT rows or columns beyond the last whole tiles are edge strips.
-//    Tiles for them would mostly multiply zeroes. Instead, further work-groups, numbered after
-//    those of the tiles, sum each element of the strips separately. They run wherever the
-//    tiles leave compute units idle.
 
 #ifndef TSM
 #define TSM 128 // rows of the tile of C [32, 64, 128]
@@ -72,20 +66,11 @@
 #ifndef GROUPS
 #define GROUPS 0 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 16, 264]
 #endif
-#ifndef LAST
-#define LAST 1 // 1: the last work-group to finish its part of a tile does the fix-up, where it can; 0: fixup.cl [0, 1]
-#endif
 #ifndef TRANSPOSED
 #define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N [0, 1]
 #endif
 #ifndef BATCHES
 #define BATCHES 1 // batches in which the copies of a tile are issued, spread over the multiply-adds [1, 3, 7]
-#endif
-#ifndef SPLIT
-#define SPLIT 0 // most rows or columns of an edge strip, whose elements are summed without tiles [0, 8]
-#endif
-#ifndef DOWN
-#define DOWN 1 // vectors that a work-item copies per column of A's tile [1, 4]
 #endif
 #ifndef TAIL
 #define TAIL 0 // 1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up [0, 1]
@@ -118,11 +103,8 @@
 #if !(TSM * WIDTH % (WPTM * WPTN) == 0)
 #error TSM times WIDTH is not a multiple of WPTM times WPTN
 #endif
-#if !((TSK * WPTM * WPTN) % (TSN * WIDTH * DOWN) == 0)
-#error TSK times WPTM times WPTN is not a multiple of TSN times WIDTH times DOWN
-#endif
-#if !(TSM % (WIDTH * DOWN) == 0)
-#error TSM is not a multiple of WIDTH times DOWN
+#if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
+#error TSK times WPTM times WPTN is not a multiple of TSN times WIDTH
 #endif
 #if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
 #error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM times WIDTH
@@ -142,12 +124,6 @@
 #if !((BATCHES > 0) * (BATCHES < TSK) == 1)
 #error BATCHES is not between 1 and TSK minus 1
 #endif
-#if !((SPLIT < TSM) * (SPLIT < TSN) == 1)
-#error SPLIT is not below TSM and TSN
-#endif
-#if !(STAGES * TSK * WPTM * WPTN >= SPLIT * TSN)
-#error STAGES times TSK times WPTM times WPTN is less than SPLIT times TSN
-#endif
 #if !(TAIL < 2)
 #error TAIL is neither 0 nor 1
 #endif
@@ -156,9 +132,6 @@
 #endif
 #if !(GROUPS < 65536)
 #error GROUPS is not below 65536
-#endif
-#if !(LAST < 2)
-#error LAST is neither 0 nor 1
 #endif
 #if !(ASYNC < 2)
 #error ASYNC is neither 0 nor 1
@@ -174,9 +147,8 @@
 #define WARPN (32/WARPM)                     // columns of work-items in a warp
 #define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
 #define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
-#define MA (TSM/DOWN)                        // rows of A's tile that a work-group copies at once
-#define KA (ITEMS*WIDTH/MA)                  // and how many steps of k
-#define LPTA (TSK/KA*DOWN)                   // vectors of A's tile a work-item copies
+#define KA (ITEMS*WIDTH/TSM)                 // steps of k of A's tile that a work-group copies at once
+#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
 #define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Btile against bank conflicts
 
 // where a work-item's elements are: the row of acc[][wm] and the column of acc[wn] inside the tile, and the first of 4
@@ -184,9 +156,6 @@
 #define ROW(wm) (tm + (wm)*WARPM)
 #define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
 #define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
-
-// how many tiles there are along `size` rows or columns, if a tile has `side` of them
-#define TILES(size, side) (((size) - 1 - SPLIT)/(side) + 1)
 
 // the parts of the text; a condition says which settings need a part, and reads the same in C and in Python
 #if TURNED
@@ -209,10 +178,7 @@
 #endif
 #include "warp_tiling/load.cl"
 #include "warp_tiling/fragments.cl"
-#if LAST * NVIDIA
+#if NVIDIA
 #include "fence.cl"
-#endif
-#if SPLIT
-#include "warp_tiling/strip.cl"
 #endif
 #include "warp_tiling/kernel.cl"

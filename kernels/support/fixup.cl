@@ -1,5 +1,5 @@
 // fixup: the fix-up of Stream-K. It adds up the partial sums of each tile that several work-groups
-// share, after 17_stream_k.cl, or after production/warp_tiling.cl if that does not do so itself.
+// share, after 17_stream_k.cl, or after production/warp_tiling.cl where that does not do so itself.
 // Because it is a second launch, everything that the first one has stored is visible.
 //
 // Launch:   in dimension 0, one work-group per tile or one per cut, whichever are fewer. There is
@@ -22,9 +22,6 @@
 #ifndef ORDER
 #define ORDER 8 // rows of tiles in a band that neighbouring work-groups compute together (swizzle)
 #endif
-#ifndef SPLIT
-#define SPLIT 0 // maximum rows or columns of an edge strip, which has no tiles
-#endif
 
 #define PIECE (TSM*TSN) // floats of a partial tile
 // line*group/groups, the step at which a work-group of the first launch starts, without a 64-bit
@@ -36,8 +33,8 @@ __kernel void fixup(const int M, const int N, const int K,
                     const __global float* restrict pieces,
                     __global float* restrict C)
 {
-    const int tiles_m = (M - 1 - SPLIT)/TSM + 1;
-    const int tiles_n = (N - 1 - SPLIT)/TSN + 1;
+    const int tiles_m = (M - 1)/TSM + 1;
+    const int tiles_n = (N - 1)/TSN + 1;
     const int steps = (K - 1)/TSK + 1;
     const long line = (long)tiles_m*tiles_n*steps;
     const long share = line/groups;

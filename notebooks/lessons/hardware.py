@@ -65,9 +65,7 @@ def banks(indices: Iterable[int], bank_bytes: int = 4) -> Picture:
     return picture
 
 
-def occupancy(
-    chip: model.Multiprocessor, work_items: int, registers: int, local_memory: int
-) -> Picture:
+def occupancy(chip: model.Chip, work_items: int, registers: int, local_memory: int) -> Picture:
     """How many work-groups fit on a multiprocessor (`model.occupancy`), and what they take."""
     fits = model.occupancy(chip, work_items, registers, local_memory)
     shares = model.occupancy_shares(chip, work_items, registers, local_memory)

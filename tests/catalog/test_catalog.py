@@ -178,12 +178,6 @@ def test_every_choice_is_legal_in_some_setting(number):
             assert spec.nearest_legal(new, param.name) == (new, [])
 
 
-@pytest.mark.parametrize("number", LISTED)
-@pytest.mark.parametrize("limits", [None, SMALL], ids=["no limits", "small"])
-def test_the_search_space_is_every_legal_combination(number, limits):
-    assert list(catalog[number].search_space(limits)) == brute_force(catalog[number], limits)
-
-
 @EVERY_KERNEL
 def test_a_sample_is_legal_seeded_and_without_repetition(number):
     spec = find(number)
@@ -191,7 +185,7 @@ def test_a_sample_is_legal_seeded_and_without_repetition(number):
     assert some == spec.sample(SMALL, 20, seed=1)
     assert all(spec.problems(setting, SMALL) == [] for setting in some)
     assert len({tuple(setting.values()) for setting in some}) == len(some)
-    assert len(some) in (20, len(list(itertools.islice(spec.search_space(SMALL), 21))))
+    assert len(some) == 20 or number not in LISTED or len(some) == len(brute_force(spec, SMALL))
 
 
 @pytest.mark.parametrize("number", LISTED)
@@ -227,14 +221,6 @@ def check_nearest(spec, given, moved, space, limits):
         assert any(problem in sentence for problem in left)
 
 
-def test_nearest_legal_says_why_a_parameter_moved():
-    new, sentences = catalog[3].nearest_legal({"TS": 20, "WPT": 8}, "TS")
-    assert new == {"TS": 20, "WPT": 4}
-    assert sentences == ["WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"]
-    new, _ = catalog[3].nearest_legal({"TS": 20, "WPT": 8}, "WPT")
-    assert new in ({"TS": 16, "WPT": 8}, {"TS": 24, "WPT": 8})
-
-
 @EVERY_KERNEL
 def test_fit_adapts_the_defaults_to_a_device(number):
     spec = find(number)
@@ -250,6 +236,14 @@ def test_fit_adapts_the_defaults_to_a_device(number):
             assert spec.fit(limits) == spec.defaults
             with pytest.raises(ParameterError, match=f"of {limits.name}"):
                 spec.validate(spec.defaults, limits)
+
+
+def test_fit_finds_a_tile_for_small_matrices():
+    spec, roomy = catalog[13], Limits("roomy", 8192, (8192,) * 3, 2**20)
+    assert spec.fit(roomy, (4096, 4096, 1)) == spec.defaults
+    small = spec.fit(roomy, (70, 50, 1))
+    assert spec.minimum_sizes(small) == (64, 32, 1) and spec.problems(small, roomy) == []
+    assert spec.fit(roomy, (1, 1, 1)) == spec.defaults, "there is none"
 
 
 def test_a_device_without_asynchronous_copies_refuses_them(any_device):
@@ -287,21 +281,10 @@ def test_columns_begin_where_a_kernel_can_load_vectors():
         full = spec.complete(params)
         assert spec.multiples(full) == (1, 1, 1)
         assert spec.leading_dimensions(17, 6, 9, full) == strides
-        assert spec.runs_unpadded(20, 8, 9, full)
-        assert spec.runs_unpadded(17, 6, 9, full) == (params["WIDTH"] == 1)
-    assert not catalog[9].runs_unpadded(17, 128, 16, catalog[9].defaults)
     assert catalog[9].leading_dimensions(128, 256, 16, catalog[9].defaults) == (128, 256)
 
 
 # Refusals
-
-
-def test_a_refusal_names_the_values():
-    with pytest.raises(ParameterError) as error:
-        catalog[3].validate({"TS": 20})
-    assert str(error.value) == "kernel 3: TS=20 is not a multiple of WPT=8"
-    with pytest.raises(ParameterError, match="TS=0 is out of range: it must be from 1 to 65536"):
-        catalog[1].validate({"TS": 0})
 
 
 @pytest.mark.parametrize(
@@ -318,25 +301,9 @@ def test_a_refusal_names_the_limit_of_the_device(limits, parts):
     assert len(catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Tiny", 1, (1, 1, 1), 1))) == 4
 
 
-def test_what_is_no_parameter_is_refused():
-    for name, meant in (("ts", "TS"), ("WTP", "WPT")):
-        with pytest.raises(ParameterError) as error:
-            catalog[3].validate({name: 4})
-        assert contains(str(error.value), repr(name), f"did you mean {meant}?", "TS, WPT")
-    with pytest.raises(ParameterError, match=r"kernel 1 has no parameter 'colour' \(it has TS\)$"):
-        catalog[1].validate({"colour": 4})
-    for wrong in ([("TS", 4)], "TS=4", 4):
-        with pytest.raises(TypeError) as error:
-            catalog[1].validate(wrong)
-        parts = "params must be a dict", repr(wrong), type(wrong).__name__
-        assert contains(str(error.value), *parts)
-
-
-SMALL_NUMBERS = st.integers(1, 70)
-OTHERS = st.none(), st.booleans(), st.floats(), st.text(max_size=5), st.just(np.float32(4))
-NUMBERS = st.integers(), st.integers(60_000, 70_000), SMALL_NUMBERS.map(np.int64)
-VALUES = st.one_of(SMALL_NUMBERS, st.sampled_from((1, 2, 4, 8, 16, 32, 64)), *NUMBERS, *OTHERS)
-NAMES = st.sampled_from(("TS",) * 3 + ("WPT",) * 2 + ("ts", "TSM", "WIDTH", "", "acc", 7, None))
+VALUES = st.integers(1, 70) | st.sampled_from((0, -1, 64, np.int64(8), 65536, 65537))
+VALUES |= st.sampled_from((None, True, 4.0, "4", np.float32(4)))
+NAMES = st.sampled_from(("TS",) * 4 + ("WPT",) * 3 + ("ts", "WIDTH", 7))
 TOY = Limits("Toy", 256, (128, 64, 64), 16384)
 
 
@@ -353,30 +320,21 @@ TOY = Limits("Toy", 256, (128, 64, 64), 16384)
 )
 def test_random_parameters_are_legal_or_refused_with_a_sentence(number, given, limits):
     spec = catalog[number]
-    try:
-        full = spec.validate(given, limits)
-    except ParameterError as error:
-        message = str(error)
-        unknown = [name for name in given if name not in spec.defaults]
-        if unknown:
-            assert any(contains(message, f"no parameter {name!r}") for name in unknown)
+    for name, value in given.items():
+        if name not in spec.defaults:
+            with pytest.raises(ParameterError, match=f"no parameter {name!r}"):
+                spec.validate({name: value}, limits)
             return
-        full = spec.complete(given)
-        assert contains(message, f"kernel {number}") and is_illegal(number, full, limits)
-        assert any(f"{n}={v}" in message for n, v in full.items()) or TOY.name in message
-    except TypeError as error:
-        wrong = [name for name, value in given.items() if not is_whole(value)]
-        expected = [(f"{name} must be a whole number", repr(given[name])) for name in wrong]
-        assert any(contains(str(error), *parts) for parts in expected)
-    else:
-        assert list(full) == list(spec.defaults)
-        assert all(type(value) is int for value in full.values())
-        assert all(full[name] == value for name, value in given.items())
-        assert not is_illegal(number, full, limits)
-
-
-def is_whole(value) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            with pytest.raises(TypeError, match=f"{name} must be a whole number"):
+                spec.validate({name: value}, limits)
+            return
+    full = spec.complete(given)
+    assert list(full) == list(spec.defaults) and all(type(value) is int for value in full.values())
+    problems = spec.problems(full, limits)
+    assert bool(problems) == is_illegal(number, full, limits)
+    for problem in problems:
+        assert contains(problem) and ("=" in problem or TOY.name in problem)
 
 
 def is_illegal(number: int, p: dict, limits) -> bool:

@@ -9,7 +9,6 @@ from configurations import every, warped
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
 from gemmlab.generate import Schedule
-from gemmlab.generate.precision import PRECISIONS, letter_of
 
 WARPED = {"unit": "warps", "stages": 2, "unroll": 16}
 
@@ -43,33 +42,23 @@ HALF |= {"micro_tile": (2, 4)}
         ({"precision": "q"}, ["precision", "'q'"]),
         ({"precision": np.float32}, ["precision"]),
         ({"trans_a": "C"}, ["trans_a='C'", "'s'"]),
-        ({"beta": 1}, ["beta", "1"]),
         ({"submatrix": True, "batch": True}, ["submatrix", "batch"]),
         ({"edges": "all"}, ["edges", "'all'"]),
-        ({"stages": True}, ["stages", "True"]),
         ({"unit": "warps"}, ["stages", "1"]),
         ({"unit": "tensor", "stages": 2}, ["tensor", "'s'", "depth=16", "unroll=4"]),
-        (WARPED | {"micro_tile": (2, 32)}, ["64 columns", "32", "4"]),
         (WARPED | {"load_widths": (1, 4)}, ["load_widths", "B"]),
-        (TENSOR | {"load_widths": (2, 1)}, ["load_widths", "copy"]),
         (TENSOR | {"precision": "d", "depth": 24, "unroll": 24}, ["depth=24", "16"]),
         (WARPED | {"precision": "h"}, ["'warps'", "'h'"]),
-        (HALF | {"micro_tile": (2, 2)}, ["2 columns", "4"]),
         (HALF | {"tile": (96, 32)}, ["96", "64"]),
         (HALF | {"unit": "warpgroups", "precision": "s"}, ["'s'", "micro_tile=(2, 4)"]),
-        (HALF | {"unit": "warpgroups", "tile": (32, 16)}, ["(32, 16)", "64"]),
         ({"split_k": 2}, ["split_k=2", "unit"]),
-        (WARPED | {"split_k": 2, "batch": True}, ["split_k", "batch"]),
         ({"store_width": 4}, ["store_width=4", "'items'"]),
         (WARPED | {"store_width": 4, "beta": True}, ["store_width=4", "beta"]),
         ({"stages": 0}, ["stages=0", "depth", "unroll", "load_widths"]),
-        ({"stages": 0, "depth": 1, "unroll": 1, "load_widths": (8, 1)}, ["4 rows", "8"]),
         ({"tile": 64}, ["tile", "64"]),
         ({"tile": (64, 30)}, ["30 columns", "4"]),
-        ({"load_widths": (1.0, 1)}, ["load_widths", "1.0"]),
         ({"unroll": 3}, ["depth=16", "unroll=3"]),
         ({"precision": "z", "load_widths": (16, 1)}, ["load_widths", "16", "'z'"]),
-        ({"depth": 2, "unroll": 2, "load_widths": (1, 4)}, ["load_widths", "4", "2", "B"]),
         ({"tile": (8, 8), "micro_tile": (1, 1), "depth": 4}, ["64 work-items", "8 x 4", "A"]),
     ],
     ids=str,
@@ -85,17 +74,9 @@ def test_limits_of_a_device():
     s = Schedule("d", tile=(32, 32), micro_tile=(4, 4), depth=16, load_widths=(4, 1))
     found = s.problems(small)
     assert len(found) == 3 and all(small.name in problem for problem in found)
-    assert "8 x 8" in found[0] and f"{s.local_memory:,}" in found[1] and "4 numbers" in found[2]
+    assert "8 x 8" in found[0] and f"{s.local_memory:,}" in found[1] and "not 4" in found[2]
     assert s.problems(Limits("roomy", 1024, (1024,) * 3, 2**20)) == []
     warps = Schedule("d", unit="tensor", stages=2, unroll=16)
     for missing in ("asynchronous", "warpgroups"):
         roomy = Limits("roomy", 1024, (1024,) * 3, 2**20, **{missing: False})
         assert len(warps.problems(roomy)) == 1
-
-
-def test_letters():
-    for letter, element in PRECISIONS.items():
-        assert letter_of(element.dtype, element.result) == letter
-    assert letter_of("float16", "float32") == "sh" and letter_of("complex64") == "c"
-    with pytest.raises(KeyError):
-        letter_of(np.int16)

@@ -22,7 +22,7 @@ from conftest import in_part
 
 from gemmlab import simt
 from gemmlab.catalog.spec import tiles_over
-from gemmlab.generate import Schedule, origins, write
+from gemmlab.generate import Schedule, write
 
 #: Some of the kernels of warps, whose texts differ little from each other.
 SOME = warped()[::7]
@@ -43,16 +43,12 @@ def test_a_text_contains_only_what_its_schedule_needs():
             "own_n" if s.scheme == "direct" else "n < N": s.b.guarded,
         }
         assert {word: word in body for word in words} == words, s.name
-
-
-def test_schedules_that_differ_have_different_texts():
-    schedules = [*every(), *SOME]
-    assert len({write(s) for s in schedules}) == len(schedules)
+    assert len({write(s) for s in [*every(), *SOME]}) == len(every()) + len(SOME)
 
 
 def test_every_line_has_a_function_that_wrote_it():
     for s in [*covering(), *SOME, *shared()]:
-        lines, wrote = write(s).splitlines(), origins(s)
+        lines, wrote = write(s).splitlines(), write(s).writers
         by = {name: [] for name in wrote}
         for name, line in zip(wrote, lines, strict=True):
             by[name].append(line)
@@ -132,10 +128,8 @@ MISTAKES = [
             ),
             "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
             "index": (r"tile\[B_AT\(k, n\)\]", "tile[n*TSK + k]"),
-            "rows": (r"m0 \+ m < M && ", ""),
             "tail": (r" && k0 \+ k < K", ""),
             "fragment": (r"wn \+ j\*8 \+ g", "wn + j*8 + t"),
-            "column": (r"t\*2 \+ j%2", "t + j%2*4"),
             "sign": (r"MMA\(im, i, j, -", "MMA(im, i, j, "),
         },
     ),
@@ -143,7 +137,6 @@ MISTAKES = [
         Schedule("h", "N", "N", unit="tensor", stages=2, store_width=8, **EDGES, **HALF_WARPS),
         {
             "pair": (r"\(k\) \+ 1, i", "k, i"),
-            "upper": (r"\(i\) \+ g \+ 8", "(i) + g"),
             "products": (r"l%4\)\*SHOWN\(8\*t \+ l/4", "l%4)*SHOWN(8*t + l/8"),
             "turn": (r"< n1 \+ 16", "<= n1"),
             "complete": (
@@ -156,7 +149,6 @@ MISTAKES = [
     (
         Schedule("sh", "T", "N", unit="warpgroups", stages=3, **EDGES, **WARPGROUPS),
         {
-            "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
             "barrier": (r"SHOW\(\);\n\s+barrier\(CLK_LOCAL_MEM_FENCE\);", "SHOW();"),
             "row": (r"A_AT\(l, wm \+ i\*8 \+ g\)", "A_AT(l, wm + i*8 + t)"),
         },
@@ -165,12 +157,10 @@ MISTAKES = [
         Schedule("c", "C", "N", **BOTH, **SMALL),
         {
             "barrier": (r"barrier\(CLK_LOCAL_MEM_FENCE\);", ";"),
-            "rows": (r"m0 \+ i < M && ", ""),
             "store": (r"m < M && n < N", "n < N"),
             "tail": (r" && k[01] \+ j < K| && j < K", ""),
             "conjugate": (r"a\.y\*b\.y", "-a.y*b.y"),
             "beta": (r"product\(beta, ", "product(alpha, "),
-            "offset": (r"A \+= offset_a;", ""),
         },
     ),
     (

@@ -12,18 +12,18 @@ from configurations import (
     case,
     computed,
     covering,
-    every,
     shared,
+    split_k_memory,
     warped,
     wrong,
 )
-from conftest import FULL, in_part
+from conftest import in_part
 
-from gemmlab import ParameterError
+from gemmlab import ParameterError, check, matmul
 from gemmlab.generate import Schedule, write
 from gemmlab.generate import written as family_written
-from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.written import GeneratedKernel, check_double, written
+from gemmlab.generate.precision import check_double
+from gemmlab.generate.written import GeneratedKernel, written
 
 
 def test_a_covering_sample(device):
@@ -51,17 +51,14 @@ def test_split_k_adds_up_in_one_order(any_device):
     assert all(np.array_equal(computed(kernel, given)[0], first) for _ in range(8))
 
 
-def test_each_queue_has_its_workspace(any_device):
-    s = Schedule("d", unit="tensor", split_k=2, **WARPS | {"stages": 2})
-    kernel, given = written(s, any_device, any_device.context), case(s)
-    assert written(s, any_device, any_device.context) is kernel, "it is compiled once"
-    queues = [cl.CommandQueue(any_device.context) for _ in "ab"]
-    one, other = ({*kernel.workspace((64, 64, 64), queue)} for queue in queues)
-    assert not one & other
-    assert {*kernel.workspace((32, 32, 64), queues[0])} == one, "what is large enough is kept"
+def test_a_product_with_split_k_is_repeated_by_threads(any_device):
+    """They share a plan, and so its counters."""
+    tile = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "STAGES": 2}
+    options = {"kernel": "family", "params": tile | {"UNIT": 1, "SHARES": 3}, "device": any_device}
+    a, b = check.exact_inputs(40, 50, 90, dtype="complex64")
     with ThreadPoolExecutor(2) as pool:
-        runs = pool.map(lambda queue: computed(kernel, given, queue=queue), queues * 4)
-        assert all(np.array_equal(c, given.expected) for c, _ in runs)
+        found = pool.map(lambda _: matmul(a, b, **options), range(8))
+        assert all(check.exact(c, a, b).ok for c in found)
 
 
 def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
@@ -72,20 +69,11 @@ def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
         monkeypatch.setattr(family_written, "write", lambda s, text=text: text)
         kernel, given = GeneratedKernel(s, any_device, any_device.context), case(s)
         queue = cl.CommandQueue(any_device.context)
-        c, _ = computed(kernel, given, queue=queue)
-        _, counters = kernel.workspace(given.sizes, queue)
+        workspace = _, counters = split_k_memory(kernel, given, queue)
+        c, _ = computed(kernel, given, queue=queue, workspace=workspace)
         found = np.full(counters.size // 4, -1, np.int32)
         cl.enqueue_copy(queue, found, counters)
         assert np.array_equal(c, given.expected) and (found == counted).all()
-
-
-@pytest.mark.optimised(False)
-@pytest.mark.system
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_every_combination_of_three(precision, first_device):
-    """Every three values that occur together; in full runs all schedules."""
-    chosen = every() if FULL else covering(every(), 3)
-    assert wrong(first_device, [s for s in chosen if s.precision == precision]) == []
 
 
 def test_c_may_be_updated_in_place(device):
@@ -105,7 +93,5 @@ def test_what_a_device_cannot_run_is_refused_by_name(any_device):
     single = replace(any_device, features=any_device.features - {"double"})
     for precision, words in (("d", ["float64", "float32"]), ("z", ["complex128", "complex64"])):
         with pytest.raises(ValueError) as refused:
-            GeneratedKernel(Schedule(precision), single, single.context)
+            check_double(precision, single)
         assert all(word in str(refused.value) for word in [*words, str(single)])
-    for precision in "sc":
-        check_double(precision, single)

@@ -4,7 +4,6 @@ and adding them up.
 
 import random
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 import numpy as np
 import pyopencl as cl
@@ -45,44 +44,35 @@ def on_device(queue, a: np.ndarray, b: np.ndarray) -> list[cla.Array]:
 
 
 def awkward(params: dict[str, int]) -> list[tuple[int, int, int]]:
-    """Ones, primes, a little less and more than tiles and steps, one and many of them; as many rows
-    and columns behind the tiles as they may be, and one more.
-    """
-    (tm, tn, tk), split = SPEC.tiles(params), params["SPLIT"]
+    """Ones, primes, a little less and more than tiles and steps, one and many of them."""
+    tm, tn, tk = SPEC.tiles(params)
     return [
         (1, tn + 1, 2 * tk - 1),
         (tm, tn, 1),
         (tm - 1, tn, tk + 1),
         (tm + 1, tn - 1, tk - 1),
         (2 * tm, 2 * tn, 3 * tk),
-        (tm + split, 2 * tn + split, 4 * tk + 3),
-        (tm + split + 1, tn, tk + 1),
-        (max(split, 1), max(split, 1), 12),
         (67, 41, 53),
     ]
 
 
-#: B as it lies, 8 floats of a column side by side, or fewer.
-LYING = [
+#: B as K x N, 8 floats of a column side by side, or fewer.
+NOT_TRANSPOSED = [
     TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} for tsk in (4, 8, 16, 32)
 ]
-TALL = TINY | {"TSM": 64, "TSN": 32, "TSK": 16, "WARPM": 4, "LAST": 0}
+TALL = TINY | {"TSM": 64, "TSN": 32, "TSK": 16, "WARPM": 4}
 SETTINGS = [
     *(TINY | {"GROUPS": groups} for groups in GROUPS),
     *(
         params | {"BATCHES": batches}
-        for params in (TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *LYING)
+        for params in (TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *NOT_TRANSPOSED)
         for batches in (1, params["TSK"] - 1)
     ),
-    TINY | {"SPLIT": 5, "TRANSPOSED": 0, "GROUPS": 3},
-    TINY | {"SPLIT": 1, "TRANSPOSED": 0, "WIDTH": 4},
-    TINY | {"SPLIT": 31, "WIDTH": 4, "GROUPS": 5, "LAST": 0, "TSK": 16, "STAGES": 4},
-    TINY | {"SPLIT": 7, "TRANSPOSED": 0, "TSK": 16, "WIDTH": 1, "DOWN": 2, "TAIL": 1},
+    TINY | {"WIDTH": 4, "GROUPS": 5, "TSK": 16, "STAGES": 4},
     *(
-        TALL | {"TAIL": tail, "DOWN": down, "WIDTH": width, "GROUPS": groups, "TRANSPOSED": lies}
-        for tail, down in product((0, 1), (1, 2, 4))
-        for width, groups, lies in ((1, 0, 1), (4, 3, 1), (1, 5, 0))
-        if (down, width) != (4, 4)  # more steps of k than a tile has
+        TALL | {"TAIL": tail, "WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed}
+        for tail in (0, 1)
+        for width, groups, transposed in ((1, 0, 1), (4, 3, 1), (1, 5, 0))
     ),
 ]
 
@@ -94,25 +84,10 @@ def varied(params: dict[str, int]) -> str:
 @pytest.mark.parametrize("params", SETTINGS, ids=varied)
 def test_any_size_is_right(params, some_device):
     sizes = awkward(params)
-    for m, n, k in sizes if FULL else random.Random(varied(params)).sample(sizes, 5):
-        result = measured((m, n, k), params, some_device)
+    for each in sizes if FULL else random.Random(varied(params)).sample(sizes, 4):
+        result = measured(each, params, some_device)
         assert result.ok, result
         assert ("fix-up" in result.passes_ms) == bool(params["GROUPS"])
-        tm, tn, _ = SPEC.tiles(params)
-        behind = [s > t and 0 < s % t <= params["SPLIT"] for s, t in ((m, tm), (n, tn))]
-        assert bool(SPEC.strip_groups(m, n, params)) == any(behind), (m, n)
-
-
-@pytest.mark.optimised
-@pytest.mark.parametrize("shared", [False, True])
-def test_offered_settings_are_right_and_nothing_around_c_is_touched(shared, device):
-    """Exact, accurate, and in a frame of exactly C's size wherever WIDTH allows the size."""
-    offered = SPEC.sample(device.limits, 200 if FULL else 100, seed=15)
-    offered = [params for params in offered if bool(params["GROUPS"]) == shared]
-    for params in offered if FULL else offered[:1]:
-        for sizes in [*awkward(params), (101, 211, 307)]:
-            result = measured(sizes, params, device)
-            assert result.ok and result.verdict == "right: every element exact", result
 
 
 # Wrong on purpose
@@ -192,7 +167,6 @@ def joined(groups: int, sizes, device) -> bool:
 SHARED = TINY | {"GROUPS": 5}
 BATCHED = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}
 TAILED = TINY | {"TAIL": 1, "TSK": 16}
-SUMMED = TINY | {"SPLIT": 6}
 _TAIL_FRAGMENT = "            FRAGMENT(k, 0)\n"
 MISTAKES = [
     (SHARED, (67, 41, 53), "            cut++;\n", ""),
@@ -209,20 +183,6 @@ MISTAKES = [
     (TAILED, (64, 64, 39), "k < depth%TSK; k++", "k < depth%TSK - 1; k++"),
     (TAILED, (64, 64, 39), _TAIL_FRAGMENT + "            MULTIPLY(0)", "            MULTIPLY(0)"),
     (TAILED, (64, 64, 39), _TAIL_FRAGMENT, "            FRAGMENT((k + 1)%TSK, 0)\n"),
-    # sums behind the tiles
-    (SUMMED, (67, 70, 75), "k < K; k += parts", "k < K - 1; k += parts"),
-    (SUMMED, (67, 70, 75), "p < parts; p++", "p < parts - 1; p++"),
-    (SUMMED, (67, 70, 75), "A + m_end : B + n_end*b_n", "A + M - 1 : B + n_end*b_n"),
-    (SUMMED, (67, 70, 75), "A + m_end : B + n_end*b_n", "A + m_end : B + (N - 1)*b_n"),
-    (SUMMED, (67, 70, 75), "min(e, count - 1)", "min(e, 0)"),
-    (SUMMED, (67, 70, 75), "min(line + j*across, lines - 1)",
-     "min((line ^ 1) + j*across, lines - 1)"),
-    (SUMMED, (67, 70, 75), "min(line + j*across, lines - 1)", "min(line, lines - 1)"),
-    (SUMMED, (67, 70, 75), "int m_end = min(M, TILES(M, TSM)*TSM)",
-     "int m_end = min(M, ((M - 1)/TSM + 1)*TSM)"),
-    (SUMMED, (67, 70, 75), "const int lines = rows ? N : m_end;",
-     "const int lines = rows ? n_end : m_end;"),
-    (SUMMED, (67, 70, 75), "all += shared[e*ITEMS +", "all += shared["),
 ]  # fmt: skip
 
 
@@ -230,10 +190,8 @@ MISTAKES = [
     ("params", "sizes", "old", "new"), MISTAKES, ids=[new or old for *_, old, new in MISTAKES]
 )
 def test_a_mistake_is_caught(params, sizes, old, new, first_device):
-    text = edited("warp_tiling", (old, new))
-    for transposed in (0, 1) if params is SUMMED else (params["TRANSPOSED"],):
-        result = measured(sizes, params | {"TRANSPOSED": transposed}, first_device, text)
-        assert not result.ok and result.verdict.startswith("wrong: "), result
+    result = measured(sizes, params, first_device, edited("warp_tiling", (old, new)))
+    assert not result.ok and result.verdict.startswith("wrong: "), result
 
 
 GUARDS = {
@@ -266,16 +224,6 @@ def test_the_barriers_of_the_last_store_are_needed(which):
         assert measured((70, 50, 40), TINY | {"WIDTH": width}, intel(), text).ok == right
 
 
-def test_tiles_where_some_rows_have_none():
-    """So many that at most SPLIT rows are left behind them, and at least one tile."""
-    for split, size in product((0, 8), range(1, 100)):
-        params = SPEC.complete(TINY | {"SPLIT": split})
-        tiles = max(1, -(-(size - split) // 32))
-        assert SPEC.tile_grid(size, 32, params) == (tiles, 1)
-        groups = tiles * tiles + SPEC.strip_groups(size, size, params)
-        assert SPEC.global_size(size, size, params) == (64 * groups, 1)
-
-
 # The last work-group to come adds up
 
 #: The kernel as NVIDIA's devices run it, in the words of others: its copies are plain ones there
@@ -285,7 +233,7 @@ BY_THE_LAST = edited(
     "warp_tiling",
     ('asm volatile("membar.gl;" ::: "memory")', "mem_fence(CLK_GLOBAL_MEM_FENCE)"),
     ("#if WIDTH == 1 && WARPM*WPTM % 32 == 0 && STAGES*TSK*WPTN >= TSN", "#if 0"),
-).replace("#if LAST * NVIDIA", "#if LAST")
+).replace("#if NVIDIA\n", "#if 1\n")
 
 
 #: The same with the store of WIDTH = 1.
@@ -361,30 +309,12 @@ def test_a_wrong_last_is_caught(what, first_device):
 # What a launch is made of
 
 
-def test_what_a_product_launches(device):
-    a, b = check.exact_inputs(64, 64, 96)
-    for number, params, names, workspace in (
-        ("warp_tiling", TINY, ["gemm"], 0),
-        ("warp_tiling", TINY | {"GROUPS": 7}, ["gemm", "fix-up"], 7 * (2 * 32 * 32 + 1)),
-        (6, SMALL[6], ["gemm"], 0),
-    ):
-        built = gemmlab.kernel(number, params, device)
-        assert built.workspace == workspace and built.b_transposed
-        arrays = on_device(device.queue, a, b)
-        assert launched(built, (64, 64, 96), arrays, device.queue) == names
-        assert check.exact(arrays[2].get().T, a, b).ok
-
-
 def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
     no_pieces = (",\n          __global float* restrict pieces)", ")")
     six = edited("warp_tiling", no_pieces, (" pieces[((size_t)", " C[((size_t)"))
     said = "gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"
-    for groups in (0, 4):
-        with pytest.raises(BuildError, match=said):
-            Kernel(SPEC, TINY | {"GROUPS": groups}, device, device.context, six)
-    seven = edited(1, ("restrict C)", "restrict C,\n          __global float* D)"))
-    with pytest.raises(BuildError, match="gemm has 7 arguments instead of 6: M, N, K, A, B, C"):
-        Kernel(catalog[1], {"TS": 4}, device, device.context, seven)
+    with pytest.raises(BuildError, match=said):
+        Kernel(SPEC, TINY, device, device.context, six)
 
 
 def test_every_queue_has_pieces_of_its_own(device):
@@ -392,13 +322,11 @@ def test_every_queue_has_pieces_of_its_own(device):
     params = TINY | {"GROUPS": 16}
     problems = [check.exact_inputs(64 + 3 * i, 70, 200, seed=i) for i in range(8)]
     built = gemmlab.kernel("warp_tiling", params, device)
-    queues = [cl.CommandQueue(device.context) for _ in range(2)]
-    for queue in queues:
+    for queue in (cl.CommandQueue(device.context), cl.CommandQueue(device.context)):
         a, b = problems[0]
         arrays = on_device(queue, a, b)
         launched(built, (len(a), b.shape[1], len(b)), arrays, queue)
         assert check.exact(arrays[2].get().T, a, b).ok
-    assert len({built._workspaces[queue].int_ptr for queue in queues}) == 2
 
     def one(i):
         a, b = problems[i % 8]
@@ -406,4 +334,4 @@ def test_every_queue_has_pieces_of_its_own(device):
         return check.exact(c, a, b).ok
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(one, range(100 if FULL else 40)))
+        assert all(pool.map(one, range(40)))

@@ -8,7 +8,7 @@ from gemmlab import catalog
 from gemmlab.simt.api import read
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 1}
-WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "LAST": 0}
+WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 
 #: Tiles of 8 for the kernels of the ladder.
 SMALL: dict[int, dict[str, int]] = {

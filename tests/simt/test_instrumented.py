@@ -27,10 +27,10 @@ pytestmark = pytest.mark.optimised(False)
 #: The settings under which edits are found, with less depth, and what these leave out.
 CASES = [(number, *case) for number in SETTINGS for case in SETTINGS[number][:2]]
 CASES += [(11, {**SMALL[11], "TRANSPOSED": 0}, (16, 16, 8))]
-CASES += [("warp_tiling", {**WARPS, "SPLIT": 8}, (40, 33, 19))]
+CASES += [("warp_tiling", WARPS, (40, 33, 19))]
 CASES += [
     ("warp_tiling", {**WARPS, "GROUPS": 16, "STAGES": 3, "BATCHES": 3}, (70, 34, 24)),
-    ("warp_tiling", {**WARPS, "SPLIT": 8, "TRANSPOSED": 0}, (33, 40, 9)),
+    ("warp_tiling", {**WARPS, "TRANSPOSED": 0}, (33, 40, 9)),
 ]
 
 

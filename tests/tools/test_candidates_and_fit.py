@@ -73,14 +73,14 @@ def test_a_record_is_continued(any_device, tiny, tmp_path):
 def made(units: int = 20) -> tuple[dict, dict]:
     """A record in which every time follows from constants, and these constants."""
     rng = np.random.default_rng(0)
-    chip = cost.Chip(1e-12, 1e-12, 5e-6, 1e-7, units)
+    chip = cost.Chip(1e-12, 1e-12, 5e-6, units)
     kernels, texts = [], {}
     for lines in (2, 4, 8):
         constants = cost.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7)
         for groups in (0, 20, 40):
             params = TILE | {"LINES": lines, "GROUPS": groups}
             kernels.append(["narrow", params])
-            texts[cost.text_of((NARROW.number, tuple(params.items())))] = constants
+            texts[record_candidates.text_of((NARROW.number, tuple(params.items())))] = constants
     shapes = []
     for _ in range(60):
         low, high = np.log((50, 1, 50)), np.log((5000, 8, 5000))
@@ -88,7 +88,11 @@ def made(units: int = 20) -> tuple[dict, dict]:
         runs = []
         for number, (_, params) in enumerate(kernels):
             taken = (NARROW.number, tuple(params.items()))
-            time = cost.seconds(cost.work(taken, (m, n, k)), texts[cost.text_of(taken)], chip)
+            time = cost.seconds(
+                cost.work(taken, (m, n, k), fit.resident(taken)),
+                texts[record_candidates.text_of(taken)],
+                chip,
+            )
             time *= float(np.exp(rng.normal(0, 0.02)))
             runs.append([number, 1e6 * time, 1e6 * time])
         shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}})
@@ -130,7 +134,7 @@ def test_constants_are_recovered(tmp_path, monkeypatch, capsys, scipy):
     assert {text[0] for text in own} == {NARROW.number} and own.keys() <= texts.keys()
     errors = []
     for row in fit.timed(record):
-        text = cost.text_of(row.choice)
+        text = record_candidates.text_of(row.choice)
         if row.best > 0.5 * row.seconds and text in own:
             errors.append(np.log(cost.seconds(row.work, own[text], chip) / row.seconds))
     assert np.median(np.abs(errors)) < 0.1
@@ -149,7 +153,10 @@ def test_the_recorded_constants_are_those_of_the_record():
     folder = sources.folder("results")
     entry = json.loads((folder / "choice.json").read_text(encoding="utf-8"))["nvidia"]["model"]
     record = json.loads((folder / "nvidia_h200_candidates.json").read_text(encoding="utf-8"))
-    recorded = {cost.text_of((name, tuple(params.items()))) for name, params in record["kernels"]}
+    recorded = {
+        record_candidates.text_of((name, tuple(params.items())))
+        for name, params in record["kernels"]
+    }
     assert {(name, tuple(params.items())) for name, params, *_ in entry["texts"]} <= recorded
     assert entry["device"] == record["device"]["device"] and entry["held_out"]["mean"] > 0.9
     assert entry["held_out"]["shapes"] == len(record["shapes"])

@@ -85,7 +85,7 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     device = dataclasses.replace(any_device, units=132)
 
     def call_seconds(device, letter, tile, sizes):
-        chip = Chip(0.0, 0.0, 0.0, 0.0, device.units)
+        chip = Chip(0.0, 0.0, 0.0, device.units)
         return seconds(generated_work(tile, sizes), known, chip)
 
     monkeypatch.setattr(tune, "call_seconds", call_seconds)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from gemmlab import Generator, ParameterError
-from gemmlab.generate import Schedule, origins, write
+from gemmlab.generate import Schedule, write
 from gemmlab.widgets.generator import SWITCHES, changed, schedule
 
 
@@ -28,7 +28,7 @@ def test_the_text_is_the_generators_with_the_author_of_each_line():
     generator = Generator()
     c = Schedule()
     assert generator.text == write(c) and lit(generator) == []
-    assert re.findall(r"<b[^>]*>([^<]*)</b>", generator.panel.value) == list(origins(c))
+    assert re.findall(r"<b[^>]*>([^<]*)</b>", generator.panel.value) == list(write(c).writers)
 
 
 def test_a_switch_lights_what_it_has_changed():

@@ -11,14 +11,14 @@ void gemm(const int M, const int N, const int K,
     const int warp = tid/32;                                 // number of the warp
     const int tm = (warp%WARPS*WARPM*WPTM) + lane%WARPM*4;   // first row inside the tile
     const int tn = (warp/WARPS*WARPN*WPTN) + lane/WARPM*4;   // first column inside the tile
-    const int ia = tid%(MA/WIDTH)*WIDTH;                     // first row of A's tile that it copies
-    const int ka = tid/(MA/WIDTH);                           // and its first step of k
+    const int ia = tid%(TSM/WIDTH)*WIDTH;                    // first row of A's tile that it copies
+    const int ka = tid/(TSM/WIDTH);                          // and its first step of k
     const int ib = TRANSPOSED ? tid%(TSN/WIDTH)*WIDTH : tid/KB;   // the same for B's tile
     const int kb = TRANSPOSED ? tid/(TSN/WIDTH) : tid%KB;
     const int lda = (M - 1)/WIDTH*WIDTH + WIDTH;             // leading dimensions of A and B
     const int ldb = TRANSPOSED ? (N - 1)/WIDTH*WIDTH + WIDTH : K;
-    const int tiles_m = TILES(M, TSM);                       // rows of tiles
-    const int tiles_n = TILES(N, TSN);                       // columns of tiles
+    const int tiles_m = (M - 1)/TSM + 1;                     // rows of tiles
+    const int tiles_n = (N - 1)/TSN + 1;                     // columns of tiles
     const int steps = (K - 1)/TSK + 1;                       // tiles of A that a tile of C needs
 
     // this work-group's piece of the line of all steps
@@ -32,10 +32,6 @@ void gemm(const int M, const int N, const int K,
     // local memory
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(128))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(128))); // [stage][k][n]
-
-#if SPLIT
-#include "strip_call.cl"
-#endif
 
     while (step < end) {
         // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
@@ -106,7 +102,7 @@ void gemm(const int M, const int N, const int K,
                 }
             }
             cut++;
-#if LAST * NVIDIA
+#if NVIDIA
 #include "fix_up.cl"
 #endif
         }

@@ -1,13 +1,11 @@
-// A's tile: DOWN vectors from a column, then those from the next column
+// A's tile: vectors down a column
 #if WIDTH == 4
 #define COPY COPY_4
 #else
 #define COPY COPY_1
 #endif
-#define MA_OF(l) ((l)%DOWN*MA)
-#define KA_OF(l) ((l)/DOWN*KA)
-#define COPY_A(l) COPY(&Atile[filled][ka][ia] + KA_OF(l)*TSM + MA_OF(l), a_from + KA_OF(l)*lda + MA_OF(l), \
-                       m0 + ia + MA_OF(l) < M && left_a > KA_OF(l))
+#define COPY_A(l) COPY(&Atile[filled][ka][ia] + (l)*KA*TSM, a_from + (l)*KA*lda, \
+                       m0 + ia < M && left_a > (l)*KA)
 
 // load: the next tiles of A and B into stage `filled`, or zeroes where there are none; of all these copies, NEXT(k)
 // starts those that belong beside the multiply-adds of step k
