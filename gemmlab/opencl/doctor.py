@@ -194,6 +194,7 @@ def findings() -> Iterator[str]:
             "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
         )
     yield from idle_gpus(offered)
+    yield from limited_systems()
     problem = environment.bad_pocl_folder() or environment.bad_database()
     if problem:
         yield (
@@ -243,6 +244,25 @@ def idle_gpus(offered: str) -> Iterator[str]:
             "Mesa's rusticl is installed, but enables no driver by itself; radeonsi is for AMD, "
             "iris for Intel, nouveau for NVIDIA, llvmpipe for any CPU:\n"
             f"  export RUSTICL_ENABLE={','.join(dict.fromkeys(fitting)) or 'llvmpipe'}"
+        )
+
+
+def limited_systems() -> Iterator[str]:
+    """Drivers of Mesa before 23, and the Windows Subsystem for Linux."""
+    for d in devices.listed():
+        version = re.match(r"\d+", d.driver_version)
+        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
+            yield (
+                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
+                "of work-groups and wrong times. Products are right, but kernels get small "
+                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
+            )
+    has_gpu = any(d.type & cl.device_type.GPU for d in devices.listed())
+    if "microsoft" in platform.release().lower() and not has_gpu:
+        yield (
+            "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to "
+            "OpenCL (sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: "
+            "for these, install Python and gemmlab in Windows itself."
         )
 
 

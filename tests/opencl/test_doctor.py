@@ -124,6 +124,22 @@ def test_a_gpu_that_no_driver_offers(advice, driver, package, variable, platform
     assert "renderD128" in denied and "sudo usermod -aG" in denied
 
 
+def test_a_mesa_that_is_too_old_is_named(monkeypatch):
+    offer(monkeypatch, "rusticl", listed("rusticl", driver_version="22.3.6"))
+    assert "Mesa 22.3.6 is too old" in "".join(doctor.limited_systems())
+    offer(monkeypatch, "rusticl", listed("rusticl", driver_version="23.1.0"))
+    assert not [*doctor.limited_systems()]
+
+
+def test_windows_subsystem_for_linux(monkeypatch):
+    offer(monkeypatch, None)
+    assert not [*doctor.limited_systems()]
+    monkeypatch.setattr(doctor.platform, "release", lambda: "5.15.90.1-microsoft-standard-WSL2")
+    assert "Windows Subsystem" in "".join(doctor.limited_systems())
+    offer(monkeypatch, None, listed("Intel(R) OpenCL Graphics", type=GPU))
+    assert not [*doctor.limited_systems()]
+
+
 def test_rusticl_without_a_gpu_is_mentioned_only_if_nothing_else_works(monkeypatch, advice):
     monkeypatch.setattr(devices, "devices", lambda: [])
     assert "export RUSTICL_ENABLE=llvmpipe" in advice("rusticl")
