@@ -11,7 +11,6 @@ from typing import Any
 
 import ipywidgets as w
 from IPython import get_ipython
-from pyopencl.characterize import has_src_build_cache
 
 from ..catalog import Key, find, sources
 from ..catalog.spec import positive
@@ -34,8 +33,6 @@ from .tries import KEPT, Try, best
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before it is measured.
 SETTLE = 0.06
-#: Settings next to the present ones that are compiled while nobody waits.
-AHEAD = 12
 #: "Measure longer" takes so many times as long.
 LONGER = 5
 
@@ -50,8 +47,6 @@ STEPS = {
 }
 
 _numbers = itertools.count(1)
-_peaks: dict[str, float | None] = {}  # GFLOPS by device; None as long as it is not known
-_allowed: dict[tuple, Allowed | None] = {}  # on an H200; None where the model cannot tell
 
 
 class Explorer(Shell):
@@ -77,8 +72,6 @@ class Explorer(Shell):
         self.spec, self.device, self.source = find(kernel), self._find(device), source
         self._original = sources.read(self.spec.file)
         self._edited = source is not None and _edited(source, self._original)
-        client.worker().warm()  # ceilings and the simulator are its work on any device
-        _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
         m = _usual_size(self.device) if m is None else m
         given = {"m": m, "n": m if n is None else n, "k": m if k is None else k}
@@ -94,6 +87,9 @@ class Explorer(Shell):
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
         self._shown: tuple[client.Outcome, Against] | None = None
+        self._peak: float | None = None  # GFLOPS of the device; None before it is known
+        #: by parameters: what an H200 allows the text and, if that is edited, the original
+        self._allowed: dict[tuple[int, ...], list[Allowed | None]] = {}
         self._arrived = threading.Event()
         self._lay_out()
 
@@ -200,7 +196,7 @@ class Explorer(Shell):
         with self._lock:
             before, self.device = self._desk, device
             before.stop(self._client)  # its answer would be about another device
-            self._begun, self._shown = False, None
+            self._begun, self._shown, self._peak = False, None, None
             self._show_gpu()
             self._remember()
             size = _usual_size(device)
@@ -394,10 +390,10 @@ class Explorer(Shell):
             self._details.value = panel.details(outcome, self.spec, self.device.limits)
             if outcome.arguments is self._asked:
                 self._end_wait(outcome, notes)
-            self._arrived.set()
-            if outcome.kind in ("hang", "crash", "stopped"):
-                self._desk.warm()
-            self._plan()
+            if outcome.ok or (self.source is None and outcome.result):
+                self._ask_context()
+            else:
+                self._arrived.set()
 
     def _end_wait(self, outcome: client.Outcome, notes: list[str]) -> None:
         """The newest request has its answer."""
@@ -420,8 +416,8 @@ class Explorer(Shell):
         try:
             words = panel.verdict(outcome, self.source or "")
             if outcome.ok:
-                peak = _peaks.get(str(self.device))
-                rate = panel.here(outcome, self.device.name, peak, self._history, self._machine)
+                name, history = self.device.name, self._history
+                rate = panel.here(outcome, name, self._peak, history, self._machine)
                 words += panel.compared(outcome.compared, against)
                 # under a cell the verdict comes first
                 words = rate + words if self.source is None else words + rate
@@ -437,14 +433,11 @@ class Explorer(Shell):
     def _show_recorded(self) -> None:
         """The recorded GPU with these settings; of an edited text, what it could reach there."""
         params, found = self.settings.params(self.values), self._maps.recorded
-        allowed = _allowed.get(self._ceiling_of(params, self.source))
+        allowed, *original = self._allowed.get(tuple(params.values()), [None])
         if found is None:
             wrong = self._shown is not None and not self._shown[0].ok
-            original = None
-            if self._edited:
-                original = _allowed.get(self._ceiling_of(params, self._original))
             hidden = self.spec.tensor or (self.source is not None and wrong)
-            self._recorded.value = "" if hidden else panel.reachable(allowed, original)
+            self._recorded.value = "" if hidden else panel.reachable(allowed, *original)
             return
         cell: Cell = recorded_cell(found, self.spec, params)
         record = found.rate(self.spec.number, params)
@@ -460,69 +453,37 @@ class Explorer(Shell):
             return  # no page answers while a cell runs
         try:
             self._arrived.wait(sum(client.worker().limits.values()))
-            if self._shown is not None and self._shown[0].ok:
-                # the ceilings of the start belong into the cell's stored output
-                for key, arguments in self._unknown_ceilings():
-                    self._learn_ceiling(key, client.awaited("ceiling", arguments))
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.worker().stop(self._client)
             self._arrived.wait(5)
 
-    # What is worked out while nobody waits: ceilings, the peak, and the next moves.
+    # What a rate is compared with: the device's peak, and ceilings on an H200.
 
-    def _plan(self) -> None:
-        background = client.background()
-        for number, (key, arguments) in enumerate(self._unknown_ceilings()):
-
-            def learn(outcome: client.Outcome, key=key) -> None:
-                self._learn_ceiling(key, outcome)
-
-            background.submit(f"{self._client} ceiling {number}", arguments, learn, job="ceiling")
-        device, name = {"device": self.device.index}, str(self.device)
-        if isinstance(self.device, Device) and name not in _peaks:
-            _peaks[name] = None  # measured once
-            background.submit(
-                f"peak of {name}", device, lambda o: self._learn_peak(name, o), job="peaks"
-            )
-        background.forget(f"{self._client} ahead")
-        cl = self.device.cl
-        if cl and self._shown and self._shown[0].result and has_src_build_cache(cl):
-            tried = [one.settings for one in self._history]
-            moves = [values for values in self.settings.neighbours() if values not in tried]
-            for values in moves[:AHEAD]:
-                arguments = self._arguments(values, self.source) | device
-                one = f"{self._client} ahead {next(_numbers)}"
-                background.submit(one, arguments, lambda outcome: None, job="compile")
-
-    def _ceiling_of(self, params: dict[str, int], source: str | None) -> tuple:
-        return (self.spec.number, *params.items(), source)
-
-    def _unknown_ceilings(self) -> list[tuple[tuple, dict[str, Any]]]:
-        """Keys and arguments of the jobs for the ceilings, also of the original, not yet known."""
+    def _ask_context(self) -> None:
         params, found = self.settings.params(self.settings.base), self._maps.recorded
-        jobs = []
-        for source in (self.source, *([self._original] if self._edited else [])):
-            key = self._ceiling_of(params, source)
-            if self.spec.tensor or key in _allowed:
-                continue
-            arguments: dict[str, Any] = {"kernel": self.spec.number, "params": params}
-            arguments["source"] = source
+        key, texts = tuple(params.values()), list[dict[str, Any]]()
+        if key not in self._allowed and not self.spec.tensor:
+            texts = [{"kernel": self.spec.number, "params": params, "source": self.source}]
             record = found.rate(self.spec.number, params) if found else None
             if record and not record.problem:
-                arguments |= {"gflops": record.gflops, "registers": record.registers}
-            jobs.append((key, arguments))
-        return jobs
+                texts[0] |= {"gflops": record.gflops, "registers": record.registers}
+            if self._edited:
+                texts.append({**texts[0], "source": self._original})
+        asked = {"device": None if self._peak else self.device.index, "texts": texts}
+        name, device = f"{self._client}, context", self.device
 
-    def _learn_ceiling(self, key: tuple, outcome: client.Outcome) -> None:
-        _allowed[key] = outcome.result
-        with self._lock:
-            self._show_recorded()
+        def learn(outcome: client.Outcome) -> None:
+            peak, ceilings = outcome.result or (None, [None] * len(texts))
+            with self._lock:
+                if ceilings:
+                    self._allowed[key] = ceilings
+                    self._show_recorded()
+                if peak and device is self.device and self._shown:
+                    self._peak = peak
+                    self._show_panel()
+            self._arrived.set()
 
-    def _learn_peak(self, name: str, outcome: client.Outcome) -> None:
-        _peaks[name] = outcome.result.gflops if outcome.result else None
-        with self._lock:
-            if self._shown:
-                self._show_panel()
+        client.worker().submit(name, asked, learn, job="context")
 
     # What stays.
 
@@ -538,8 +499,8 @@ class Explorer(Shell):
         self._history = [one for one in tries.load(name) if {*one.settings} == {*self._start}]
 
     def words(self) -> str:
-        params = self.settings.params(self._start)
-        allowed = _allowed.get(self._ceiling_of(params, self.source))
+        start = tuple(self.settings.params(self._start).values())
+        allowed = self._allowed.get(start, [None])[0]
         right = self._shown is not None and self._shown[0].ok
         return panel.ceiling(allowed) if allowed and right else ""
 
@@ -575,14 +536,3 @@ def _state(outcome: client.Outcome) -> str:
     if outcome.by_luck:
         return "luck"
     return "wrong" if outcome.result else outcome.kind or "error"
-
-
-def _leave_cells_alone() -> None:
-    """Begin nothing in the background while a cell runs: the cell may measure something itself."""
-    shell, background = get_ipython(), client.background()
-    if shell is None or getattr(shell, "_gemmlab_background", None) is background:
-        return
-    shell._gemmlab_background = background
-    background.hold()
-    shell.events.register("pre_run_cell", lambda *info: background.hold())
-    shell.events.register("post_run_cell", lambda *info: background.hold(False))

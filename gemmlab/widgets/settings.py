@@ -5,7 +5,7 @@ moves.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import ipywidgets as w
 
@@ -130,18 +130,6 @@ class Settings:
                 self._ours = True
                 self.controls[name].learn(int(text))
                 self._ours = False
-
-    def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to, first of those in view."""
-        names = sorted(self.spec.defaults, key=lambda name: self.controls[name].box in self.others)
-        for name in names:
-            values = self.controls[name].values
-            place = values.index(self.base[name])
-            for value in [*values[max(0, place - 1) : place], *values[place + 1 : place + 2]]:
-                params = self.params(self.base) | {name: value}
-                near, _ = self.spec.nearest_legal(params, name, self._limits)
-                if not self.spec.problems(near, self._limits):
-                    yield self.base | near
 
     def _moved(self, name: str) -> None:
         """A person has moved a control: move those that depend on it. Never raises."""

@@ -127,23 +127,18 @@ class Worker:
 
     A separate thread serves one request after the other.
 
-    Args:
-        niceness: how far the child gives way to other processes, from 0 to 19.
-
     Attributes:
         limits: seconds for each step.
         closed: whether its child has been ended for good.
     """
 
-    def __init__(self, niceness: int = 0):
+    def __init__(self) -> None:
         self.limits = dict(LIMITS)
         self.closed = False
-        self._niceness = niceness
         self._numbers = itertools.count(1)
         self._changed = threading.Condition(threading.RLock())  # guards all that follows
         self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
-        self._held = False
         self._child: Child | None = None
         self._thread: threading.Thread | None = None
         #: answers of children, their ends (None), and a nudge when a request has become outdated
@@ -166,9 +161,7 @@ class Worker:
             done: called with the Outcome, from another thread.
             step: called with "compile", "predict", "check", "time", "look" as the job goes on,
                 likewise.
-            job: "measure" (with a `budget`: `comparison.compare`); "compile"
-                (`timing.compile_ahead`); "peaks" of a `device`; "ceiling" (`explained.allowed`);
-                "simulate" (`look.closely`); "look" (`look.look`, whose answer is in `seen`).
+            job: one of `child.JOBS`.
 
         Raises:
             TypeError: if another process cannot be sent the arguments.
@@ -193,23 +186,11 @@ class Worker:
                 self._thread.start()
             self._changed.notify()
 
-    def forget(self, prefix: str) -> None:
-        """Drop what waits for the clients whose names begin so."""
-        with self._changed:
-            for client in [name for name in self._waiting if name.startswith(prefix)]:
-                del self._waiting[client]
-
-    def hold(self, held: bool = True) -> None:
-        """Begin no further request, or go on."""
-        with self._changed:
-            self._held = held
-            self._changed.notify()
-
     def warm(self) -> None:
         """Start the child before it is needed."""
         with self._changed:
             if self._child is None and not self.closed:
-                self._child = Child(self._events, self._niceness)
+                self._child = Child(self._events)
 
     def stop(self, client: str) -> None:
         """Interrupt what runs for a client by ending the child, or forget what waits; its `done`
@@ -254,7 +235,7 @@ class Worker:
 
     def _next(self) -> _Request | None:
         with self._changed:
-            self._changed.wait_for(lambda: self.closed or (self._waiting and not self._held))
+            self._changed.wait_for(lambda: self.closed or self._waiting)
             if self.closed:
                 return None
             self._running = self._waiting.pop(next(iter(self._waiting)))
@@ -281,28 +262,27 @@ class Worker:
 
     def _asked(self, request: _Request) -> Outcome | None:
         """What a child answers, or why it has ended."""
-        while True:
-            try:
-                self.warm()
-            except OSError as error:
-                problem = f"no process can be started for the kernel: {error}"
-                return request.failed("crash", problem)
-            child = self._child
-            if child is None:
-                return None
-            child.send((request.number, request.job, request.arguments))
-            ended, answer = self._answer(child, request)
-            if not ended:
-                return None if answer is None else Outcome(request.arguments, **answer)
-            with self._changed:
+        with self._changed:
+            if self._child and self._child.process.poll() is not None:  # it died while idle
+                self._child.close()
                 self._child = None
-            outcome = self._obituary(child, request)
-            child.close()
-            if self.closed or request.ended == "overtaken":
-                return None
-            if request.ended or request.at or not child.answered:
-                return outcome
-            # it died while it had nothing to do, and nobody had noticed
+        try:
+            self.warm()
+        except OSError as error:
+            problem = f"no process can be started for the kernel: {error}"
+            return request.failed("crash", problem)
+        child = self._child
+        if child is None:
+            return None
+        child.begin((request.number, request.job, request.arguments))
+        ended, answer = self._answer(child, request)
+        if not ended:
+            return None if answer is None else Outcome(request.arguments, **answer)
+        with self._changed:
+            self._child = None
+        outcome = self._obituary(child, request)
+        child.close()
+        return None if self.closed or request.ended == "overtaken" else outcome
 
     def _answer(self, child: Child, request: _Request) -> tuple[bool, dict[str, Any] | None]:
         """Whether the child has ended, and otherwise its answer; None if it has given up."""
@@ -328,8 +308,6 @@ class Worker:
             if not isinstance(answer, str):
                 return False, answer
             request.at = answer
-            if answer == "start":
-                child.begin()
             if math.isinf(request.outdated):
                 deadline = time.monotonic() + self.limit(answer, request.arguments)
                 _tell(request.step, answer)
@@ -363,22 +341,12 @@ def _tell(function: Callable[[Any], None], what: Any) -> None:
         sys.excepthook(*sys.exc_info())
 
 
-def _shared(niceness: int) -> Worker:
-    shared = Worker(niceness)
-    atexit.register(shared.close)
-    return shared
-
-
 @cache
 def worker() -> Worker:
     """The worker that all widgets of this process share."""
-    return _shared(0)
-
-
-@cache
-def background() -> Worker:
-    """A second worker, for work in the background; its child has a low priority."""
-    return _shared(19)
+    shared = Worker()
+    atexit.register(shared.close)
+    return shared
 
 
 def trial(
