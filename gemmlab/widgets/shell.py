@@ -56,15 +56,6 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
-class Follow(anywidget.AnyWidget):
-    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
-    text looks.
-    """
-
-    _esm = Path(__file__).with_name("stepper.js")
-    _css = Path(__file__).with_name("stepper.css")
-
-
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
     """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
@@ -318,7 +309,7 @@ class Sliders(Shell):
         """
         self.controls = controls
         self.settling = False  # whether controls are being moved by the widget itself
-        self.compose(grid([*controls.values()]), *between, self.panel, Follow())
+        self.compose(grid([*controls.values()]), *between, self.panel)
         self.start = self.values
         self.show(self.values)
         show = newest(self.show)

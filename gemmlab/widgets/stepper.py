@@ -9,12 +9,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from numbers import Number
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import ipywidgets as w
-import traitlets
 
 from ..draw.picture import Picture
 from ..draw.replay import Replay
@@ -24,14 +21,6 @@ from .shell import Sliders, choice, escape, line, slider
 
 #: Milliseconds between two steps of a film; drawing one takes 60 to 200.
 INTERVAL = 400
-
-
-class Player(anywidget.AnyWidget):
-    """Joins buttons that play to the slider that they move: see ``player.js``."""
-
-    _esm = Path(__file__).with_name("player.js")
-    play = traitlets.Instance(w.Play).tag(sync=True, **w.widget_serialization)
-    slider = traitlets.Instance(w.SelectionSlider).tag(sync=True, **w.widget_serialization)
 
 
 class Stepper(Sliders):
@@ -137,10 +126,7 @@ class Stepper(Sliders):
                 # this moves the slider to the first; in one message it would show no number
                 control.options = [(str(i), i) for i in there]
                 control.value = values[name]
-        if self._play.max != len(replay.steps) - 1:
-            # the page has not reported the slider's position, and max may lower it
-            self._play.value = values["step"] - 1
-            self._play.max = len(replay.steps) - 1
+        self._play.max = len(replay.steps) - 1
         self.settling = False
 
     def content(self, values: dict) -> str:
@@ -182,7 +168,7 @@ def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
         show_repeat=False,
         tooltip=f"Play through {name}",
     )
-    Player(play=play, slider=control)
+    w.jslink((play, "value"), (control, "index"))
     back, forward = (
         w.Button(icon=f"step-{way}", tooltip=f"{name}: one {way}", layout=w.Layout(width="40px"))
         for way in ("backward", "forward")
