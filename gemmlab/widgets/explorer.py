@@ -473,7 +473,7 @@ class Explorer(Shell):
         name, device = f"{self._client}, context", self.device
 
         def learn(outcome: client.Outcome) -> None:
-            peak, ceilings = outcome.result or (None, [None] * len(texts))
+            peak, ceilings = outcome.result or (None, [None for _ in texts])
             with self._lock:
                 if ceilings:
                     self._allowed[key] = ceilings

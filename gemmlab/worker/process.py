@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import queue
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -39,14 +39,14 @@ def free_memory() -> int:
 class Child:
     """A child process in a separate process group.
 
-    A thread listens to it. It puts ``(child, answer)`` into `events` for each answer, and then
-    ``(child, None)`` once, when the process has ended.
+    Args:
+        heard: called from another thread with each answer, and once with None, at its end.
 
     Raises:
         OSError: if no process can be started.
     """
 
-    def __init__(self, events: queue.SimpleQueue):
+    def __init__(self, heard: Callable[[Any], None]):
         self._before = 0  # bytes of stderr that belong to earlier jobs
         self._words: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
@@ -59,7 +59,7 @@ class Child:
             env={**os.environ, **environment.pocl_variables(), "PYTHONSAFEPATH": "1"},
             start_new_session=True,  # interrupting a cell is no message to the child
         )
-        threading.Thread(target=self._listen, args=(events,), daemon=True).start()
+        threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
 
     def begin(self, request: Any) -> None:
         """Send a request; what the process has printed so far belongs to other jobs."""
@@ -67,7 +67,7 @@ class Child:
         self.send(request)
 
     def send(self, message: Any) -> None:
-        """Send a message; if the process has ended, `events` says so."""
+        """Send a message; of a process that has ended, `heard` hears."""
         assert self.process.stdin
         with contextlib.suppress(OSError):
             self.process.stdin.write(pickle.dumps(message))
@@ -98,12 +98,12 @@ class Child:
                 if stream:
                     stream.close()
 
-    def _listen(self, events: queue.SimpleQueue) -> None:
+    def _listen(self, heard: Callable[[Any], None]) -> None:
         assert self.process.stdout
         # half an answer is that of a process that dies, or writes where it must not
         with contextlib.suppress(Exception):
             while True:
-                events.put((self, pickle.load(self.process.stdout)))
+                heard(pickle.load(self.process.stdout))
         self.kill()
         self.process.wait()
-        events.put((self, None))
+        heard(None)
