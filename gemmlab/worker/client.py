@@ -246,6 +246,8 @@ class Worker:
             self.child = child
 
     def _send(self, request: _Request, arguments: dict) -> None:
+        if self.child and self.child.process.poll() is not None:  # it died while idle
+            self.child = None
         try:
             self._start()
         except OSError as error:
@@ -259,9 +261,10 @@ class Worker:
 
     def _heard(self, child: Child, said: Any) -> None:
         """An answer of a child; None at its end."""
-        request = self._running
+        request = self._running if child is self.child else None
         if said is None:
-            self.child = None
+            if child is self.child:
+                self.child = None
             if request:
                 self._end(self._obituary(child, request))
             child.close()
@@ -282,14 +285,13 @@ class Worker:
         request, self._deadline = self._running, math.inf
         assert request
         failed, own_text = request.failed, request.arguments.get("source") is not None
+        broken = outcome is not None and outcome.kind in ("crash", "hang")
         if request.ended == "overtaken":
             outcome = None
         elif failed and outcome and outcome.kind != "stopped":
             unread = Seen("that took too long, or too much memory", 0)
             outcome = replace(failed, seen=unread if outcome.problem else outcome.seen)
-        elif (
-            outcome and outcome.kind in ("crash", "hang") and request.job == "measure" and own_text
-        ):
+        elif broken and own_text and request.job == "measure":
             # what the simulator, in the next child, sees in a text that hung or crashed
             names = ("kernel", "m", "n", "k", "params", "source")
             look = {name: request.arguments[name] for name in names if name in request.arguments}
