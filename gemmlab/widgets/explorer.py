@@ -26,7 +26,7 @@ from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
 from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
-from .shell import Shell, escape, free, grid, line, on_any_thread
+from .shell import Shell, escape, free, grid, line
 from .tries import KEPT, Try, best
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
@@ -188,7 +188,7 @@ class Explorer(Shell):
         made = w.Dropdown(options=[*found, (WORDS, NAME)], value=here)
         made.layout.width = "190px"
         made.tooltip = "Where it runs"
-        on_any_thread(made, lambda owner: self._use(self._find(owner.value)))
+        made.observe(lambda change: self._use(self._find(change["new"])), "value")
         return made
 
     def _use(self, device: Device | Browser) -> None:

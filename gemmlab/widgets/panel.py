@@ -125,7 +125,7 @@ def compared(found: Comparison | None, against: Against) -> str:
     elif low > 1 / LEAST and high < LEAST:
         words = f"As fast as {against.name}, within {100 * (LEAST - 1):.0f} %"
     else:
-        words = f"Cannot be told from {against.name}"
+        words = f"No measurable difference from {against.name}"
     return _said(words, against.moved)
 
 

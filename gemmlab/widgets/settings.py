@@ -11,7 +11,7 @@ import ipywidgets as w
 
 from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits, Param
-from .shell import Control, on_any_thread
+from .shell import Control
 
 #: Sizes to choose from; any other can be typed.
 SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
@@ -76,8 +76,8 @@ class Settings:
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.square.layout.width = "auto"
         for name, control in self.controls.items():
-            on_any_thread(control.widget, lambda owner, name=name: self._moved(name))
-        on_any_thread(self.square, lambda owner: self._moved("M") if owner.value else None)
+            control.widget.observe(lambda change, name=name: self._moved(name), "value")
+        self.square.observe(lambda change: change["new"] and self._moved("M"), "value")
 
     @property
     def values(self) -> dict[str, int]:

@@ -28,9 +28,7 @@ AGAIN = """<style>.gemmlab-again input {{ display: none; }}
   display: none; }}
 </style><div class="gemmlab-again"><input type="button" value="Start again" onclick="{action}">
 <span>{words}</span></div>"""
-GONE = (
-    "No kernel runs behind this picture. To move it, run the notebook's cells from the first one."
-)
+GONE = "To use this, run the notebook's cells from the first one."
 # JupyterLab shows its commands to the page only if asked to, as `make lab` does
 ACTION = (
     "const app = window.jupyterapp;"
@@ -133,13 +131,6 @@ class Control:
     def _said(self, why: str) -> str:
         words = escape(why or self._meaning)
         return f'<div class="gemmlab-meaning" title="{words}">{words}</div>'
-
-
-def on_any_thread(control: w.Widget, action: Callable) -> None:
-    """Call `action(control)` when the value of `control` changes, even while a cell is running (see
-    `free`).
-    """
-    control.observe(lambda change: action(change["owner"]), names="value")
 
 
 def free(control: w.Widget) -> None:
@@ -276,9 +267,7 @@ class Shell:
 
     def _ipython_display_(self) -> None:
         view = self.box._repr_mimebundle_()
-        data = view[0] if isinstance(view, tuple) else view
-        plain = f"[{self.name}: run the cell to move it, and the cells above it first]"
-        display({**data, "text/plain": plain}, raw=True)
+        display({**view, "text/plain": f"[{self.name}]"}, raw=True)
         self._free()
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
@@ -314,7 +303,7 @@ class Sliders(Shell):
         self.show(self.values)
         show = newest(self.show)
         for control in controls.values():
-            on_any_thread(control, lambda owner: self.settling or show(self.values))
+            control.observe(lambda change: self.settling or show(self.values), "value")
 
     @property
     def values(self) -> dict[str, Any]:
