@@ -124,7 +124,7 @@ function render({ model, el }) {
         const { job, step, limit } = clock.dataset, now = performance.now() / 1000;
         const taken = now - (since[job] ??= now), inStep = now - (since[`${job} ${step}`] ??= now);
         const left = Math.max(0, Math.ceil(limit - inStep));
-        clock.textContent = `${taken.toFixed(1)} s` + (inStep > 2 ? `; it is stopped in ${left} s` : "");
+        clock.textContent = `${taken.toFixed(1)} s` + (limit && inStep > 2 ? `; it is stopped in ${left} s` : "");
       }
     };
     const timer = setInterval(tick, 100);

@@ -360,8 +360,8 @@ class Explorer(Shell):
 
     def _say(self, step: str, asked: dict[str, Any]) -> None:
         """Show the step of the job; at rest the line is empty."""
-        limit = self._desk.limit(step, asked)
-        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit:g}"'
+        limit = "" if step == "page" else f"{client.worker().limit(step, asked):g}"
+        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit}"'
         with self._lock:
             if asked is self._asked and not self.settings.touched:
                 self._status.value = (

@@ -1,11 +1,8 @@
 """The browser's GPU as a device of the explorer, with a page that answers when it is told to."""
 
-import time
-
 import pytest
 
 from gemmlab.catalog import sources
-from gemmlab.widgets import browser
 from gemmlab.widgets.browser import Browser
 from gemmlab.worker import client
 from gemmlab.worker.client import Outcome
@@ -116,16 +113,6 @@ def test_the_newest_request_wins_and_a_stopped_one_is_forgotten(desk):
     assert reader.outcomes[0].kind == "stopped"
     reader.answer()
     assert len(reader.outcomes) == 1
-
-
-def test_a_page_that_is_gone_is_not_waited_for(desk, monkeypatch):
-    monkeypatch.setattr(browser, "PATIENCE", 0.05)
-    reader = Reader()
-    reader.ask()
-    end = time.monotonic() + 30
-    while not reader.outcomes and time.monotonic() < end:
-        time.sleep(0.01)
-    assert "has not answered" in reader.outcomes[0].problem
 
 
 def test_a_wrong_product_and_an_error_have_words_and_no_rate(desk):
