@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ from .. import files, model
 from ..catalog import Key, sources
 from ..opencl.devices import default_device
 from ..worker.client import trial
-from .shell import escape
 
 #: From which share of the goal's rate on a try is called what.
 SCALE = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from html import escape
 from typing import Any
 
 import ipywidgets as w
@@ -26,7 +27,7 @@ from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
 from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
-from .shell import Shell, escape, free, grid, line
+from .shell import Shell, free, grid, line
 from .tries import KEPT, Try, best
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
@@ -115,8 +116,7 @@ class Explorer(Shell):
 
     def _lay_out(self) -> None:
         self._recorded, self._note, self._details = (w.HTML() for _ in range(3))
-        self._status = w.HTML(layout=w.Layout(flex="1"))
-        self._status.add_class("gemmlab-status")
+        self._status = w.HTML(layout=w.Layout(flex="1")).add_class("gemmlab-status")
         self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
         self._to_best = self._button("★ Best", "The fastest settings tried here", self._to_fastest)
         self._stop = self._button("■ Stop", "Stop what runs for this explorer", self._end)
@@ -142,8 +142,7 @@ class Explorer(Shell):
             where = line(self._devices, self.settings.square)
             folded = w.VBox([controls, where, self._details])
             self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
-            strip = w.HBox([self.panel, self.buttons])
-            strip.add_class("gemmlab-strip")
+            strip = w.HBox([self.panel, self.buttons]).add_class("gemmlab-strip")
             above = [self._gpu, strip, self._recorded, self._note]
         folded.layout.display = "none"
 
@@ -165,16 +164,12 @@ class Explorer(Shell):
         return line(title, self._devices, self._reset, self._to_best)
 
     def _top(self) -> w.HBox:
-        left = w.VBox(self.settings.first)
-        left.add_class("gemmlab-left")
+        left = w.VBox(self.settings.first).add_class("gemmlab-left")
         order = [self.panel, self._recorded]
         if self.device.kind == "CPU" and self._maps.recorded:
             order.reverse()  # the recorded GPU carries the lesson
-        right = w.VBox([*order, line(self._note, self._longer)])
-        right.add_class("gemmlab-right")
-        top = w.HBox([left, right])
-        top.add_class("gemmlab-top")
-        return top
+        right = w.VBox([*order, line(self._note, self._longer)]).add_class("gemmlab-right")
+        return w.HBox([left, right]).add_class("gemmlab-top")
 
     def _button(self, name: str, tooltip: str, action) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
@@ -296,7 +291,7 @@ class Explorer(Shell):
 
     def _show_place(self) -> None:
         """Where the reader is: on the maps, and on the recorded GPU."""
-        self.reply.add_class("gemmlab-stale")
+        self.panel.add_class("gemmlab-stale")
         self._maps.show(self.values, self._history)
         self._show_recorded()
 
@@ -406,26 +401,21 @@ class Explorer(Shell):
         self._say_note(notes, (), noisy)
         unclear = found is not None and found.ratio is not None and not found.shown
         self._offer(self._longer, bool(noisy) or unclear)
-        self.reply.remove_class("gemmlab-stale")
+        self.panel.remove_class("gemmlab-stale")
         self._maps.show(self.values, self._history)
         self._show_recorded()
 
     def _show_panel(self) -> None:
         assert self._shown
         outcome, against = self._shown
-        try:
-            words = panel.verdict(outcome, self.source or "")
-            if outcome.ok:
-                name, history = self.device.name, self._history
-                rate = panel.here(outcome, name, self._peak, history, self._machine)
-                words += panel.compared(outcome.compared, against)
-                # under a cell the verdict comes first
-                words = rate + words if self.source is None else words + rate
-            elif self.source is None and outcome.result is not None:
-                name = self.device.name
-                words = panel.here(outcome, name, None, [], self._machine) + words
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            words = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
+        words = panel.verdict(outcome, self.source or "")
+        if outcome.ok:
+            words += panel.compared(outcome.compared, against)
+        rate = panel.here(outcome, self.device.name, self._peak, self._history, self._machine)
+        if self.source is None and outcome.result:
+            words = rate + words
+        elif outcome.ok:  # under a cell the verdict comes first
+            words += rate
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
         data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
         self.panel.value = f"<div {data}>{words}</div>"

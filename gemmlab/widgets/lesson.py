@@ -8,6 +8,7 @@ import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 
 import ipywidgets as w
 from IPython.display import display
@@ -17,7 +18,7 @@ from ..draw import ceilings, style
 from ..draw.picture import Picture
 from ..measurement import explained, records
 from .progress import Progress
-from .shell import Shell, escape
+from .shell import Shell
 
 
 class Prediction(Shell):

@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from html import escape
 
 from ..draw.picture import RED
 from ..simt import ProductRun, Run, views
 from ..simt.count import Counts
-from .shell import escape
 
 #: What the bars beside the lines count, over the whole run: of each line the first that it takes.
 COSTS: dict[str, Callable[[Counts], int]] = {

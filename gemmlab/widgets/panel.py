@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Limits
@@ -18,7 +19,6 @@ from ..model import gflops, percent
 from ..model.ceilings import named
 from ..model.chip import H200
 from ..worker.client import Outcome
-from .shell import escape
 from .tries import Try, between, digits
 
 #: A line of a hole, before anybody has written there.

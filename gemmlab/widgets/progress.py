@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from .. import files
 from ..catalog import sources
-from .shell import escape
 
 LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved."
 

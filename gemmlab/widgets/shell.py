@@ -4,10 +4,10 @@ picture.
 
 from __future__ import annotations
 
-import html
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -70,12 +70,6 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
 class Control:
     """A parameter or a size: a slider, or buttons where it is only switched on and off, with its
     meaning below.
-
-    Args:
-        name: its label.
-        values: those to choose from; (0, 1) makes buttons.
-        value: the initial one.
-        meaning: what it is, in words and units.
     """
 
     def __init__(self, name: str, values: Sequence[int], value: int, meaning: str):
@@ -87,12 +81,10 @@ class Control:
         else:
             self.widget = slider(name, values, value)
         self._words = w.HTML(self._said(""))
-        self.box = w.VBox([self.widget, self._words])
-        self.box.add_class("gemmlab-control")
+        self.box = w.VBox([self.widget, self._words]).add_class("gemmlab-control")
 
     @property
     def value(self) -> int:
-        """The present value."""
         return self.widget.value
 
     @value.setter
@@ -101,7 +93,6 @@ class Control:
 
     @property
     def values(self) -> list[int]:
-        """The values to choose from."""
         return [value for _, value in self.widget.options]
 
     def learn(self, value: int) -> None:
@@ -133,15 +124,16 @@ class Control:
         return f'<div class="gemmlab-meaning" title="{words}">{words}</div>'
 
 
-def free(control: w.Widget) -> None:
-    """Let events of `control` arrive while a cell is running.
+def free(widget: w.Widget) -> None:
+    """Let events of a widget, and of all in it, arrive while a cell is running.
 
     ipykernel sends the events of a control to the thread that last sent something to the page for
     it. After a cell made or changed it, that is the main thread, which is busy while a cell runs.
     Without this private attribute they go to the thread that the page names.
     """
-    if control.comm is not None:
-        vars(control.comm).pop("_reply_subshell_id", None)
+    for control in inside(widget):
+        if control.comm is not None:
+            vars(control.comm).pop("_reply_subshell_id", None)
 
 
 def grid(controls: Sequence[w.Widget]) -> w.GridBox:
@@ -169,15 +161,13 @@ def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | 
 
 def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "") -> w.ToggleButtons:
     """Labelled buttons, of which one is pressed."""
-    made = w.ToggleButtons(
+    return w.ToggleButtons(
         options=options,
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
         style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
-    )
-    made.add_class("gemmlab-words")
-    return made
+    ).add_class("gemmlab-words")
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:
@@ -208,7 +198,6 @@ class Shell:
 
     Attributes:
         panel: the answer in HTML.
-        reply: what dims while a newer answer is awaited.
         bridge: the part in the page.
         box: the whole widget.
     """
@@ -216,16 +205,13 @@ class Shell:
     name = "widget"
 
     def __init__(self) -> None:
-        self.panel = w.HTML()
-        self.reply: w.DOMWidget = self.panel
+        self.panel = w.HTML().add_class("gemmlab-result")
         self.bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
-        self.box = w.VBox()
-        self.box.add_class("gemmlab")
+        self.box = w.VBox().add_class("gemmlab")
 
     def compose(self, *children: w.Widget) -> None:
         """Say what the widget consists of, from top to bottom."""
-        self.reply.add_class("gemmlab-result")
         self.box.children = (*children, self.bridge)
 
     def said(self, message: dict[str, Any]) -> None:
@@ -235,13 +221,10 @@ class Shell:
         if "typed" not in message:
             return
         name, text = message["typed"], message["text"]
-        found = (
-            c
-            for c in inside(self.box)
-            if isinstance(c, w.SelectionSlider) and c.description == name
-        )
-        for control in found:
-            values = {label: value for label, value in control.options}
+        for control in inside(self.box):
+            if not isinstance(control, w.SelectionSlider) or control.description != name:
+                continue
+            values = dict(control.options)
             if text in values:
                 control.value = values[text]
             else:
@@ -268,7 +251,7 @@ class Shell:
     def _ipython_display_(self) -> None:
         view = self.box._repr_mimebundle_()
         display({**view, "text/plain": f"[{self.name}]"}, raw=True)
-        self._free()
+        free(self.box)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
         display({"text/html": again, "text/plain": GONE}, raw=True)
@@ -279,22 +262,15 @@ class Shell:
             bundle, size = still._repr_mimebundle_()
         plain = f"[static picture of {self.name}]\n{self.words()}".strip()
         display({**bundle, "text/plain": plain}, metadata=size, raw=True)
-        self._free()
-
-    def _free(self) -> None:
-        for widget in inside(self.box):
-            free(widget)
+        free(self.box)
 
 
 class Sliders(Shell):
     """Controls above a panel that follows them. Subclasses define `content`."""
 
     def follow(self, controls: dict[str, w.Widget], *between: w.Widget) -> None:
-        """Lay the widget out, show the start, and follow every move from then on.
-
-        Args:
-            controls: those whose values `content` takes, by name.
-            between: what is between them and the panel.
+        """Lay the widget out, show the start, and follow every move from then on. `between` is
+        above the panel.
         """
         self.controls = controls
         self.settling = False  # whether controls are being moved by the widget itself
@@ -321,7 +297,3 @@ class Sliders(Shell):
             content = escape(f"{type(error).__name__}: {error}")
         key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
         self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
-
-
-def escape(text: str) -> str:
-    return html.escape(text, quote=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from html import escape
 from numbers import Number
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
 from .listing import listing
-from .shell import Sliders, choice, escape, line, slider
+from .shell import Sliders, choice, line, slider
 
 #: Milliseconds between two steps of a film; drawing one takes 60 to 200.
 INTERVAL = 400

@@ -108,7 +108,7 @@ def state(explorer) -> str:
 
 
 def stale(explorer) -> bool:
-    return "gemmlab-stale" in explorer.reply._dom_classes
+    return "gemmlab-stale" in explorer.panel._dom_classes
 
 
 def move(explorer, name: str, value: int) -> None:
