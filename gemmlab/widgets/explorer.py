@@ -228,22 +228,19 @@ class Explorer(Shell):
         """The present positions of the controls: parameters, M, N and K."""
         return self.settings.values
 
-    def set(self, values: dict[str, int]) -> None:
-        """Move several controls at the same time, and measure once."""
+    def reset(self) -> None:
+        """Return to the initial settings."""
+        self.set(self._start, square=True)
+
+    def set(self, values: dict[str, int], square: bool | None = None) -> None:
+        """Move several controls at the same time, and measure once. `square` sets M = N = K."""
         with self._lock:
-            self.settings.place(values)
+            self.settings.place(values, square)
             self.settings.mark([])
             self._submit()
 
-    def reset(self) -> None:
-        """Return to the initial settings."""
-        with self._lock:
-            self.settings.reset()
-            self._submit()
-
     def _to_fastest(self) -> None:
-        fastest = best(self._history)
-        if fastest:
+        if fastest := best(self._history):
             self.set(fastest.settings)
 
     def _end(self) -> None:

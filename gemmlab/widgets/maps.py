@@ -25,17 +25,8 @@ FLOOR = 0.15
 
 
 class Maps(anywidget.AnyWidget):
-    """The maps and the tries: see ``maps.js``.
-
-    Args:
-        spec: the kernel.
-        limits: of the reader's device.
-        source: the reader's text: of one there is no record, and no map.
-
-    Attributes:
-        maps: what each map shows: its title, axes and cells.
-        here: the reader's setting, by the values of the two axes.
-        tries: a title, and the last tries.
+    """The maps and the tries: see ``maps.js``. Of a reader's own text, `source`, there is no record,
+    and no map.
     """
 
     _esm = Path(__file__).with_name("maps.js")

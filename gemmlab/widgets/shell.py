@@ -72,7 +72,7 @@ class Control:
     meaning below.
     """
 
-    def __init__(self, name: str, values: Sequence[int], value: int, meaning: str):
+    def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
         self.name, self._meaning = name, meaning
         self.widget: w.SelectionSlider | w.ToggleButtons
         if list(values) == [0, 1]:
