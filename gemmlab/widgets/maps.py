@@ -25,8 +25,8 @@ FLOOR = 0.15
 
 
 class Maps(anywidget.AnyWidget):
-    """The maps and the tries: see ``maps.js``. Of a reader's own text, `source`, there is no record,
-    and no map.
+    """The maps and the tries: see ``maps.js``. Of a reader's own text there is no record, and no
+    map.
     """
 
     _esm = Path(__file__).with_name("maps.js")
