@@ -6,7 +6,6 @@ out, beside a picture of what the line touches.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from html import escape
 from numbers import Number
@@ -59,7 +58,6 @@ class Stepper(Sliders):
         controls = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
         self._replays: dict[tuple, Replay] = {}
-        self._drawing = threading.Lock()  # a replay draws all its steps in one picture
         first = self._what(**{name: control.value for name, control in controls.items()})
         self._film = isinstance(first, ProductRun)
         played = [name for name, values in choices.items() if isinstance(values, range)]
@@ -86,20 +84,15 @@ class Stepper(Sliders):
         choices = (control.value for control in controls.values())
         key = (*choices, group)
         replay = self._replays[key] = Replay(run, group)
-        unknown = start.keys() - {"step", "item", "group"}
-        if unknown:
-            raise ValueError(
-                f"start has {min(unknown)!r}; sliders of a simulated run are step, item and group"
-            )
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
-        for name, values in ranges.items():
-            if name in controls:
-                raise ValueError(f"{name} is a separate slider")
-            if start[name] not in values:
-                raise ValueError(f"{name} goes from {values[0]} to {values[-1]}")
-            controls[name] = slider(name, values, start[name])
+        for name, value in start.items():
+            values = ranges.get(name, range(0))
+            if value not in values:
+                sliders = ", ".join(f"{n} {r[0]} to {r[-1]}" for n, r in ranges.items())
+                raise ValueError(f"start has {name}={value}; the sliders are {sliders}")
+            controls[name] = slider(name, values, value)
         controls["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
         buttons, self._play = _film_buttons(controls["step"])
         return buttons
@@ -136,26 +129,24 @@ class Stepper(Sliders):
             picture = self._what(**values)
             words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
             return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
-        with self._drawing:
-            replay = self._replay(values)
-            self._fit(values, replay)
-            step, item = values["step"], values["item"]
-            text = listing(replay.run, replay.steps[step - 1].line)
-            side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
-            words = (
-                '<p class="gemmlab-said" style="margin:2px '
-                f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
-            )
-            both = side.format(220, text) + side.format(320, replay.svg(step, item))
-            return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
+        replay = self._replay(values)
+        self._fit(values, replay)
+        step, item = values["step"], values["item"]
+        text = listing(replay.run, replay.steps[step - 1].line)
+        side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
+        words = (
+            '<p class="gemmlab-said" style="margin:2px '
+            f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+        )
+        both = side.format(220, text) + side.format(320, replay.svg(step, item))
+        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
     def still(self) -> Picture:
         """The picture where the sliders started."""
-        values = dict(self.start)
+        values = self.start
         if not self._film:
             return self._what(**values)
-        with self._drawing:
-            return self._replay(values).picture(values["step"], values["item"])
+        return self._replay(values).picture(values["step"], values["item"])
 
 
 def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:

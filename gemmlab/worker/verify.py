@@ -20,12 +20,8 @@ def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tup
     found = []
     for number, spec in catalog.items():
         for params in spec.sample(device.limits, 200 if full else 3, seed):
-            sizes = [rng.randint(1, 2 * tile + 1) for tile in spec.tiles(params)]
-            if spec.edges == "shift":
-                sizes = [
-                    max(size, least)
-                    for size, least in zip(sizes, spec.minimum_sizes(params), strict=True)
-                ]
+            tiles, least = spec.tiles(params), spec.minimum_sizes(params)
+            sizes = [max(rng.randint(1, 2 * t + 1), m) for t, m in zip(tiles, least, strict=True)]
             found.append((device, number, params, sizes))
     return found
 
