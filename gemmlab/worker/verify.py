@@ -20,7 +20,8 @@ def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tup
     found = []
     for number, spec in catalog.items():
         for params in spec.sample(device.limits, 200 if full else 3, seed):
-            tiles, least = spec.tiles(params), spec.minimum_sizes(params)
+            tiles = spec.tiles(params)
+            least = spec.minimum_sizes(params) if spec.edges == "shift" else (1, 1, 1)
             sizes = [max(rng.randint(1, 2 * t + 1), m) for t, m in zip(tiles, least, strict=True)]
             found.append((device, number, params, sizes))
     return found
