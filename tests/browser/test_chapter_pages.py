@@ -51,57 +51,27 @@ BRIDGE = """
   const panel = document.createElement("div"), el = document.createElement("div");
   panel.className = "gemmlab";
   panel.append(el);
-  window.held = [];
-  let now = false;
-  const model = { get: () => now, set: (name, value) => { now = value; window.held.push(value); }, save_changes: () => {}, on: () => {}, off: () => {}, widget_manager: { kernel: { status: "idle" } } };
+  const model = { get: () => null, on: () => {}, off: () => {}, widget_manager: { kernel: { status: "idle" } } };
   window.end = widget.render({ model, el });
   await frames(20);
   document.querySelector(".jp-OutputArea-child").append(panel);
   await frames(20);
   panel.insertAdjacentHTML("afterbegin", '<div class="widget-slider"><label class="widget-label">TS</label>'
-    + '<div class="noUi-target"><div class="noUi-handle"></div></div><div class="widget-readout">32</div></div><input>');
+    + '<div class="noUi-target"><div class="noUi-handle"></div></div><div class="widget-readout">32</div></div>');
   await frames(20);
   window.ready = true;
 </script>
 """
 
 
-@pytest.fixture(scope="module")
-def slow(browser):
-    page = page_of(browser, "bridge.js", BRIDGE)
-    yield page
-    page.close()
-
-
-def test_a_widget_that_is_shown_late_hides_its_picture(slow):
+def test_a_widget_that_is_shown_late_hides_its_picture_and_names_its_sliders(browser):
+    slow = page_of(browser, "bridge.js", BRIDGE)
     assert not slow.locator("#still").is_visible()
-
-
-def test_a_slider_that_comes_late_has_a_name_and_a_value(slow):
     handle = slow.locator(".noUi-handle")
     assert [handle.get_attribute(f"aria-{what}") for what in ("label", "valuetext")] == ["TS", "32"]
-    slow.evaluate("document.querySelector('.widget-readout').textContent = 24")
-    slow.wait_for_function(
-        "document.querySelector('.noUi-handle').getAttribute('aria-valuetext') === '24'"
-    )
-
-
-def test_a_slider_is_held_although_another_control_loses_the_focus(slow):
-    """As at the first drag of any slider: the window hears of it too, in the capture phase."""
-    slow.locator("input").focus()
-    slow.evaluate("""() => {
-        document.querySelector(".noUi-handle").dispatchEvent(new Event("pointerdown", { bubbles: true }));
-        document.querySelector("input").blur();
-    }""")
-    slow.wait_for_timeout(50)
-    assert slow.evaluate("window.held") == [True]
-    slow.evaluate("window.dispatchEvent(new Event('pointerup'))")
-    slow.wait_for_function("window.held.length === 2")
-
-
-def test_without_the_widget_the_picture_is_back(slow):
     slow.evaluate("window.end()")
     assert slow.locator("#still").is_visible()
+    slow.close()
 
 
 #: A stand-in for anywidget's model: it keeps what is sent, and lets the test change the state.
@@ -183,12 +153,6 @@ def test_new_cells_keep_the_focus(page):
     page.evaluate("redraw()")
     assert focused(page) == [8, 2]
     assert page.locator(".gemmlab-grid [tabindex='0']").count() == 1
-
-
-def test_the_ring_follows_the_reader(page):
-    page.evaluate("state.here = [32, 1]; redraw('here')")
-    assert page.locator("[aria-current=true]").get_attribute("data-x") == "32"
-    assert at(page, 32, 1).get_attribute("aria-label").startswith("your setting: ")
 
 
 def test_every_cell_and_every_try_has_a_name(page):
