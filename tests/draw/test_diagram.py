@@ -13,7 +13,7 @@ from gemmlab.catalog import sources
 from gemmlab.draw import diagram, replay
 from gemmlab.draw.picture import RED
 from gemmlab.simt import views
-from pictures import assert_can_be_shown, words
+from pictures import assert_can_be_shown
 
 BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
 #: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.
@@ -60,18 +60,6 @@ def test_a_replay_colours_what_a_step_touches(kernel):
             wanted[diagram.COLOURS[name]] += len(views.places(step.entries, name))
         assert coloured(film.svg(number, 1)) == +wanted, step
         assert f"Step {number} of {len(film.steps)}" in film.words(number, 1)
-
-
-@pytest.mark.parametrize("kernel", (2, 6))
-def test_a_replay_is_the_same_whatever_was_shown_before(kernel):
-    film = replay.Replay(ran(kernel))
-    for number, item in ((4, 1), (9, 0), (len(film.steps), 3), (9, 0)):
-        svg, picture = film.svg(number, item), film.picture(number, item)
-        root = ElementTree.fromstring(svg)
-        assert root.get("aria-label") == picture.alt == film.words(number, item)
-        text = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
-        assert sorted(text) == sorted(filter(None, words(picture)))
-        assert svg == replay.Replay(ran(kernel)).svg(number, item)
 
 
 def test_the_element_of_a_race_is_crossed_out():
@@ -129,13 +117,12 @@ PICTURES = {
     "layout": lambda: diagram.layout(),
     "access": lambda: diagram.access(simulate(1, 64, 32, 3, {"TS": 32})),
     "transposing": lambda: diagram.transposing(diagram.transposed(32, 64, 32)),
-    **{f"replay {n}": lambda n=n: replay.Replay(ran(n)).picture(4, 1) for n in SMALL},
+    "replay": lambda: replay.Replay(ran(6)).picture(4, 1),
     "replay of many": lambda: replay.Replay(simulate(2, 32, 32, 32, {"TS": 16})).picture(1, 5),
     "replay of Stream-K": stream_k,
 }
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_can_be_shown(name):
     assert_can_be_shown(PICTURES[name]())

@@ -131,19 +131,14 @@ def test_what_is_wrong_is_an_answer_in_words(worker, capfd, arguments, kind, wor
 
 def test_an_answer_is_a_result(worker):
     answers = Answers()
-    params = {"TS": np.int8(8), "WPT": 2}
-    arguments = job(kernel=3, m=np.int64(40), n=24, k=56, repeats=2, params=params)
+    arguments = job(kernel=3, m=np.int64(40), n=24, k=56, params={"TS": np.int8(8), "WPT": 2})
     worker.submit("test", arguments, answers.done, answers.step)
     answers.wait(lambda a: a.outcomes)
-    outcome = answers.outcomes[0]
-    assert outcome.ok and isinstance(outcome.result, Result) and outcome.arguments == arguments
-    result = outcome.result
+    outcome, result = answers.outcomes[0], answers.outcomes[0].result
+    assert outcome.ok and isinstance(result, Result) and outcome.arguments == arguments
     assert (result.m, result.n, result.k, result.params) == (40, 24, 56, {"TS": 8, "WPT": 2})
-    assert result.kernel_ms[1] <= result.kernel_ms[0] <= result.kernel_ms[2] and result.gflops > 0
     assert answers.steps == ["start", "compile", "check", "time"]
-    assert str(outcome) == str(outcome.result) and not outcome.problem
-    with pytest.raises(TypeError, match="cannot be sent"):
-        ask(worker, source=lambda: 0)
+    assert str(outcome) == str(result) and not outcome.problem
 
 
 def test_what_a_rate_is_compared_with_is_a_job_too(worker):
