@@ -81,7 +81,7 @@ class Maps(anywidget.AnyWidget):
         top = self.recorded.best(self.spec.number)
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
         cells = self._recorded_cells()
-        return landscape(self._across, self._down, cells, here, top.share if top else None, title)
+        return landscape(self._across, self._down, cells, here, top.share if top else 1.0, title)
 
     def _recorded_cells(self) -> dict[tuple[int, int], Cell]:
         """The recorded settings that differ from the reader's in the two axes only."""
