@@ -115,12 +115,9 @@ def test_the_newest_request_wins_and_a_stopped_one_is_forgotten(desk):
     assert len(reader.outcomes) == 1
 
 
-def test_a_wrong_product_and_an_error_have_words_and_no_rate(desk):
+def test_a_wrong_product_has_words_and_no_rate(desk):
     reader = Reader()
     reader.ask()
     reader.answer(ok=False, verdict="wrong: C[row 0, column 1] is 3; it should be 4", all=[])
-    reader.ask()
-    reader.browser.view.result = {"id": 2, "error": "the browser offers no GPU"}
-    wrong, error = reader.outcomes
+    (wrong,) = reader.outcomes
     assert not wrong.ok and "C[row 0, column 1]" in wrong.verdict and wrong.compared is None
-    assert error.problem == "the browser offers no GPU"
