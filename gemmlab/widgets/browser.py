@@ -78,7 +78,7 @@ class Browser:
         request = self._newest = _Request(arguments, done)
         try:
             product, reference = _jobs(arguments), arguments["reference"]
-            options = {"reference": reference and _jobs(reference)}
+            options: dict[str, Any] = {"reference": reference and _jobs(reference)}
         except TextError as error:
             self._refuse(request, _located(error))
             return
@@ -103,8 +103,7 @@ class Browser:
         if arguments["source"] is None:
             looked(Outcome(arguments))
         else:
-            names = ("kernel", "m", "n", "k", "params", "source")
-            given = {name: arguments[name] for name in names}
+            given = {name: arguments[name] for name in client.LOOKED_AT}
             client.worker().submit(f"{name}, look", given, looked, step, "look")
 
     def stop(self, name: str) -> None:

@@ -460,10 +460,10 @@ class Explorer(Shell):
         name, device = f"{self._client}, context", self.device
 
         def learn(outcome: client.Outcome) -> None:
-            peak, ceilings = outcome.result or (None, [None for _ in texts])
+            peak, ceilings = outcome.result or (None, [None])
             with self._lock:
-                if ceilings:
-                    self._allowed[key] = ceilings
+                if texts:
+                    self._allowed[key] = [*ceilings]
                     self._show_recorded()
                 if peak and device is self.device and self._shown:
                     self._peak = peak

@@ -73,7 +73,7 @@ class Settings:
         self.square.layout.width = "auto"
         for name, control in self.controls.items():
             control.widget.observe(lambda change, name=name: self._moved(name), "value")
-        self.square.observe(lambda change: change["new"] and self._moved("M"), "value")
+        self.square.observe(lambda change: self._moved("M") if change["new"] else None, "value")
 
     @property
     def values(self) -> dict[str, int]:

@@ -41,6 +41,8 @@ LIMITS = {
 }
 #: Seconds that an outdated request may still take before the child is ended.
 OVERTAKEN = 1.5
+#: What of a measurement's arguments `look.look` takes.
+LOOKED_AT = ("kernel", "m", "n", "k", "params", "source")
 #: What a child is doing to a kernel in each step; in the others it runs it.
 DOING = {"": "starting", "start": "starting", "compile": "compiling", "look": "looking at"}
 
@@ -209,7 +211,7 @@ class Worker:
             _guarded(event)
             if self._running is None and self._waiting and not self.closed:
                 self._running = self._waiting.pop(next(iter(self._waiting)))
-                _guarded(self._send, self._running, self._running.arguments)
+                _guarded(self._send, self._running)
         if self.child:
             self.child.kill()
 
@@ -245,9 +247,7 @@ class Worker:
             child = Child(lambda answer: self._events.put(lambda: self._heard(child, answer)))
             self.child = child
 
-    def _send(self, request: _Request, arguments: dict) -> None:
-        if self.child and self.child.process.poll() is not None:  # it died while idle
-            self.child = None
+    def _send(self, request: _Request) -> None:
         try:
             self._start()
         except OSError as error:
@@ -256,16 +256,20 @@ class Worker:
             return
         assert self.child
         request.number, request.at, request.ended = next(self._numbers), "", ""
-        self._deadline = time.monotonic() + self.limit("start", arguments)
+        self._deadline = time.monotonic() + self.limit("start", request.arguments)
+        arguments = request.arguments
+        if request.failed:
+            arguments = {name: arguments[name] for name in LOOKED_AT if name in arguments}
         self.child.begin((request.number, request.job, arguments))
 
     def _heard(self, child: Child, said: Any) -> None:
         """An answer of a child; None at its end."""
-        request = self._running if child is self.child else None
+        request = self._running
         if said is None:
-            if child is self.child:
-                self.child = None
-            if request:
+            self.child = None
+            if request and child.answered and not request.at and not request.ended:
+                self._send(request)  # it died while it had nothing to do
+            elif request:
                 self._end(self._obituary(child, request))
             child.close()
             return
@@ -275,7 +279,7 @@ class Worker:
         if not isinstance(answer, str):
             self._end(answer and Outcome(request.arguments, **answer))
             return
-        request.at = answer
+        request.at, child.answered = answer, True
         if not request.outdated:
             self._deadline = time.monotonic() + self.limit(answer, request.arguments)
             _guarded(request.step, answer)
@@ -293,10 +297,8 @@ class Worker:
             outcome = replace(failed, seen=unread if outcome.problem else outcome.seen)
         elif broken and own_text and request.job == "measure":
             # what the simulator, in the next child, sees in a text that hung or crashed
-            names = ("kernel", "m", "n", "k", "params", "source")
-            look = {name: request.arguments[name] for name in names if name in request.arguments}
             request.failed, request.job = outcome, "look"
-            self._send(request, look)
+            self._send(request)
             return
         self._running = None
         if outcome:

@@ -42,11 +42,15 @@ class Child:
     Args:
         heard: called from another thread with each answer, and once with None, at its end.
 
+    Attributes:
+        answered: whether it has answered anything yet.
+
     Raises:
         OSError: if no process can be started.
     """
 
     def __init__(self, heard: Callable[[Any], None]):
+        self.answered = False
         self._before = 0  # bytes of stderr that belong to earlier jobs
         self._words: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
