@@ -138,7 +138,7 @@ class Stepper(Sliders):
             '<p class="gemmlab-said" style="margin:2px '
             f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
         )
-        both = side.format(220, text) + side.format(320, replay.svg(step, item))
+        both = side.format(220, text) + side.format(320, replay.picture(step, item).svg())
         return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
     def still(self) -> Picture:

@@ -1,17 +1,17 @@
 """Pictures of simulated runs: what they say is what the run did, in the colours of its arrays."""
 
-import re
 from collections import Counter
 from functools import cache
-from xml.etree import ElementTree
 
 import pytest
 from conftest import in_part
+from matplotlib.colors import to_hex
+from matplotlib.patches import PathPatch
 
 from gemmlab import simulate
 from gemmlab.catalog import sources
 from gemmlab.draw import diagram, replay
-from gemmlab.draw.picture import RED
+from gemmlab.draw.picture import INK, RED
 from gemmlab.simt import views
 from pictures import assert_can_be_shown
 
@@ -41,24 +41,26 @@ def ran(kernel):
 # A run, step by step
 
 
-def coloured(svg: str) -> Counter:
+def coloured(picture) -> Counter:
     """How many squares have the colour of a present access, by colour."""
     found: Counter = Counter()
-    for path in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path"):
-        if float(path.get("fill-opacity", 0)) >= replay.GROUP:
-            found[path.get("fill")] += sum(map(int, re.findall(r"h1v(\d+)h-1z", path.get("d"))))
-    return +found
+    for patch in picture.axes[0].patches:
+        *colour, opacity = patch.get_facecolor()
+        if isinstance(patch, PathPatch) and opacity >= replay.GROUP and to_hex(colour) != INK:
+            corners = patch.get_path().vertices.reshape(-1, 5, 2)
+            found[to_hex(colour)] += round(sum(corners[:, 2, 1] - corners[:, 1, 1]))
+    return found
 
 
 @pytest.mark.parametrize("kernel", in_part(SMALL, 3))
 def test_a_replay_colours_what_a_step_touches(kernel):
     r = ran(kernel)
     film = replay.Replay(r, group=int(r.events()["group"].max()))
-    for number, step in enumerate(film.steps, 1):
+    for number, step in list(enumerate(film.steps, 1))[::3]:
         wanted: Counter = Counter()
         for name in ("A", "B", "C", *r.shapes):
             wanted[diagram.COLOURS[name]] += len(views.places(step.entries, name))
-        assert coloured(film.svg(number, 1)) == +wanted, step
+        assert coloured(film.picture(number, 1)) == +wanted, step
         assert f"Step {number} of {len(film.steps)}" in film.words(number, 1)
 
 
@@ -69,7 +71,8 @@ def test_the_element_of_a_race_is_crossed_out():
     film = replay.Replay(r)
     for number, step in enumerate(film.steps, 1):
         found = any(race.element in views.places(step.entries, name) for name in r.shapes)
-        assert found == (RED in film.svg(number)), step
+        crosses = [line for line in film.picture(number).axes[0].lines if line.get_color() == RED]
+        assert found == bool(crosses), step
 
 
 def test_a_replay_ends_where_the_kernel_had_to_stop():

@@ -32,7 +32,8 @@ class Desk:
 
     def stop(self, name):
         self.stopped.append(name)
-        self.answer(kind="stopped", problem="stopped while running, as you asked")
+        if self.asked:
+            self.answer(kind="stopped", problem="stopped while running, as you asked")
 
     def limit(self, step, arguments):
         return self.limits[step]
