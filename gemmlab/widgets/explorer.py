@@ -15,7 +15,6 @@ from IPython import get_ipython
 
 from ..catalog import Key, find, sources
 from ..catalog.spec import positive
-from ..draw.landscape import Cell
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET
 from ..measurement.explained import Allowed
@@ -82,7 +81,9 @@ class Explorer(Shell):
         self.settings = Settings(self.spec, self.device.limits, self._start, self._moved)
         self._lock = self.settings.lock
         self._client = f"explorer {next(_numbers)}"
-        self._asked: dict[str, Any] = {}  # the arguments of the newest request
+        self._asked: dict[str, Any] | None = None  # the arguments of the request that runs
+        self._step = ""  # of it
+        self._refused: list[str] = []  # why what was chosen on the map is not legal
         self._timer: threading.Timer | None = None
         self._remember()
         self._count = 0  # measured results of this explorer
@@ -154,8 +155,7 @@ class Explorer(Shell):
         self.compose(*above, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
-        self._offer(self._longer, False)
-        self._offer(self._stop, False)
+        self._stop.layout.visibility = self._longer.layout.visibility = "hidden"
 
     def _head(self) -> w.HBox:
         name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
@@ -204,7 +204,7 @@ class Explorer(Shell):
         with self._lock:
             self.settings.allow(self.device.limits, self._start)
             self._maps.allow(self.device.limits, self._machine)
-            self._maps.show(self.values, self._history)
+            self._draw()
 
     def _show_gpu(self) -> None:
         shown = isinstance(self.device, Browser)
@@ -215,11 +215,6 @@ class Explorer(Shell):
         others = len(self.settings.others) - 2
         more = f"{others} more parameter{'s' * (others > 1)}, " if others else ""
         return f"{more if self.source is None else 'sliders, '}M ≠ N ≠ K, details"
-
-    def _offer(self, button: w.Button, offered: bool) -> None:
-        """Show a button, or an empty space of its size."""
-        button.layout.visibility = "visible" if offered else "hidden"
-        free(button)  # so that it works while a cell runs
 
     # What a person does.
 
@@ -259,15 +254,13 @@ class Explorer(Shell):
         elif "pass" in message or "choose" in message:
             setting = self._maps.setting(message.get("choose") or message["pass"])
             problems = self.spec.problems(setting, self.device.limits)
-            self._say_note(problems=[f"Not legal: {'; '.join(problems)}"] if problems else [])
-            if problems:
-                return
-            if "choose" in message:
-                self.set({**self.values, **setting})
-            else:
-                with self._lock:
+            with self._lock:
+                self._refused = [f"Not legal: {'; '.join(problems)}"] if problems else []
+                if not problems and "choose" in message:
+                    self.set({**self.values, **setting})
+                elif not problems:
                     self.settings.place({**self.values, **setting})
-                    self._show_place()
+                self._draw()
 
     def said(self, message: dict[str, Any]) -> None:
         if "typed" in message:
@@ -281,16 +274,9 @@ class Explorer(Shell):
     # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
     def _moved(self) -> None:
-        self._show_place()
-        params = self.settings.params(self.values)
-        self._say_note(self.settings.notes, self.spec.problems(params, self.device.limits))
+        self._refused = []
+        self._draw()
         self._wait()
-
-    def _show_place(self) -> None:
-        """Where the reader is: on the maps, and on the recorded GPU."""
-        self.panel.add_class("gemmlab-stale")
-        self._maps.show(self.values, self._history)
-        self._show_recorded()
 
     def _wait(self) -> None:
         """Measure in a moment, unless another move comes, or the slider is still held."""
@@ -337,36 +323,22 @@ class Explorer(Shell):
             "budget": budget,
             "most_seconds": MOST_SECONDS,
         }
-        notes, device = self.settings.notes, self.device
-        self._show_place()
-        self._say_note(notes)
-        self._offer(self._longer, False)
-        self._offer(self._stop, True)
-        self._say("start", asked)
+        device, self._refused = self.device, []
+        self._begin("start", asked)
         self._desk.submit(
             self._client,
             asked,
-            lambda outcome: self._done(outcome, notes, against, device),
-            lambda step: self._say(step, asked),
+            lambda outcome: self._done(outcome, against, device),
+            lambda step: self._begin(step, asked),
         )
 
-    def _say(self, step: str, asked: dict[str, Any]) -> None:
-        """Show the step of the job; at rest the line is empty."""
-        limit = "" if step == "page" else f"{client.worker().limit(step, asked):g}"
-        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit}"'
+    def _begin(self, step: str, asked: dict[str, Any]) -> None:
         with self._lock:
-            if asked is self._asked and not self.settings.touched:
-                self._status.value = (
-                    f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
-                    f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
-                )
+            if asked is self._asked:
+                self._step = step
+                self._draw()
 
-    def _say_note(self, notes=(), problems=(), noisy: str = "") -> None:
-        self._note.value = panel.notes(notes, problems, noisy)
-
-    def _done(
-        self, outcome: client.Outcome, notes: list[str], against: Against, device: Device | Browser
-    ) -> None:
+    def _done(self, outcome: client.Outcome, against: Against, device: Device | Browser) -> None:
         with self._lock:
             if device is not self.device:
                 return
@@ -378,33 +350,49 @@ class Explorer(Shell):
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
             self._shown = outcome, against
-            self._show_panel()
-            self._details.value = panel.details(outcome, self.spec, self.device.limits)
             if outcome.arguments is self._asked:
-                self._end_wait(outcome, notes)
+                self._asked = None
+            self._draw()
             if outcome.ok or (self.source is None and outcome.result):
                 self._ask_context()
             else:
                 self._arrived.set()
 
-    def _end_wait(self, outcome: client.Outcome, notes: list[str]) -> None:
-        """The newest request has its answer."""
-        self._offer(self._stop, False)
-        self._status.value = ""
-        if self.settings.touched:
-            return
-        found = outcome.compared if outcome.ok else None
-        noisy = panel.noise(found)
-        self._say_note(notes, (), noisy)
-        unclear = found is not None and found.ratio is not None and not found.shown
-        self._offer(self._longer, bool(noisy) or unclear)
-        self.panel.remove_class("gemmlab-stale")
-        self._maps.show(self.values, self._history)
-        self._show_recorded()
+    def _draw(self) -> None:
+        """Show all that is known now."""
+        with self._lock:
+            values, base, found = self.values, self.settings.base, None
+            moving = bool(self.settings.touched) or values != base
+            stale = moving or self._asked is not None
+            params = self.settings.params(values)
+            self._recorded.value = self._on_recorded(params)
+            if self._shown:
+                outcome, against = self._shown
+                self.panel.value = self._answer(outcome, against)
+                self._details.value = panel.details(outcome, self.spec, self.device.limits)
+                found = outcome.compared if outcome.ok and not stale else None
+            problems = self._refused or self.spec.problems(params, self.device.limits)
+            noisy = panel.noise(found)
+            self._note.value = panel.notes(self.settings.notes, problems, noisy)
+            unclear = found is not None and found.ratio is not None and not found.shown
+            offered = {self._longer: bool(noisy) or unclear, self._stop: self._asked is not None}
+            for button, shown in offered.items():  # or an empty space of its size
+                button.layout.visibility = "visible" if shown else "hidden"
+                free(button)  # so that it works while a cell runs
+            self._maps.show(values, self._history)
+            self._status.value = "" if moving or not self._asked else self._running(self._asked)
+            (self.panel.add_class if stale else self.panel.remove_class)("gemmlab-stale")
 
-    def _show_panel(self) -> None:
-        assert self._shown
-        outcome, against = self._shown
+    def _running(self, asked: dict[str, Any]) -> str:
+        step = self._step
+        limit = "" if step == "page" else f"{client.worker().limit(step, asked):g}"
+        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit}"'
+        return (
+            f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
+            f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
+        )
+
+    def _answer(self, outcome: client.Outcome, against: Against) -> str:
         words = panel.verdict(outcome, self.source or "")
         if outcome.ok:
             words += panel.compared(outcome.compared, against)
@@ -415,21 +403,19 @@ class Explorer(Shell):
             words += rate
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
         data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
-        self.panel.value = f"<div {data}>{words}</div>"
+        return f"<div {data}>{words}</div>"
 
-    def _show_recorded(self) -> None:
+    def _on_recorded(self, params: dict[str, int]) -> str:
         """The recorded GPU with these settings; of an edited text, what it could reach there."""
-        params, found = self.settings.params(self.values), self._maps.recorded
+        found = self._maps.recorded
         allowed, *original = self._allowed.get(tuple(params.values()), [None])
         if found is None:
             wrong = self._shown is not None and not self._shown[0].ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
-            self._recorded.value = "" if hidden else panel.reachable(allowed, *original)
-            return
-        cell: Cell = recorded_cell(found, self.spec, params)
+            return "" if hidden else panel.reachable(allowed, *original)
         record = found.rate(self.spec.number, params)
         gflops = record.gflops if record else 0.0
-        self._recorded.value = panel.recorded(found, cell, gflops, allowed)
+        return panel.recorded(found, recorded_cell(found, self.spec, params), gflops, allowed)
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""
@@ -464,10 +450,9 @@ class Explorer(Shell):
             with self._lock:
                 if texts:
                     self._allowed[key] = [*ceilings]
-                    self._show_recorded()
-                if peak and device is self.device and self._shown:
-                    self._peak = peak
-                    self._show_panel()
+                if device is self.device:
+                    self._peak = peak or self._peak
+                self._draw()
             self._arrived.set()
 
         client.worker().submit(name, asked, learn, job="context")
