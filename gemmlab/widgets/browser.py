@@ -15,6 +15,7 @@ from ..web.panel import LEAST, BrowserGPU
 from ..web.plan import Job, jobs, whole
 from ..worker import client
 from ..worker.client import Outcome
+from ..worker.look import ARGUMENTS
 
 #: The value of `device` that means it.
 NAME = "browser"
@@ -103,7 +104,7 @@ class Browser:
         if arguments["source"] is None:
             looked(Outcome(arguments))
         else:
-            given = {name: arguments[name] for name in client.LOOKED_AT}
+            given = {name: arguments[name] for name in ARGUMENTS}
             client.worker().submit(f"{name}, look", given, looked, step, "look")
 
     def stop(self, name: str) -> None:

@@ -16,9 +16,9 @@ from typing import IO, Any
 import pyopencl as cl
 
 from ..measurement import comparison, explained, peaks, timing
-from .look import closely, look
+from .look import ARGUMENTS, Seen, closely, look
 
-Step = Callable[[str], None]
+Step = Callable[[str | Seen], None]
 #: What a job answers: the `result`, what the simulator has `seen`, and how a rate `compared`.
 Answer = dict[str, Any]
 
@@ -47,22 +47,24 @@ def _read(stream: IO[bytes], requests: queue.SimpleQueue, unwanted: set[int]) ->
 
 
 def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
-    """Measure; with a `budget` compare with the reference. Of a reader's text, what the simulator
-    sees is added.
+    """Measure; with a `budget` compare with the reference. The simulator looks at a reader's text
+    before, since the text may end this process.
     """
     compared = seen = None
+    own_text = arguments.get("source") is not None
+    where = {name: arguments[name] for name in ARGUMENTS if name in arguments}
+    if own_text:
+        on_step("look")
+        if seen := look(**where):
+            on_step(seen)
     if "budget" in arguments:
         result, compared = comparison.compare(**arguments, on_step=on_step)
     else:
         result = timing.measure(**arguments, on_step=on_step)
-    source = arguments.get("source")
-    if source is not None:
-        on_step("look")
-        where = {key: getattr(result, key) for key in ("kernel", "m", "n", "k", "params")}
-        seen = look(**where, source=source)
+    if own_text and seen is None and not result.ok:
         # a mistake between work-groups shows in several tiles only, and in a grid that is no square
-        if seen is None and not result.ok:
-            seen = look(**where, source=source, tiles=(2, 3))
+        on_step("look")
+        seen = look(**where, tiles=(2, 3))
     return {"result": result, "seen": seen, "compared": compared}
 
 
@@ -111,11 +113,11 @@ def main() -> None:
     while True:
         number, job, arguments = requests.get()
 
-        def say(answer: str | Answer | None, number: int = number) -> None:
+        def say(answer: str | Seen | Answer | None, number: int = number) -> None:
             answers.write(pickle.dumps((number, answer)))
             answers.flush()
 
-        def on_step(step: str, number: int = number, say: Callable[..., None] = say) -> None:
+        def on_step(step: str | Seen, number: int = number, say: Callable[..., None] = say) -> None:
             if number in unwanted:
                 raise timing.Superseded
             say(step)

@@ -41,8 +41,6 @@ LIMITS = {
 }
 #: Seconds that an outdated request may still take before the child is ended.
 OVERTAKEN = 1.5
-#: What of a measurement's arguments `look.look` takes.
-LOOKED_AT = ("kernel", "m", "n", "k", "params", "source")
 #: What a child is doing to a kernel in each step; in the others it runs it.
 DOING = {"": "starting", "start": "starting", "compile": "compiling", "look": "looking at"}
 
@@ -100,7 +98,7 @@ class _Request:
         at: the step that the child has begun; empty before it has heard of the request.
         outdated: whether its client has sent a newer request.
         ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
-        failed: how it failed, while the simulator looks at its text.
+        seen: what the simulator saw in its text.
     """
 
     client: str
@@ -112,10 +110,10 @@ class _Request:
     at: str = ""
     outdated: bool = False
     ended: str = ""
-    failed: Outcome | None = None
+    seen: Seen | None = None
 
-    def problem(self, kind: str, problem: str) -> Outcome:
-        return Outcome(self.arguments, problem=problem, kind=kind)
+    def problem(self, kind: str, problem: str, seen: Seen | None = None) -> Outcome:
+        return Outcome(self.arguments, problem=problem, kind=kind, seen=seen)
 
 
 class Worker:
@@ -257,10 +255,7 @@ class Worker:
         assert self.child
         request.number, request.at, request.ended = next(self._numbers), "", ""
         self._deadline = time.monotonic() + self.limit("start", request.arguments)
-        arguments = request.arguments
-        if request.failed:
-            arguments = {name: arguments[name] for name in LOOKED_AT if name in arguments}
-        self.child.begin((request.number, request.job, arguments))
+        self.child.begin((request.number, request.job, request.arguments))
 
     def _heard(self, child: Child, said: Any) -> None:
         """An answer of a child; None at its end."""
@@ -276,6 +271,9 @@ class Worker:
         number, answer = said
         if not request or number != request.number or request.ended:
             return
+        if isinstance(answer, Seen):
+            request.seen = answer
+            return
         if not isinstance(answer, str):
             self._end(answer and Outcome(request.arguments, **answer))
             return
@@ -286,22 +284,9 @@ class Worker:
 
     def _end(self, outcome: Outcome | None) -> None:
         """The running request has its outcome; None if nobody waits for it any more."""
-        request, self._deadline = self._running, math.inf
+        request, self._running, self._deadline = self._running, None, math.inf
         assert request
-        failed, own_text = request.failed, request.arguments.get("source") is not None
-        broken = outcome is not None and outcome.kind in ("crash", "hang")
-        if request.ended == "overtaken":
-            outcome = None
-        elif failed and outcome and outcome.kind != "stopped":
-            unread = Seen("that took too long, or too much memory", 0)
-            outcome = replace(failed, seen=unread if outcome.problem else outcome.seen)
-        elif broken and own_text and request.job == "measure":
-            # what the simulator, in the next child, sees in a text that hung or crashed
-            request.failed, request.job = outcome, "look"
-            self._send(request)
-            return
-        self._running = None
-        if outcome:
+        if outcome and request.ended != "overtaken":
             request.done(outcome)
 
     def _obituary(self, child: Child, request: _Request) -> Outcome:
@@ -314,7 +299,7 @@ class Worker:
             problem = f"stopped: {doing} took over {seconds:g} s."
             if doing == "running":
                 problem += " Is there a loop that never ends, or a barrier that not all reach?"
-            return request.problem("hang", problem)
+            return request.problem("hang", problem, request.seen)
         code = child.process.returncode
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         words = child.last_words()
@@ -322,7 +307,7 @@ class Worker:
         problem = f"the process that was {doing} the kernel died ({how}){last}"
         if request.arguments.get("source") is None:
             problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
-        return request.problem("crash", problem)
+        return request.problem("crash", problem, request.seen)
 
 
 def _guarded(function: Callable[..., None], *arguments: Any) -> None:
