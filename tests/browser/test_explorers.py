@@ -427,6 +427,7 @@ def test_a_restart_leaves_no_child_and_shows_the_picture(lab, ran):
     assert ran.page.locator(".jupyter-widgets-disconnected:visible").count() == 0
     for number in (0, OTHER):
         ran.run(number)
+    ran.wait_ran(0, OTHER)
     ran.wait_until(lambda: ran.box(OTHER).is_visible())  # and all is alive again
     ran.wait_key(OTHER, f"TS=32 {SIZES}")
     assert not ran.still(OTHER).is_visible()
