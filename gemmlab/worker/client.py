@@ -94,7 +94,6 @@ class _Request:
     """A request, and how far it has come.
 
     Attributes:
-        number: of the message to the child.
         at: the step that the child has begun; empty before it has heard of the request.
         outdated: whether its client has sent a newer request.
         ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
@@ -148,19 +147,11 @@ class Worker:
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
     ) -> None:
-        """Ask for a measurement; an older request of the same client is forgotten, or given up if
-        it runs already.
+        """Ask for a job, one of `child.JOBS`; an older request of the same client is forgotten, or
+        given up if it runs already.
 
-        Args:
-            client: who asks.
-            arguments: those of `timing.measure` (or what `job` takes).
-            done: called with the Outcome, from another thread.
-            step: called with "compile", "predict", "check", "time", "look" as the job goes on,
-                likewise.
-            job: one of `child.JOBS`.
-
-        Raises:
-            TypeError: if another process cannot be sent the arguments.
+        `done` is called with the Outcome, and `step` with each of `LIMITS` that begins, both from
+        another thread. Arguments that cannot be sent to another process raise TypeError.
         """
         if self.closed:
             raise RuntimeError("the worker has been closed")

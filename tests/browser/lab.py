@@ -53,15 +53,13 @@ def opened(*flags: str) -> Iterator[Browser]:
         browser.close()
 
 
-def started(*devices: str, idle: bool = True, startup: str = "", **options) -> Lab:
+def started(*devices: str, startup: str = "", **options) -> Lab:
     """A JupyterLab for tests, to be entered by `with`; without a browser or a device the test is
     skipped.
 
     Args:
         devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the
             notebooks.
-        idle: whether anything is done while nobody waits, such as compiling the next settings; if
-            not, slow kernels have time enough.
         startup: Python that the kernel of a notebook runs before the first cell.
         options: those of `Lab`.
     """
@@ -78,8 +76,7 @@ def started(*devices: str, idle: bool = True, startup: str = "", **options) -> L
             find_device(device)
         except NoDeviceError:
             lacking(f"no {device} device")
-    startup += "" if idle else patient.STARTUP + patient.BUSY
-    return Lab(devices[0], startup=startup, **options)
+    return Lab(devices[0], startup=startup + patient.STARTUP + patient.BUSY, **options)
 
 
 def notebook(path: Path, *cells: str) -> Path:

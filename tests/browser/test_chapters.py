@@ -45,14 +45,8 @@ del os
 
 @pytest.fixture(scope="module")
 def lab(caches):
-    """One JupyterLab for all the chapters that this process tests.
-
-    Nothing is done while nobody waits, which would take most of the time; test_explorers.py is
-    about that.
-    """
-    with started(
-        *sorted(set(DEVICE_OF.values())), caches=caches, idle=False, startup=OF_CHAPTER
-    ) as lab:
+    """One JupyterLab for all the chapters that this process tests."""
+    with started(*sorted(set(DEVICE_OF.values())), caches=caches, startup=OF_CHAPTER) as lab:
         yield lab
 
 
