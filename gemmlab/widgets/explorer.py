@@ -120,9 +120,13 @@ class Explorer(Shell):
         self._status = w.HTML(layout=w.Layout(flex="1")).add_class("gemmlab-status")
         self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
         self._to_best = self._button("★ Best", "The fastest settings tried here", self._to_fastest)
-        self._stop = self._button("■ Stop", "Stop what runs for this explorer", self._end)
+        self._stop = self._button(
+            "■ Stop", "Stop what runs for this explorer", lambda: self._desk.stop(self._client)
+        )
         self._longer = self._button(
-            "Measure longer", f"Measure {LONGER} times as long", self._measure_longer
+            "Measure longer",
+            f"Measure {LONGER} times as long",
+            lambda: self._submit(LONGER * BUDGET),
         )
         self._maps = Maps(self.spec, self.device.limits, self.source)
         self._maps.allow(self.device.limits, self._machine)
@@ -238,13 +242,6 @@ class Explorer(Shell):
         if fastest := best(self._history):
             self.set(fastest.settings)
 
-    def _end(self) -> None:
-        self._desk.stop(self._client)
-
-    def _measure_longer(self) -> None:
-        with self._lock:
-            self._submit(LONGER * BUDGET)
-
     def _chosen(self, message: dict[str, Any]) -> None:
         """Something in the maps or among the tries."""
         if "axis" in message:
@@ -314,23 +311,24 @@ class Explorer(Shell):
         return Against("your start", moved=moved), self._arguments(self._start, self.source)
 
     def _submit(self, budget: float = BUDGET) -> None:
-        values = self.settings.commit()
-        against, reference = self._against(values)
-        self._asked = asked = {
-            **self._arguments(values, self.source),
-            "device": self.device.index,
-            "reference": reference,
-            "budget": budget,
-            "most_seconds": MOST_SECONDS,
-        }
-        device, self._refused = self.device, []
-        self._begin("start", asked)
-        self._desk.submit(
-            self._client,
-            asked,
-            lambda outcome: self._done(outcome, against, device),
-            lambda step: self._begin(step, asked),
-        )
+        with self._lock:
+            values = self.settings.commit()
+            against, reference = self._against(values)
+            self._asked = asked = {
+                **self._arguments(values, self.source),
+                "device": self.device.index,
+                "reference": reference,
+                "budget": budget,
+                "most_seconds": MOST_SECONDS,
+            }
+            device, self._refused = self.device, []
+            self._begin("start", asked)
+            self._desk.submit(
+                self._client,
+                asked,
+                lambda outcome: self._done(outcome, against, device),
+                lambda step: self._begin(step, asked),
+            )
 
     def _begin(self, step: str, asked: dict[str, Any]) -> None:
         with self._lock:
