@@ -131,15 +131,3 @@ def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
 def test_the_line_form_writes_the_cell(shell, line):
     shell.run_line_magic("gemm", line)
     assert shell.rl_next_input.startswith(f"%%gemm {line}\n// 03 work per thread")
-
-
-def test_a_race_that_a_cpu_hides_is_said_with_the_cells_own_line(shell):
-    """Kernel 2 without its first barrier: PoCL gets it right, by luck."""
-    source = TILED.replace(WAIT, "", 1)
-    shown = panel(shell, "2 TS=16 M=64 N=64 K=64", source)
-    assert 'data-state="luck"' in shown or 'data-state="wrong"' in shown
-    assert "no barrier between" in shown
-    if 'data-state="luck"' in shown:
-        assert "Right here, by luck: line " in shown
-    number = int(shown.split("line ")[1].split(":")[0])
-    assert "tile[" in ["%%gemm", *source.splitlines()][number - 1]

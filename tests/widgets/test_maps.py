@@ -6,7 +6,7 @@ from landscapes import made_up
 from gemmlab import catalog
 from gemmlab.widgets import maps, panel
 from gemmlab.widgets.maps import Maps, recorded_cell
-from gemmlab.widgets.tries import Try, best, load, save
+from gemmlab.widgets.tries import Try, best, between, load, save
 
 VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
 
@@ -102,3 +102,9 @@ def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
     assert load("one") == history and load("a third") == []
     (tmp_path / "explorers.json").write_text("{")
     assert load("one") == []
+
+
+@pytest.mark.parametrize("rate", [1e-5, 0.0123, 0.4, 7.61, 53.6, 9999, 3e6])
+def test_every_rate_is_a_number_one_can_read(rate):
+    said = between(rate, rate)
+    assert float(said.replace(",", "")) == pytest.approx(rate, rel=0.05)
