@@ -81,7 +81,7 @@ class Explorer(Shell):
         self.settings = Settings(self.spec, self.device.limits, self._start, self._moved)
         self._lock = self.settings.lock
         self._client = f"explorer {next(_numbers)}"
-        self._asked: dict[str, Any] | None = None  # the arguments of the request that runs
+        self._request: dict[str, Any] | None = None  # the arguments of the request that runs
         self._step = ""  # of it
         self._refused: list[str] = []  # why what was chosen on the map is not legal
         self._timer: threading.Timer | None = None
@@ -259,10 +259,10 @@ class Explorer(Shell):
                     self.settings.place({**self.values, **setting})
                 self._draw()
 
-    def said(self, message: dict[str, Any]) -> None:
+    def received(self, message: dict[str, Any]) -> None:
         if "typed" in message:
             self.settings.learn_size(message["typed"], message["text"])
-        super().said(message)
+        super().received(message)
 
     def possible(self, control: w.SelectionSlider) -> str:
         is_size = control.description in MEANINGS
@@ -314,7 +314,7 @@ class Explorer(Shell):
         with self._lock:
             values = self.settings.commit()
             against, reference = self._against(values)
-            self._asked = asked = {
+            self._request = request = {
                 **self._arguments(values, self.source),
                 "device": self.device.index,
                 "reference": reference,
@@ -322,17 +322,17 @@ class Explorer(Shell):
                 "most_seconds": MOST_SECONDS,
             }
             device, self._refused = self.device, []
-            self._begin("start", asked)
+            self._begin("start", request)
             self._desk.submit(
                 self._client,
-                asked,
+                request,
                 lambda outcome: self._done(outcome, against, device),
-                lambda step: self._begin(step, asked),
+                lambda step: self._begin(step, request),
             )
 
-    def _begin(self, step: str, asked: dict[str, Any]) -> None:
+    def _begin(self, step: str, request: dict[str, Any]) -> None:
         with self._lock:
-            if asked is self._asked:
+            if request is self._request:
                 self._step = step
                 self._draw()
 
@@ -348,11 +348,11 @@ class Explorer(Shell):
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
             self._shown = outcome, against
-            if outcome.arguments is self._asked:
-                self._asked = None
+            if outcome.arguments is self._request:
+                self._request = None
             self._draw()
             if outcome.ok or (self.source is None and outcome.result):
-                self._ask_context()
+                self._request_context()
             else:
                 self._arrived.set()
 
@@ -361,7 +361,7 @@ class Explorer(Shell):
         with self._lock:
             values, base, found = self.values, self.settings.base, None
             moving = bool(self.settings.touched) or values != base
-            stale = moving or self._asked is not None
+            stale = moving or self._request is not None
             params = self.settings.params(values)
             self._recorded.value = self._on_recorded(params)
             if self._shown:
@@ -373,18 +373,18 @@ class Explorer(Shell):
             noisy = panel.noise(found)
             self._note.value = panel.notes(self.settings.notes, problems, noisy)
             unclear = found is not None and found.ratio is not None and not found.shown
-            offered = {self._longer: bool(noisy) or unclear, self._stop: self._asked is not None}
+            offered = {self._longer: bool(noisy) or unclear, self._stop: self._request is not None}
             for button, shown in offered.items():  # or an empty space of its size
                 button.layout.visibility = "visible" if shown else "hidden"
                 free(button)  # so that it works while a cell runs
             self._maps.show(values, self._history)
-            self._status.value = "" if moving or not self._asked else self._running(self._asked)
+            self._status.value = "" if moving or not self._request else self._running(self._request)
             (self.panel.add_class if stale else self.panel.remove_class)("gemmlab-stale")
 
-    def _running(self, asked: dict[str, Any]) -> str:
+    def _running(self, request: dict[str, Any]) -> str:
         step = self._step
-        limit = "" if step == "page" else f"{client.worker().limit(step, asked):g}"
-        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit}"'
+        limit = "" if step == "page" else f"{client.worker().limit(step, request):g}"
+        clock = f'data-job="{id(request)}" data-step="{step}" data-limit="{limit}"'
         return (
             f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
             f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
@@ -430,7 +430,7 @@ class Explorer(Shell):
 
     # What a rate is compared with: the device's peak, and ceilings on an H200.
 
-    def _ask_context(self) -> None:
+    def _request_context(self) -> None:
         params, found = self.settings.params(self.settings.base), self._maps.recorded
         key, texts = tuple(params.values()), list[dict[str, Any]]()
         if key not in self._allowed and not self.spec.tensor:
@@ -440,7 +440,7 @@ class Explorer(Shell):
                 texts[0] |= {"gflops": record.gflops, "registers": record.registers}
             if self._edited:
                 texts.append({**texts[0], "source": self._original})
-        asked = {"device": None if self._peak else self.device.index, "texts": texts}
+        request = {"device": None if self._peak else self.device.index, "texts": texts}
         name, device = f"{self._client}, context", self.device
 
         def learn(outcome: client.Outcome) -> None:
@@ -453,7 +453,7 @@ class Explorer(Shell):
                 self._draw()
             self._arrived.set()
 
-        client.worker().submit(name, asked, learn, job="context")
+        client.worker().submit(name, request, learn, job="context")
 
     # What stays.
 

@@ -29,7 +29,7 @@ AGAIN = """<style>.gemmlab-again input {{ display: none; }}
 </style><div class="gemmlab-again"><input type="button" value="Start again" onclick="{action}">
 <span>{words}</span></div>"""
 GONE = "To use this, run the notebook's cells from the first one."
-# JupyterLab shows its commands to the page only if asked to, as `make lab` does
+# JupyterLab shows its commands to the page only if an option says so, as `make lab` does
 ACTION = (
     "const app = window.jupyterapp;"
     "if (!app) { this.nextElementSibling.textContent += ' (Run, Run All Cells)'; }"
@@ -207,14 +207,14 @@ class Shell:
     def __init__(self) -> None:
         self.panel = w.HTML().add_class("gemmlab-result")
         self.bridge = Bridge()
-        self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
+        self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
         self.box = w.VBox().add_class("gemmlab")
 
     def compose(self, *children: w.Widget) -> None:
         """Say what the widget consists of, from top to bottom."""
         self.box.children = (*children, self.bridge)
 
-    def said(self, message: dict[str, Any]) -> None:
+    def received(self, message: dict[str, Any]) -> None:
         """The page says something, such as a value that was typed beside a slider. It is taken, or
         refused in words.
         """

@@ -248,10 +248,10 @@ class Worker:
         self._deadline = time.monotonic() + self.limit("start", request.arguments)
         self.child.begin((request.number, request.job, request.arguments))
 
-    def _heard(self, child: Child, said: Any) -> None:
+    def _heard(self, child: Child, message: Any) -> None:
         """An answer of a child; None at its end."""
         request = self._running
-        if said is None:
+        if message is None:
             self.child = None
             if request and child.answered and not request.at and not request.ended:
                 self._send(request)  # it died while it had nothing to do
@@ -259,7 +259,7 @@ class Worker:
                 self._end(self._obituary(child, request))
             child.close()
             return
-        number, answer = said
+        number, answer = message
         if not request or number != request.number or request.ended:
             return
         if isinstance(answer, Seen):

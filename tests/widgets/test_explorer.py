@@ -244,7 +244,7 @@ def test_a_busy_machine_is_named_and_can_be_measured_longer(explorer, desk):
 def test_a_typed_value_that_cannot_be_is_refused_in_words(explorer, desk, monkeypatch, name, text):
     said = []
     monkeypatch.setattr(explorer.bridge, "send", said.append)
-    explorer.said({"typed": name, "text": text})
+    explorer.received({"typed": name, "text": text})
     assert explorer.values == START and len(said) == 1
     assert said[0]["refused"] == name and repr(text) in said[0]["words"]
     assert ("32" if name == "TS" else "from 1 to") in said[0]["words"]
