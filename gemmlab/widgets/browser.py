@@ -80,11 +80,8 @@ class Browser:
         try:
             product, reference = _jobs(arguments), arguments["reference"]
             options: dict[str, Any] = {"reference": reference and _jobs(reference)}
-        except TextError as error:
-            self._refuse(request, _located(error))
-            return
         except ValueError as error:
-            self._refuse(request, str(error))
+            self._refuse(request, f"{'line ' * isinstance(error, TextError)}{error}")
             return
         options |= {name: arguments[name] for name in ("budget", "most_seconds")}
 
@@ -126,13 +123,6 @@ class Browser:
         if request is self._newest:
             self._newest = None
             request.done(outcome)
-
-
-def _located(error: TextError) -> str:
-    """A mistake with its line, as the panel shows it."""
-    rows = (error.source or "").split("\n")
-    row = rows[error.line - 1].strip() if 0 < error.line <= len(rows) else ""
-    return f"line {error.line}: {error.message}\n    {row}".rstrip()
 
 
 def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:
