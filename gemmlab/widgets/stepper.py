@@ -46,13 +46,6 @@ class Stepper(Sliders):
         start: dict[str, int] | None = None,
         **choices,
     ):
-        if not callable(show) and (not isinstance(show, ProductRun) or choices):
-            wanted = (
-                "a function of the choices"
-                if choices
-                else "a simulated run, or a function that returns one"
-            )
-            raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         controls = {name: _in_order(name, values) for name, values in choices.items()}
@@ -60,6 +53,9 @@ class Stepper(Sliders):
         self._replays: dict[tuple, Replay] = {}
         first = self._what(**{name: control.value for name, control in controls.items()})
         self._film = isinstance(first, ProductRun)
+        if not self._film and not hasattr(first, "svg"):
+            kind = type(first).__name__
+            raise TypeError(f"show must be a simulated run, or return one or a picture, not {kind}")
         played = [name for name, values in choices.items() if isinstance(values, range)]
         buttons: list[w.Widget] = [_film_buttons(controls[name])[0] for name in played]
         if len(played) > 1:  # which buttons play what
@@ -70,9 +66,7 @@ class Stepper(Sliders):
             start = {"step": 1, "item": 0, **(start or {})}
             buttons.append(self._add_film(first, controls, start))
         elif start:
-            raise ValueError(
-                f"start is for simulated runs, and {type(first).__name__} is none: {start}"
-            )
+            raise ValueError(f"start is for simulated runs only: {start}")
         self.name = "picture to step through, by " + ", ".join(controls)
         self.follow(controls, line(*buttons))
 

@@ -103,9 +103,7 @@ def test_a_slider_of_the_chapter_may_change_the_length_of_the_film():
 ])  # fmt: skip
 def test_what_cannot_be_stepped_through(show, choices, kind):
     show = simulate(2, 16, 16, 16, SMALL[2]) if show == "run" else show
-    with pytest.raises(
-        kind, match="x must be some values" if kind is ValueError else "show must be a"
-    ):
+    with pytest.raises(kind, match="x must be some values" if kind is ValueError else None):
         Stepper(show, **choices)
 
 
