@@ -2,6 +2,7 @@
 
 import re
 
+import patient
 import pytest
 from conftest import lacking
 from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook, opened
@@ -35,7 +36,8 @@ KEEP = """() => {
 def lab():
     if browser_path() is None:
         lacking("no Chromium")
-    with opened(WEBGPU) as browser, Lab(browser=browser) as lab:
+    startup = patient.STARTUP + patient.BUSY
+    with opened(WEBGPU) as browser, Lab(browser=browser, startup=startup) as lab:
         yield lab
 
 
