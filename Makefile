@@ -1,4 +1,4 @@
-# make lab        set up, and open JupyterLab
+# make lab        set up, and open JupyterLab (OPTIONS: those of Jupyter)
 # make test       set up, and run the tests that need nothing but Python's packages (or those in TESTS)
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
 # make lint       ruff, mypy, and the order of the subpackages (import-linter)
@@ -19,7 +19,8 @@ comma := ,
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
 lab: $(VENV)/lab.done
-	@$(BIN)/python -m gemmlab.widgets.lab $(OPTIONS)
+	$(BIN)/python -m jupyterlab --allow-root --ServerApp.root_dir="$(CURDIR)" $(OPTIONS) \
+	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb --LabApp.expose_app_in_browser=True
 
 # Several processes test at the same time, so NumPy gets one thread in each: its threads would wait busily.
 test: $(VENV)/test.done

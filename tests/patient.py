@@ -13,13 +13,10 @@ LIMITS = {
 }
 #: For the kernel of a notebook, which runs it before the first cell.
 STARTUP = f"from gemmlab.worker import client\n\nclient.worker().limits |= {LIMITS}\ndel client\n"
-#: After it: nothing is done while nobody waits, since somebody always does, and no product is
-#: refused because it would take long.
+#: After it: no product is refused because it would take long.
 BUSY = """
 from gemmlab.widgets import explorer
-from gemmlab.worker import client
 
-explorer.Explorer._plan = lambda self: None
 explorer.MOST_SECONDS = 60.0
-del client, explorer
+del explorer
 """

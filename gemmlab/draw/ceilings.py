@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..catalog import Key
-from ..model import H200, Ceiling, Chip, percent
+from ..model import H200, Ceiling, percent
 from .picture import BLUE, GREEN, INK, ORANGE, Picture, faint, label_rows, legend_above
 from .plot import tick
 
 
-def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str = "") -> Picture:
-    """What each resource allows a kernel, as bars, with the measured rate as a line.
+def bars(ceilings: Sequence[Ceiling], title: str) -> Picture:
+    """What each resource allows a kernel, as bars.
 
     Args:
         ceilings: of one kernel, such as `gemmlab.model.ceilings` returns them.
-        measured: as a share of the same peak (0 to 1), or None.
         title: such as the names of kernel and chip.
     """
     words = {}
@@ -26,18 +24,13 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
         low = "" if c.low == c.share else f"{percent(c.low)} to "
         words[c.resource] = low + percent(c.share)
     phrases = "; ".join(f"{resource} {allowed}" for resource, allowed in words.items())
-    alt = f"{title or 'A kernel'}: {phrases}"
-    legend: list[Line2D | Patch] = [
+    legend = [
         Patch(color=faint(ORANGE, 0.8), label="the lowest ceiling"),
         Patch(color=faint(BLUE, 0.8), label="the others"),
     ]
     if any(c.low < c.share for c in ceilings):
         legend.append(Patch(color=faint(BLUE, 0.35), label="if caches, overlap or vectors help"))
-    if measured is not None:
-        alt += f". Measured: {percent(measured)}"
-        label = f"measured: {percent(measured)}"
-        legend.insert(0, Line2D([], [], color=GREEN, linewidth=2.5, label=label))
-    picture = Picture(8, 1.3 + 0.36 * len(ceilings), alt)
+    picture = Picture(8, 1.3 + 0.36 * len(ceilings), f"{title}: {phrases}")
     ax = picture.axes_plain()
     lowest = min(ceilings, key=lambda c: (c.share, c.low))
     for row, c in enumerate(ceilings):
@@ -45,8 +38,6 @@ def bars(ceilings: Sequence[Ceiling], measured: float | None = None, title: str 
         ax.barh(-row, 100 * c.share, 0.62, color=faint(colour, 0.35 if c.low < c.share else 0.8))
         ax.barh(-row, 100 * c.low, 0.62, color=faint(colour, 0.8))
         ax.text(100 * c.share + 0.8, -row, words[c.resource], va="center", color=INK, fontsize=9)
-    if measured is not None:
-        ax.axvline(100 * measured, color=GREEN, linewidth=2.5)
     label_rows(ax, list(words))
     ax.set(xlim=(0, 118), xlabel="% of the chip's multiply-adds")
     ax.set_xticks(range(0, 101, 20))
@@ -59,9 +50,8 @@ def strip(
     rates: Mapping[Key, float],
     lit: Key | None = None,
     yardsticks: Mapping[str, float] | None = None,
-    chip: Chip = H200,
 ) -> Picture:
-    """The ladder as a small strip: each kernel's share of the chip's peak.
+    """The ladder as a small strip: each kernel's share of the peak of an H200.
 
     The linear scale ends at 100 %, or above for tensor cores, which are not part of this peak.
 
@@ -69,16 +59,15 @@ def strip(
         rates: GFLOPS by kernel.
         lit: the kernel that stands out, or None.
         yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
-        chip: whose arithmetic peak is 100 %.
     """
-    shares = {kernel: 100 * rate / chip.gflops for kernel, rate in rates.items()}
-    yards = {name: 100 * rate / chip.gflops for name, rate in (yardsticks or {}).items()}
+    shares = {kernel: 100 * rate / H200.gflops for kernel, rate in rates.items()}
+    yards = {name: 100 * rate / H200.gflops for name, rate in (yardsticks or {}).items()}
     phrases = []
     for kernel, share in shares.items():
         here = ", this chapter" if kernel == lit else ""
         phrases.append(f"kernel {kernel}: {share:.0f} %{here}")
     phrases += [f"{name}: {share:.0f} %" for name, share in yards.items()]
-    alt = f"The ladder in per cent of the peak of {chip.name}. " + "; ".join(phrases)
+    alt = f"The ladder in per cent of the peak of {H200.name}. " + "; ".join(phrases)
     picture = Picture(8, 1.7, alt)
     ax = picture.axes_plain()
     top = max(100, *(1.15 * share for share in shares.values()))
@@ -94,6 +83,6 @@ def strip(
     ax.set(ylim=(0, top), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
     ax.set_xticks(range(len(shares)), [tick(kernel) for kernel in shares])
     ax.set_yticks(range(0, int(top) + 1, 50))
-    title = f"each kernel on {chip.name}, in % of its peak of {chip.gflops / 1000:.0f} TFLOPS"
+    title = f"each kernel on {H200.name}, in % of its peak of {H200.gflops / 1000:.0f} TFLOPS"
     ax.set_title(title, color=INK, fontsize=9, loc="left")
     return picture

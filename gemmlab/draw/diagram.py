@@ -22,6 +22,8 @@ COLOURS = {
 }
 #: Floats in a row of the memory in `access`, and how many rows are drawn.
 MEMORY_ROW, MEMORY_ROWS = 32, 4
+#: Floats in a segment of memory: 32 bytes.
+SEGMENT = 8
 
 #: A marked element of a matrix: row, column, colour, text.
 Mark = tuple[int, int, Any, str]
@@ -117,52 +119,48 @@ def _without_axes(ax: Axes, picture: Picture) -> Picture:
     return picture
 
 
-def access_counts(
-    run: ProductRun, step: int, warp: int = 0, size: int = 32
-) -> dict[str, tuple[int, int]]:
-    """How many elements a warp touches with one of its loads, and in how many memory segments.
+def access_counts(run: ProductRun, step: int) -> dict[str, tuple[int, int]]:
+    """How many elements the first warp touches with one of its loads, and in how many segments of
+    32 bytes.
 
     Args:
         run: a simulated product.
         step: which load, counted from 0 separately for A and for B.
-        warp: which 32 work-items.
-        size: bytes per segment.
 
     Returns:
         (elements, segments) for "A" and for "B".
     """
-    touched = {name: _touched(run, name, step, warp) for name in "AB"}
-    return {name: (len(t), views.segments(t, size)) for name, t in touched.items()}
+    touched = {name: _touched(run, name, step) for name in "AB"}
+    return {name: (len(t), views.segments(t)) for name, t in touched.items()}
 
 
-def _touched(run: Run, name: str, step: int, warp: int, store: bool = False) -> list[int]:
-    """Indices of the floats that a warp touches with its `step`-th access to an array."""
+def _touched(run: Run, name: str, step: int, store: bool = False) -> list[int]:
+    """Indices of the floats that the first warp touches with its `step`-th access to an array."""
     width = int(views.select(run, name, store)["width"].max(initial=1))
-    firsts = views.touches(run, name, warp=warp, store=store)[step].tolist()
+    firsts = views.touches(run, name, store=store)[step].tolist()
     return sorted({i + j for i in firsts for j in range(width)})
 
 
-def access(run: ProductRun, step: int = 0, warp: int = 0, size: int = 32) -> Picture:
+def access(run: ProductRun, step: int = 0) -> Picture:
     """What the 32 work-items of a warp touch with load number `step` of A and of B.
 
-    The matrices are on the left; on the right is memory, cut into segments of `size` bytes.
+    The matrices are on the left; on the right is memory, cut into segments of 32 bytes.
     """
-    counts = access_counts(run, step, warp, size)
     words = {
-        name: f"{name}: {count(e, 'element')} in {count(s, 'segment')} of {size} bytes"
-        for name, (e, s) in counts.items()
+        name: f"{name}: {count(e, 'element')} in {count(s, 'segment')} of 32 bytes"
+        for name, (e, s) in access_counts(run, step).items()
     }
     picture = Picture(8, 4.6, f"A warp at step {step}. " + "; ".join(words.values()))
     left, right = picture.panels(1, 2, width_ratios=(run.k + run.n, MEMORY_ROW + 2))
-    touched = {name: _touched(run, name, step, warp) for name in "AB"}
-    touched["C"] = _touched(run, "C", 0, warp, store=True)
+    touched = {name: _touched(run, name, step) for name in "AB"}
+    touched["C"] = _touched(run, "C", 0, store=True)
     for name, area in _areas(run).items():
         marks = [(i % area.rows, i // area.rows, COLOURS[name], "") for i in touched[name]]
         title = f"{_stored(run, name)}  {area.rows} x {area.cols}"
         grid(left, area, COLOURS[name], title, marks)
     _without_axes(left, picture)
     for row, name in enumerate("AB"):
-        _memory(right, 3.4 * row, touched[name], size // 4, COLOURS[name], words[name])
+        _memory(right, 3.4 * row, touched[name], COLOURS[name], words[name])
     right.set(xlim=(-0.5, MEMORY_ROW + 1), ylim=(-6.8, 1.2))
     right.set_axis_off()
     return picture
@@ -184,17 +182,17 @@ def _areas(run: ProductRun) -> dict[str, Area]:
     return {"A": Area(0, top, *a), "B": Area(right, 0, *b), "C": Area(right, top, *c)}
 
 
-def _memory(ax: Axes, y: float, touched: list[int], floats: int, colour: str, title: str) -> None:
-    """Draw the memory from the first touched segment on; a segment has so many floats."""
+def _memory(ax: Axes, y: float, touched: list[int], colour: str, title: str) -> None:
+    """Draw the memory from the first touched segment on."""
     ax.text(0, -y + 0.75, title, color=colour, fontsize=9, va="bottom")
-    first, shown = touched[0] // floats * floats, MEMORY_ROW * MEMORY_ROWS
+    first, shown = touched[0] // SEGMENT * SEGMENT, MEMORY_ROW * MEMORY_ROWS
 
     def corner(index: int) -> tuple[int, float]:
         return index % MEMORY_ROW, -y - 0.5 * (index // MEMORY_ROW)
 
     inside = [i - first for i in touched if i - first < shown]
     boxes(ax, [(*corner(i), 1, 0.42) for i in inside], colour)
-    for width, line_width in ((1, 0.3), (floats, 1.3)):
+    for width, line_width in ((1, 0.3), (SEGMENT, 1.3)):
         corners = [corner(i) for i in range(0, shown, width)]
         frames = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)]
                   for x, t in corners]  # fmt: skip
@@ -208,13 +206,8 @@ def _memory(ax: Axes, y: float, touched: list[int], floats: int, colour: str, ti
 def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Run:
     """A simulated run that transposes a rows x cols matrix, through a local tile or without one.
 
-    The arrays of the run are "in" and "out".
-
-    Raises:
-        ValueError: if rows or cols is not a multiple of `tile`.
+    The arrays of the run are "in" and "out"; rows and cols are multiples of `tile`.
     """
-    if rows % tile or cols % tile:
-        raise ValueError(f"{rows} x {cols} are not multiples of tile={tile}")
     before, after = np.arange(rows * cols, dtype=np.float32), Empty(rows * cols)
     if coalesced:
         file, args = "support/transpose.cl", [rows, cols, rows, 0, before, cols, after]
@@ -223,10 +216,10 @@ def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> 
     return run_kernel(read(file), None, (rows, cols), (tile, tile), args, {"TT": tile, "TR": tile})
 
 
-def transposing(r: Run, warp: int = 0) -> Picture:
+def transposing(r: Run) -> Picture:
     """What a warp loads and stores in a run of `transposed`, and in how many memory segments."""
     rows, cols = r.global_size
-    touched = {name: _touched(r, name, 0, warp, store=name == "out") for name in ("in", "out")}
+    touched = {name: _touched(r, name, 0, store=name == "out") for name in ("in", "out")}
     segments = {name: count(views.segments(t), "segment") for name, t in touched.items()}
     words = f"a warp's loads fall into {segments['in']}, its stores into {segments['out']}"
     how = "through a tile in local memory" if r.shapes else "directly"

@@ -35,9 +35,9 @@ def landscape(
     across: str,
     down: str,
     cells: Mapping[tuple[int, int], Cell],
-    here: tuple[int, int] | None = None,
-    best: float | None = None,
-    title: str = "",
+    here: tuple[int, int],
+    best: float,
+    title: str,
 ) -> Picture:
     """The recorded share of a device's peak over two parameters of a kernel, in per cent.
 
@@ -45,11 +45,10 @@ def landscape(
         across, down: the parameters of the axes; `down` is empty for a kernel with one parameter.
         cells: the settings by the values of the two parameters.
         here: the reader's setting, marked by a ring.
-        best: the share with the brightest colour; by default the best of these settings.
-        title: such as the device, the kernel and the fixed parameters.
+        best: the share with the brightest colour.
+        title: such as the device and the kernel.
     """
     columns, rows = (sorted({key[axis] for key in cells}) for axis in (0, 1))
-    best = best or max(cell.share for cell in cells.values()) or 1.0
     picture = Picture(7, 1.2 + 0.42 * len(rows), in_words(across, down, cells, here, title))
     ax = picture.axes_plain()
     ax.spines[:].set_visible(False)
@@ -57,7 +56,7 @@ def landscape(
         _draw_cell(ax, columns.index(x), rows.index(y), cell, best)
     handles = [_mark(f"${sign}$", words) for state, (sign, words) in _SIGNS.items()
                if any(cell.state == state for cell in cells.values())]  # fmt: skip
-    if here is not None and here in cells:
+    if here in cells:
         position = [columns.index(here[0])], [rows.index(here[1])]
         for colour, width in (("black", 5), ("white", 2)):  # visible on any colour
             ax.plot(*position, "o", markersize=25, markerfacecolor="none", clip_on=False,
@@ -98,7 +97,7 @@ def in_words(
     across: str,
     down: str,
     cells: Mapping[tuple[int, int], Cell],
-    here: tuple[int, int] | None,
+    here: tuple[int, int],
     title: str,
 ) -> str:
     """The description of a `landscape`: the best setting, the reader's, how many are illegal."""
@@ -108,11 +107,11 @@ def in_words(
 
     recorded = {key: cell.share for key, cell in cells.items() if cell.state == "recorded"}
     parameters = f"{across} and {down}" if down else across
-    phrases = [f"Share of the peak by {parameters}" + (f", {title}" if title else "")]
+    phrases = [f"Share of the peak by {parameters}, {title}"]
     if recorded:
         best = max(recorded, key=recorded.__getitem__)
         phrases.append(f"the best is {percent(recorded[best])} at {setting(best)}")
-    if here is not None and here in cells:
+    if here in cells:
         phrases.append(f"you are at {setting(here)}: {cells[here].words}")
     illegal = sum(cell.state == "illegal" for cell in cells.values())
     if illegal:

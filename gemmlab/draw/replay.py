@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
@@ -50,8 +48,6 @@ class Replay:
         entries = [e for step in self.steps for e in step.entries]
         self._stored = {item: views.places(entries, "C", item, store=True)
                         for item in range(self.items)}  # fmt: skip
-        names = {name: f"{name}:" for name in self._areas}  # the colon makes them unique
-        self._head, self._background = self._empty(names, "").svg().split(">", 1)
 
     def _empty(self, titles: dict[str, str], alt: str) -> Picture:
         """A picture of what does not change: matrices, arrays, key."""
@@ -100,33 +96,12 @@ class Replay:
             for opacity, squares in self._touched(name, number, item).items():
                 some = [(x + col, -(y + row + high), 1, high) for col, row, high in squares]
                 boxes(ax, some, faint(_colour(name), opacity))
-        for x, y in self._own(item):
+        for x, y in (self._corner("C", index) for index in self._stored[item]):
             ax.add_artist(Circle((x + 0.5, -y - 0.5), DOT, facecolor=GREEN))
         for x, y in self._faulty(number):
             for ys in ((-y, -y - 1), (-y - 1, -y)):
                 ax.plot((x, x + 1), ys, color=RED)
         return picture
-
-    def svg(self, number: int, item: int = 0) -> str:
-        """The same as an <svg> element, without Matplotlib, which is too slow for a player."""
-        marks, background = [], self._background
-        for name, (x, y, *_) in self._areas.items():
-            title = f">{self._title(name, number)}</text>"
-            background = background.replace(f">{name}:</text>", title)
-            for opacity, squares in self._touched(name, number, item).items():
-                path = "".join(f"M{x + c:g} {y + r:g}h1v{high}h-1z" for c, r, high in squares)
-                fill = f'fill="{_colour(name)}" fill-opacity="{opacity}"'
-                marks.append(f'<path d="{path}" {fill}/>')
-        for x, y in self._own(item):
-            marks.append(f'<circle cx="{x + 0.5:g}" cy="{y + 0.5:g}" r="{DOT}" fill="{GREEN}"/>')
-        for x, y in self._faulty(number):
-            stroke = f'stroke="{RED}" stroke-width="{1.5 / self._side:g}"'
-            marks.append(f'<path d="M{x:g} {y:g}l1 1m0-1l-1 1" {stroke}/>')
-        label = f'aria-label="{escape(self.words(number, item))}"'
-        head = self._head.replace('aria-label=""', label)
-        shift = f"{LEFT * self._unit:g} {2 * self._unit:g}"
-        transform = f"scale({self._side:g}) translate({shift})"  # the limits of `_empty`
-        return f'{head}><g transform="{transform}">{"".join(marks)}</g>{background}'
 
     def _touched(self, name: str, number: int, item: int) -> dict[float, list[Squares]]:
         """The touched squares of an array, by their opacity."""
@@ -149,10 +124,6 @@ class Replay:
         stores = {e.site.stores for e in entries if e.memory is not None and e.memory.name == name}
         verbs = [verb for store, verb in ((False, "read"), (True, "stored")) if store in stores]
         return f"{name}: {', '.join(verbs)}" if verbs else name
-
-    def _own(self, item: int) -> list[tuple[float, float]]:
-        """Corners of the elements of C that a work-item stores."""
-        return [self._corner("C", index) for index in self._stored[item]]
 
     def _faulty(self, number: int) -> list[tuple[float, float]]:
         """Corners of the elements that are touched in a step and that a finding is about."""

@@ -147,32 +147,6 @@ def _compiled(
         return Kernel(spec, fitting, device, device.context, source)
 
 
-def compile_ahead(  # noqa: PLR0913
-    kernel: Key,
-    m: int,
-    n: int,
-    k: int,
-    *,
-    params: dict[str, int],
-    device: Device | int | str | None = None,
-    source: str | None = None,
-    on_step: Callable[[str], None] = lambda step: None,
-) -> None:
-    """Compile a kernel and launch it once, so that a later measurement finds it in the caches.
-
-    Some runtimes, such as PoCL, compile again at the first launch.
-
-    Args:
-        kernel, m, n, k, params, device, source, on_step: as in `measure`.
-    """
-    device, spec = find_device(device), find(kernel)
-    on_step("compile")
-    built = Kernel(spec, params, device, device.context, source)
-    on_step("predict")
-    sizes = smaller(spec, params, (m, n, k), SIDE)
-    Product.of(built, device, *check.random_inputs(*sizes)).run()
-
-
 def smaller(spec: KernelSpec, params: Params, sizes: Sizes, side: int) -> Sizes:
     """Sizes of a smaller product of whole tiles.
 

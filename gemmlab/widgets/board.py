@@ -4,19 +4,19 @@ the reader's own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from html import escape
 from pathlib import Path
 
 import numpy as np
 
 from .. import files, model
 from ..catalog import Key, sources
+from ..measurement.clock import wall_seconds
 from ..opencl.devices import default_device
 from ..worker.client import trial
-from .shell import escape
 
 #: From which share of the goal's rate on a try is called what.
 SCALE = (
@@ -35,7 +35,7 @@ NUMPY_SIZE = 512
 
 @dataclass(frozen=True)
 class Try:
-    """A try that was right: how fast it was as a share of the goal, and how many lines it has."""
+    """A try that was right; `share` is its rate divided by the goal's."""
 
     challenge: str
     share: float
@@ -86,20 +86,15 @@ def rate_of(multiply: Callable, size: int) -> float:
     some.
     """
     a, b = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float32)
-    seconds = []
-    for _ in range(1 + ROUNDS):
-        start = time.perf_counter()
-        multiply(a, b)
-        seconds.append(time.perf_counter() - start)
-    return model.gflops(size, size, size, min(seconds))
+    runs = [wall_seconds(lambda: multiply(a, b), lambda: None) for _ in range(1 + ROUNDS)]
+    return model.gflops(size, size, size, min(runs))
 
 
 class Board:
     """The reader's own tries, best first; a notebook shows it as a list.
 
-    Args:
-        path: the file; by default ``tries.json`` in the user's own folder (see
-            `sources.own_folder`).
+    They are kept in ``tries.json`` in the user's own folder (see `sources.own_folder`), or in the
+    file `path`.
     """
 
     def __init__(self, path: str | Path | None = None):
@@ -107,11 +102,6 @@ class Board:
 
     @property
     def tries(self) -> list[Try]:
-        """All tries, best first.
-
-        Raises:
-            ValueError: if the file is no board.
-        """
         try:
             found = [Try(**entry) for entry in files.load_json(self.path, list)]
             return sorted(found, key=lambda one: -one.share)
@@ -121,17 +111,13 @@ class Board:
             ) from error
 
     def add(self, one: Try) -> None:
-        """Keep a try.
-
-        Raises:
-            ValueError: if the file is no board; it is left alone.
-            OSError: if it cannot be written.
+        """Keep a try; a file that is no board, or that cannot be written, raises ValueError or
+        OSError.
         """
         _ = self.tries
         files.change_json(self.path, list, lambda tries: [*tries, asdict(one)])
 
     def clear(self) -> None:
-        """Forget all tries."""
         self.path.unlink(missing_ok=True)
 
     def __str__(self) -> str:

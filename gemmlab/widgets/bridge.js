@@ -15,6 +15,14 @@ function render({ model, el }) {
     undo.push(() => target.removeEventListener(type, action, options));
   };
 
+  // Do something now, and whenever what is in an element has changed.
+  const watch = (element, action, more = {}) => {
+    const watcher = new MutationObserver(action);
+    watcher.observe(element, { childList: true, subtree: true, ...more });
+    undo.push(() => watcher.disconnect());
+    action();
+  };
+
   // The living widget, or the sentence, the button and the picture in the two outputs after it. Restarting a kernel gives
   // its widgets a class; shutting it down shows nowhere.
   const watchKernel = (panel, output) => {
@@ -116,7 +124,7 @@ function render({ model, el }) {
         const { job, step, limit } = clock.dataset, now = performance.now() / 1000;
         const taken = now - (since[job] ??= now), inStep = now - (since[`${job} ${step}`] ??= now);
         const left = Math.max(0, Math.ceil(limit - inStep));
-        clock.textContent = `${taken.toFixed(1)} s` + (inStep > 2 ? `; it is stopped in ${left} s` : "");
+        clock.textContent = `${taken.toFixed(1)} s` + (limit && inStep > 2 ? `; it is stopped in ${left} s` : "");
       }
     };
     const timer = setInterval(tick, 100);
@@ -148,11 +156,8 @@ function render({ model, el }) {
         }
       }
     };
-    name();
     // controls may come later than the bridge; their numbers change, and the icons of the buttons that play
-    const watcher = new MutationObserver(name);
-    watcher.observe(panel, { childList: true, characterData: true, subtree: true, attributeFilter: ["class"] });
-    undo.push(() => watcher.disconnect());
+    watch(panel, name, { characterData: true, attributeFilter: ["class"] });
   };
 
   // A screen reader says what is new in an answer, once: verdict, rates and notes, or the sentence below a picture.
@@ -170,10 +175,8 @@ function render({ model, el }) {
       spoken = `${key} ${count}`;
       words.textContent = [...panel.querySelectorAll(".gemmlab-said")].map((part) => part.textContent).filter(Boolean).join(". ");
     };
-    const watcher = new MutationObserver(say);
-    watcher.observe(result, { childList: true, subtree: true });
-    undo.push(() => { watcher.disconnect(); words.remove(); });
-    say();
+    undo.push(() => words.remove());
+    watch(result, say);
   };
 
   // A panel that has been tall stays tall, so that what is below does not jump while a slider moves.
@@ -181,10 +184,24 @@ function render({ model, el }) {
     const result = panel.querySelector(".gemmlab-result");
     if (!result) return;
     const least = result.style.minHeight;
-    const watcher = new MutationObserver(() => { result.style.minHeight = `${result.offsetHeight}px`; });
-    watcher.observe(result, { childList: true, subtree: true });
-    undo.push(() => watcher.disconnect());
+    watch(result, () => { result.style.minHeight = `${result.offsetHeight}px`; });
     listen(window, "resize", () => { result.style.minHeight = least; });
+  };
+
+  // The line that is carried out stays in view: every step replaces the kernel's text, and with it how far it is scrolled.
+  const followLine = (panel) => {
+    const result = panel.querySelector(".gemmlab-result");
+    let scrolled = 0;
+    const follow = () => {
+      const code = result.querySelector(".gemmlab-code"), now = result.querySelector(".gemmlab-now");
+      if (!code || !now) return;
+      code.scrollTop = scrolled;
+      const room = code.clientHeight - now.offsetHeight, above = now.offsetTop - code.scrollTop;
+      if (above < 0.1 * room || above > 0.9 * room) code.scrollTop = now.offsetTop - room / 2;
+      scrolled = code.scrollTop;
+      code.addEventListener("scroll", () => { scrolled = code.scrollTop; });
+    };
+    if (result) watch(result, follow);
   };
 
   let frame;
@@ -198,7 +215,7 @@ function render({ model, el }) {
     if (!output || !panel) return;
     watchKernel(panel, output);
     colourCells();
-    for (const part of [keepKeys, watchHand, watchTyping, runClocks, nameAll, speak, stayTall]) part(panel);
+    for (const part of [keepKeys, watchHand, watchTyping, runClocks, nameAll, speak, stayTall, followLine]) part(panel);
   };
 
   frame = requestAnimationFrame(() => { frame = requestAnimationFrame(attach); });

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -16,24 +15,18 @@ from ..web.panel import LEAST, BrowserGPU
 from ..web.plan import Job, jobs, whole
 from ..worker import client
 from ..worker.client import Outcome
+from ..worker.look import ARGUMENTS
 
 #: The value of `device` that means it.
 NAME = "browser"
 WORDS = "this browser's GPU"
-#: Seconds after which a page that says nothing is not waited for.
-PATIENCE = 120.0
 
 
 @dataclass
 class _Request:
-    client: str
     arguments: dict[str, Any]
     done: Callable[[Outcome], None]
-    step: Callable[[str], None]
-    jobs: Mapping[str, Job] = field(default_factory=dict)
-    reference: Mapping[str, Job] | None = None
     page: int = 0  # the id that its result will have
-    patience: threading.Timer | None = None
 
 
 class Browser:
@@ -44,7 +37,7 @@ class Browser:
         limits: those of any browser's GPU, until the page has opened it.
     """
 
-    kind, index, cl = "GPU", None, None
+    kind, index = "GPU", None
 
     def __init__(self, opened: Callable[[], None]):
         self.view = BrowserGPU(brief=True)
@@ -71,54 +64,28 @@ class Browser:
 
     # As `client.Worker`.
 
-    def warm(self) -> None:
-        """Nothing has to be started."""
-
-    def limit(self, step: str, arguments: Mapping[str, Any]) -> float:
-        """Seconds that a step may take."""
-        return client.worker().limits.get(step, PATIENCE)
-
     def submit(
         self,
         name: str,
         arguments: dict[str, Any],
         done: Callable[[Outcome], None],
         step: Callable[[str], None],
-        job: str = "measure",
     ) -> None:
         """Ask the page for a comparison; an older request is forgotten.
 
         A reader's text runs in the simulator before, in the worker's process and at a small size:
         what does not end there, or breaks a rule, never reaches the page.
         """
-        request = _Request(name, arguments, done, step)
-        self._newest = request
+        request = self._newest = _Request(arguments, done)
         try:
-            request.jobs, reference = _jobs(arguments), arguments["reference"]
-            request.reference = _jobs(reference) if reference else None
-        except TextError as error:
-            self._refuse(request, _located(error))
+            product, reference = _jobs(arguments), arguments["reference"]
+            options: dict[str, Any] = {"reference": reference and _jobs(reference)}
         except ValueError as error:
-            self._refuse(request, str(error))
-        else:
-            if arguments["source"] is None:
-                self._send(request)
-            else:
-                self._look(request)
+            self._refuse(request, f"{'line ' * isinstance(error, TextError)}{error}")
+            return
+        options |= {name: arguments[name] for name in ("budget", "most_seconds")}
 
-    def stop(self, name: str) -> None:
-        """Forget what runs: the page cannot interrupt it."""
-        if request := self._newest:
-            problem = "stopped, as you asked; the page ends what it has begun"
-            self._end(request, Outcome(request.arguments, problem=problem, kind="stopped"))
-            if request.arguments["source"] is not None:
-                client.worker().stop(f"{name}, look")
-
-    def _look(self, request: _Request) -> None:
-        names = ("kernel", "m", "n", "k", "params", "source")
-        given = {name: request.arguments[name] for name in names}
-
-        def done(outcome: Outcome) -> None:
+        def looked(outcome: Outcome) -> None:
             problem, seen = outcome.problem, outcome.seen
             if seen and seen.unread:
                 problem = f"The simulator could not run it, so the page does not: {seen.why}"
@@ -127,19 +94,22 @@ class Browser:
             if problem:
                 self._refuse(request, problem)
             elif request is self._newest:
-                self._send(request)
+                step("page")
+                request.page = self.view.request.get("id", 0) + 1
+                self.view.ask(product, **options)
 
-        client.worker().submit(f"{request.client}, look", given, done, request.step, "look")
+        if arguments["source"] is None:
+            looked(Outcome(arguments))
+        else:
+            given = {name: arguments[name] for name in ARGUMENTS}
+            client.worker().submit(f"{name}, look", given, looked, step, "look")
 
-    def _send(self, request: _Request) -> None:
-        request.step("page")
-        words = f"The page has not answered for {PATIENCE:g} s. Is the notebook still open in it?"
-        request.patience = threading.Timer(PATIENCE, self._refuse, (request, words))
-        request.patience.daemon = True
-        request.patience.start()
-        request.page = self.view.request.get("id", 0) + 1
-        options = {name: request.arguments[name] for name in ("budget", "most_seconds")}
-        self.view.ask(request.jobs, reference=request.reference, **options)
+    def stop(self, name: str) -> None:
+        """Forget what runs: the page cannot interrupt it."""
+        client.worker().stop(f"{name}, look")
+        if request := self._newest:
+            problem = "stopped, as you asked; the page ends what it has begun"
+            self._end(request, Outcome(request.arguments, problem=problem, kind="stopped"))
 
     def _refuse(self, request: _Request, problem: str) -> None:
         self._end(request, Outcome(request.arguments, problem=problem, kind="refused"))
@@ -150,18 +120,9 @@ class Browser:
             self._end(request, _outcome(request.arguments, result))
 
     def _end(self, request: _Request, outcome: Outcome) -> None:
-        if request.patience:
-            request.patience.cancel()
         if request is self._newest:
             self._newest = None
             request.done(outcome)
-
-
-def _located(error: TextError) -> str:
-    """A mistake with its line, as the panel shows it."""
-    rows = (error.source or "").split("\n")
-    row = rows[error.line - 1].strip() if 0 < error.line <= len(rows) else ""
-    return f"line {error.line}: {error.message}\n    {row}".rstrip()
 
 
 def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from html import escape
 from typing import Any
 
 import ipywidgets as w
 from IPython import get_ipython
-from pyopencl.characterize import has_src_build_cache
 
 from ..catalog import Key, find, sources
 from ..catalog.spec import positive
-from ..draw.landscape import Cell
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET
 from ..measurement.explained import Allowed
@@ -27,15 +26,13 @@ from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
 from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
-from .shell import Shell, escape, free, grid, line, on_any_thread
+from .shell import Shell, free, grid, line
 from .tries import KEPT, Try, best
 
 #: A job (check and timing) that is predicted to take longer than this many seconds is refused.
 MOST_SECONDS = 2.0
 #: Seconds after the last move of a slider in which another may follow, before it is measured.
 SETTLE = 0.06
-#: Settings next to the present ones that are compiled while nobody waits.
-AHEAD = 12
 #: "Measure longer" takes so many times as long.
 LONGER = 5
 
@@ -50,8 +47,6 @@ STEPS = {
 }
 
 _numbers = itertools.count(1)
-_peaks: dict[str, float | None] = {}  # GFLOPS by device; None as long as it is not known
-_allowed: dict[tuple, Allowed | None] = {}  # on an H200; None where the model cannot tell
 
 
 class Explorer(Shell):
@@ -77,8 +72,6 @@ class Explorer(Shell):
         self.spec, self.device, self.source = find(kernel), self._find(device), source
         self._original = sources.read(self.spec.file)
         self._edited = source is not None and _edited(source, self._original)
-        client.worker().warm()  # ceilings and the simulator are its work on any device
-        _leave_cells_alone()
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
         m = _usual_size(self.device) if m is None else m
         given = {"m": m, "n": m if n is None else n, "k": m if k is None else k}
@@ -88,12 +81,17 @@ class Explorer(Shell):
         self.settings = Settings(self.spec, self.device.limits, self._start, self._moved)
         self._lock = self.settings.lock
         self._client = f"explorer {next(_numbers)}"
-        self._asked: dict[str, Any] = {}  # the arguments of the newest request
+        self._request: dict[str, Any] | None = None  # the arguments of the request that runs
+        self._step = ""  # of it
+        self._refused: list[str] = []  # why what was chosen on the map is not legal
         self._timer: threading.Timer | None = None
         self._remember()
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
         self._shown: tuple[client.Outcome, Against] | None = None
+        self._peak: float | None = None  # GFLOPS of the device; None before it is known
+        #: by parameters: what an H200 allows the text and, if that is edited, the original
+        self._allowed: dict[tuple[int, ...], list[Allowed | None]] = {}
         self._arrived = threading.Event()
         self._lay_out()
 
@@ -119,13 +117,16 @@ class Explorer(Shell):
 
     def _lay_out(self) -> None:
         self._recorded, self._note, self._details = (w.HTML() for _ in range(3))
-        self._status = w.HTML(layout=w.Layout(flex="1"))
-        self._status.add_class("gemmlab-status")
+        self._status = w.HTML(layout=w.Layout(flex="1")).add_class("gemmlab-status")
         self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
         self._to_best = self._button("★ Best", "The fastest settings tried here", self._to_fastest)
-        self._stop = self._button("■ Stop", "Stop what runs for this explorer", self._end)
+        self._stop = self._button(
+            "■ Stop", "Stop what runs for this explorer", lambda: self._desk.stop(self._client)
+        )
         self._longer = self._button(
-            "Measure longer", f"Measure {LONGER} times as long", self._measure_longer
+            "Measure longer",
+            f"Measure {LONGER} times as long",
+            lambda: self._submit(LONGER * BUDGET),
         )
         self._maps = Maps(self.spec, self.device.limits, self.source)
         self._maps.allow(self.device.limits, self._machine)
@@ -146,8 +147,7 @@ class Explorer(Shell):
             where = line(self._devices, self.settings.square)
             folded = w.VBox([controls, where, self._details])
             self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
-            strip = w.HBox([self.panel, self.buttons])
-            strip.add_class("gemmlab-strip")
+            strip = w.HBox([self.panel, self.buttons]).add_class("gemmlab-strip")
             above = [self._gpu, strip, self._recorded, self._note]
         folded.layout.display = "none"
 
@@ -159,8 +159,7 @@ class Explorer(Shell):
         self.compose(*above, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
-        self._offer(self._longer, False)
-        self._offer(self._stop, False)
+        self._stop.layout.visibility = self._longer.layout.visibility = "hidden"
 
     def _head(self) -> w.HBox:
         name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
@@ -169,16 +168,12 @@ class Explorer(Shell):
         return line(title, self._devices, self._reset, self._to_best)
 
     def _top(self) -> w.HBox:
-        left = w.VBox(self.settings.first)
-        left.add_class("gemmlab-left")
+        left = w.VBox(self.settings.first).add_class("gemmlab-left")
         order = [self.panel, self._recorded]
         if self.device.kind == "CPU" and self._maps.recorded:
             order.reverse()  # the recorded GPU carries the lesson
-        right = w.VBox([*order, line(self._note, self._longer)])
-        right.add_class("gemmlab-right")
-        top = w.HBox([left, right])
-        top.add_class("gemmlab-top")
-        return top
+        right = w.VBox([*order, line(self._note, self._longer)]).add_class("gemmlab-right")
+        return w.HBox([left, right]).add_class("gemmlab-top")
 
     def _button(self, name: str, tooltip: str, action) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
@@ -192,7 +187,7 @@ class Explorer(Shell):
         made = w.Dropdown(options=[*found, (WORDS, NAME)], value=here)
         made.layout.width = "190px"
         made.tooltip = "Where it runs"
-        on_any_thread(made, lambda owner: self._use(self._find(owner.value)))
+        made.observe(lambda change: self._use(self._find(change["new"])), "value")
         return made
 
     def _use(self, device: Device | Browser) -> None:
@@ -200,7 +195,7 @@ class Explorer(Shell):
         with self._lock:
             before, self.device = self._desk, device
             before.stop(self._client)  # its answer would be about another device
-            self._begun, self._shown = False, None
+            self._begun, self._shown, self._peak = False, None, None
             self._show_gpu()
             self._remember()
             size = _usual_size(device)
@@ -213,7 +208,7 @@ class Explorer(Shell):
         with self._lock:
             self.settings.allow(self.device.limits, self._start)
             self._maps.allow(self.device.limits, self._machine)
-            self._maps.show(self.values, self._history)
+            self._draw()
 
     def _show_gpu(self) -> None:
         shown = isinstance(self.device, Browser)
@@ -225,11 +220,6 @@ class Explorer(Shell):
         more = f"{others} more parameter{'s' * (others > 1)}, " if others else ""
         return f"{more if self.source is None else 'sliders, '}M ≠ N ≠ K, details"
 
-    def _offer(self, button: w.Button, offered: bool) -> None:
-        """Show a button, or an empty space of its size."""
-        button.layout.visibility = "visible" if offered else "hidden"
-        free(button)  # so that it works while a cell runs
-
     # What a person does.
 
     @property
@@ -237,30 +227,20 @@ class Explorer(Shell):
         """The present positions of the controls: parameters, M, N and K."""
         return self.settings.values
 
-    def set(self, values: dict[str, int]) -> None:
-        """Move several controls at the same time, and measure once."""
+    def reset(self) -> None:
+        """Return to the initial settings."""
+        self.set(self._start, square=True)
+
+    def set(self, values: dict[str, int], square: bool | None = None) -> None:
+        """Move several controls at the same time, and measure once. `square` sets M = N = K."""
         with self._lock:
-            self.settings.place(values)
+            self.settings.place(values, square)
             self.settings.mark([])
             self._submit()
 
-    def reset(self) -> None:
-        """Return to the initial settings."""
-        with self._lock:
-            self.settings.reset()
-            self._submit()
-
     def _to_fastest(self) -> None:
-        fastest = best(self._history)
-        if fastest:
+        if fastest := best(self._history):
             self.set(fastest.settings)
-
-    def _end(self) -> None:
-        self._desk.stop(self._client)
-
-    def _measure_longer(self) -> None:
-        with self._lock:
-            self._submit(LONGER * BUDGET)
 
     def _chosen(self, message: dict[str, Any]) -> None:
         """Something in the maps or among the tries."""
@@ -271,20 +251,18 @@ class Explorer(Shell):
         elif "pass" in message or "choose" in message:
             setting = self._maps.setting(message.get("choose") or message["pass"])
             problems = self.spec.problems(setting, self.device.limits)
-            self._say_note(problems=[f"Not legal: {'; '.join(problems)}"] if problems else [])
-            if problems:
-                return
-            if "choose" in message:
-                self.set({**self.values, **setting})
-            else:
-                with self._lock:
+            with self._lock:
+                self._refused = [f"Not legal: {'; '.join(problems)}"] if problems else []
+                if not problems and "choose" in message:
+                    self.set({**self.values, **setting})
+                elif not problems:
                     self.settings.place({**self.values, **setting})
-                    self._show_place()
+                self._draw()
 
-    def said(self, message: dict[str, Any]) -> None:
+    def received(self, message: dict[str, Any]) -> None:
         if "typed" in message:
             self.settings.learn_size(message["typed"], message["text"])
-        super().said(message)
+        super().received(message)
 
     def possible(self, control: w.SelectionSlider) -> str:
         is_size = control.description in MEANINGS
@@ -293,16 +271,9 @@ class Explorer(Shell):
     # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
     def _moved(self) -> None:
-        self._show_place()
-        params = self.settings.params(self.values)
-        self._say_note(self.settings.notes, self.spec.problems(params, self.device.limits))
+        self._refused = []
+        self._draw()
         self._wait()
-
-    def _show_place(self) -> None:
-        """Where the reader is: on the maps, and on the recorded GPU."""
-        self.reply.add_class("gemmlab-stale")
-        self._maps.show(self.values, self._history)
-        self._show_recorded()
 
     def _wait(self) -> None:
         """Measure in a moment, unless another move comes, or the slider is still held."""
@@ -340,45 +311,32 @@ class Explorer(Shell):
         return Against("your start", moved=moved), self._arguments(self._start, self.source)
 
     def _submit(self, budget: float = BUDGET) -> None:
-        values = self.settings.commit()
-        against, reference = self._against(values)
-        self._asked = asked = {
-            **self._arguments(values, self.source),
-            "device": self.device.index,
-            "reference": reference,
-            "budget": budget,
-            "most_seconds": MOST_SECONDS,
-        }
-        notes, device = self.settings.notes, self.device
-        self._show_place()
-        self._say_note(notes)
-        self._offer(self._longer, False)
-        self._offer(self._stop, True)
-        self._say("start", asked)
-        self._desk.submit(
-            self._client,
-            asked,
-            lambda outcome: self._done(outcome, notes, against, device),
-            lambda step: self._say(step, asked),
-        )
-
-    def _say(self, step: str, asked: dict[str, Any]) -> None:
-        """Show the step of the job; at rest the line is empty."""
-        limit = self._desk.limit(step, asked)
-        clock = f'data-job="{id(asked)}" data-step="{step}" data-limit="{limit:g}"'
         with self._lock:
-            if asked is self._asked and not self.settings.touched:
-                self._status.value = (
-                    f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
-                    f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
-                )
+            values = self.settings.commit()
+            against, reference = self._against(values)
+            self._request = request = {
+                **self._arguments(values, self.source),
+                "device": self.device.index,
+                "reference": reference,
+                "budget": budget,
+                "most_seconds": MOST_SECONDS,
+            }
+            device, self._refused = self.device, []
+            self._begin("start", request)
+            self._desk.submit(
+                self._client,
+                request,
+                lambda outcome: self._done(outcome, against, device),
+                lambda step: self._begin(step, request),
+            )
 
-    def _say_note(self, notes=(), problems=(), noisy: str = "") -> None:
-        self._note.value = panel.notes(notes, problems, noisy)
+    def _begin(self, step: str, request: dict[str, Any]) -> None:
+        with self._lock:
+            if request is self._request:
+                self._step = step
+                self._draw()
 
-    def _done(
-        self, outcome: client.Outcome, notes: list[str], against: Against, device: Device | Browser
-    ) -> None:
+    def _done(self, outcome: client.Outcome, against: Against, device: Device | Browser) -> None:
         with self._lock:
             if device is not self.device:
                 return
@@ -390,66 +348,72 @@ class Explorer(Shell):
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
             self._shown = outcome, against
-            self._show_panel()
-            self._details.value = panel.details(outcome, self.spec, self.device.limits)
-            if outcome.arguments is self._asked:
-                self._end_wait(outcome, notes)
-            self._arrived.set()
-            if outcome.kind in ("hang", "crash", "stopped"):
-                self._desk.warm()
-            self._plan()
+            if outcome.arguments is self._request:
+                self._request = None
+            self._draw()
+            if outcome.ok or (self.source is None and outcome.result):
+                self._request_context()
+            else:
+                self._arrived.set()
 
-    def _end_wait(self, outcome: client.Outcome, notes: list[str]) -> None:
-        """The newest request has its answer."""
-        self._offer(self._stop, False)
-        self._status.value = ""
-        if self.settings.touched:
-            return
-        found = outcome.compared if outcome.ok else None
-        noisy = panel.noise(found)
-        self._say_note(notes, (), noisy)
-        unclear = found is not None and found.ratio is not None and not found.shown
-        self._offer(self._longer, bool(noisy) or unclear)
-        self.reply.remove_class("gemmlab-stale")
-        self._maps.show(self.values, self._history)
-        self._show_recorded()
+    def _draw(self) -> None:
+        """Show all that is known now."""
+        with self._lock:
+            values, base, found = self.values, self.settings.base, None
+            moving = bool(self.settings.touched) or values != base
+            stale = moving or self._request is not None
+            params = self.settings.params(values)
+            self._recorded.value = self._on_recorded(params)
+            if self._shown:
+                outcome, against = self._shown
+                self.panel.value = self._answer(outcome, against)
+                self._details.value = panel.details(outcome, self.spec, self.device.limits)
+                found = outcome.compared if outcome.ok and not stale else None
+            problems = self._refused or self.spec.problems(params, self.device.limits)
+            noisy = panel.noise(found)
+            self._note.value = panel.notes(self.settings.notes, problems, noisy)
+            unclear = found is not None and found.ratio is not None and not found.shown
+            offered = {self._longer: bool(noisy) or unclear, self._stop: self._request is not None}
+            for button, shown in offered.items():  # or an empty space of its size
+                button.layout.visibility = "visible" if shown else "hidden"
+                free(button)  # so that it works while a cell runs
+            self._maps.show(values, self._history)
+            self._status.value = "" if moving or not self._request else self._running(self._request)
+            (self.panel.add_class if stale else self.panel.remove_class)("gemmlab-stale")
 
-    def _show_panel(self) -> None:
-        assert self._shown
-        outcome, against = self._shown
-        try:
-            words = panel.verdict(outcome, self.source or "")
-            if outcome.ok:
-                peak = _peaks.get(str(self.device))
-                rate = panel.here(outcome, self.device.name, peak, self._history, self._machine)
-                words += panel.compared(outcome.compared, against)
-                # under a cell the verdict comes first
-                words = rate + words if self.source is None else words + rate
-            elif self.source is None and outcome.result is not None:
-                name = self.device.name
-                words = panel.here(outcome, name, None, [], self._machine) + words
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            words = f"<p>{escape(f'{type(error).__name__}: {error}')}</p>"
+    def _running(self, request: dict[str, Any]) -> str:
+        step = self._step
+        limit = "" if step == "page" else f"{client.worker().limit(step, request):g}"
+        clock = f'data-job="{id(request)}" data-step="{step}" data-limit="{limit}"'
+        return (
+            f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
+            f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
+        )
+
+    def _answer(self, outcome: client.Outcome, against: Against) -> str:
+        words = panel.verdict(outcome, self.source or "")
+        if outcome.ok:
+            words += panel.compared(outcome.compared, against)
+        rate = panel.here(outcome, self.device.name, self._peak, self._history, self._machine)
+        if self.source is None and outcome.result:
+            words = rate + words
+        elif outcome.ok:  # under a cell the verdict comes first
+            words += rate
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
         data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
-        self.panel.value = f"<div {data}>{words}</div>"
+        return f"<div {data}>{words}</div>"
 
-    def _show_recorded(self) -> None:
+    def _on_recorded(self, params: dict[str, int]) -> str:
         """The recorded GPU with these settings; of an edited text, what it could reach there."""
-        params, found = self.settings.params(self.values), self._maps.recorded
-        allowed = _allowed.get(self._ceiling_of(params, self.source))
+        found = self._maps.recorded
+        allowed, *original = self._allowed.get(tuple(params.values()), [None])
         if found is None:
             wrong = self._shown is not None and not self._shown[0].ok
-            original = None
-            if self._edited:
-                original = _allowed.get(self._ceiling_of(params, self._original))
             hidden = self.spec.tensor or (self.source is not None and wrong)
-            self._recorded.value = "" if hidden else panel.reachable(allowed, original)
-            return
-        cell: Cell = recorded_cell(found, self.spec, params)
+            return "" if hidden else panel.reachable(allowed, *original)
         record = found.rate(self.spec.number, params)
         gflops = record.gflops if record else 0.0
-        self._recorded.value = panel.recorded(found, cell, gflops, allowed)
+        return panel.recorded(found, recorded_cell(found, self.spec, params), gflops, allowed)
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""
@@ -460,69 +424,36 @@ class Explorer(Shell):
             return  # no page answers while a cell runs
         try:
             self._arrived.wait(sum(client.worker().limits.values()))
-            if self._shown is not None and self._shown[0].ok:
-                # the ceilings of the start belong into the cell's stored output
-                for key, arguments in self._unknown_ceilings():
-                    self._learn_ceiling(key, client.awaited("ceiling", arguments))
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.worker().stop(self._client)
             self._arrived.wait(5)
 
-    # What is worked out while nobody waits: ceilings, the peak, and the next moves.
+    # What a rate is compared with: the device's peak, and ceilings on an H200.
 
-    def _plan(self) -> None:
-        background = client.background()
-        for number, (key, arguments) in enumerate(self._unknown_ceilings()):
-
-            def learn(outcome: client.Outcome, key=key) -> None:
-                self._learn_ceiling(key, outcome)
-
-            background.submit(f"{self._client} ceiling {number}", arguments, learn, job="ceiling")
-        device, name = {"device": self.device.index}, str(self.device)
-        if isinstance(self.device, Device) and name not in _peaks:
-            _peaks[name] = None  # measured once
-            background.submit(
-                f"peak of {name}", device, lambda o: self._learn_peak(name, o), job="peaks"
-            )
-        background.forget(f"{self._client} ahead")
-        cl = self.device.cl
-        if cl and self._shown and self._shown[0].result and has_src_build_cache(cl):
-            tried = [one.settings for one in self._history]
-            moves = [values for values in self.settings.neighbours() if values not in tried]
-            for values in moves[:AHEAD]:
-                arguments = self._arguments(values, self.source) | device
-                one = f"{self._client} ahead {next(_numbers)}"
-                background.submit(one, arguments, lambda outcome: None, job="compile")
-
-    def _ceiling_of(self, params: dict[str, int], source: str | None) -> tuple:
-        return (self.spec.number, *params.items(), source)
-
-    def _unknown_ceilings(self) -> list[tuple[tuple, dict[str, Any]]]:
-        """Keys and arguments of the jobs for the ceilings, also of the original, not yet known."""
+    def _request_context(self) -> None:
         params, found = self.settings.params(self.settings.base), self._maps.recorded
-        jobs = []
-        for source in (self.source, *([self._original] if self._edited else [])):
-            key = self._ceiling_of(params, source)
-            if self.spec.tensor or key in _allowed:
-                continue
-            arguments: dict[str, Any] = {"kernel": self.spec.number, "params": params}
-            arguments["source"] = source
+        key, texts = tuple(params.values()), list[dict[str, Any]]()
+        if key not in self._allowed and not self.spec.tensor:
+            texts = [{"kernel": self.spec.number, "params": params, "source": self.source}]
             record = found.rate(self.spec.number, params) if found else None
             if record and not record.problem:
-                arguments |= {"gflops": record.gflops, "registers": record.registers}
-            jobs.append((key, arguments))
-        return jobs
+                texts[0] |= {"gflops": record.gflops, "registers": record.registers}
+            if self._edited:
+                texts.append({**texts[0], "source": self._original})
+        request = {"device": None if self._peak else self.device.index, "texts": texts}
+        name, device = f"{self._client}, context", self.device
 
-    def _learn_ceiling(self, key: tuple, outcome: client.Outcome) -> None:
-        _allowed[key] = outcome.result
-        with self._lock:
-            self._show_recorded()
+        def learn(outcome: client.Outcome) -> None:
+            peak, ceilings = outcome.result or (None, [None])
+            with self._lock:
+                if texts:
+                    self._allowed[key] = [*ceilings]
+                if device is self.device:
+                    self._peak = peak or self._peak
+                self._draw()
+            self._arrived.set()
 
-    def _learn_peak(self, name: str, outcome: client.Outcome) -> None:
-        _peaks[name] = outcome.result.gflops if outcome.result else None
-        with self._lock:
-            if self._shown:
-                self._show_panel()
+        client.worker().submit(name, request, learn, job="context")
 
     # What stays.
 
@@ -538,8 +469,8 @@ class Explorer(Shell):
         self._history = [one for one in tries.load(name) if {*one.settings} == {*self._start}]
 
     def words(self) -> str:
-        params = self.settings.params(self._start)
-        allowed = _allowed.get(self._ceiling_of(params, self.source))
+        start = tuple(self.settings.params(self._start).values())
+        allowed = self._allowed.get(start, [None])[0]
         right = self._shown is not None and self._shown[0].ok
         return panel.ceiling(allowed) if allowed and right else ""
 
@@ -575,14 +506,3 @@ def _state(outcome: client.Outcome) -> str:
     if outcome.by_luck:
         return "luck"
     return "wrong" if outcome.result else outcome.kind or "error"
-
-
-def _leave_cells_alone() -> None:
-    """Begin nothing in the background while a cell runs: the cell may measure something itself."""
-    shell, background = get_ipython(), client.background()
-    if shell is None or getattr(shell, "_gemmlab_background", None) is background:
-        return
-    shell._gemmlab_background = background
-    background.hold()
-    shell.events.register("pre_run_cell", lambda *info: background.hold())
-    shell.events.register("post_run_cell", lambda *info: background.hold(False))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
+from html import escape
 from typing import Any
 
 from matplotlib.ticker import MaxNLocator
@@ -16,7 +17,7 @@ from ..generate import Schedule, write
 from ..generate.schedule import EDGES
 from ..generate.text import Text
 from .listing import block
-from .shell import Sliders, choice, escape
+from .shell import Sliders, choice
 
 #: The switches: where each starts, its values, and what it means.
 SWITCHES: dict[str, tuple[Any, tuple, str]] = {

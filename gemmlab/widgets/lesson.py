@@ -5,9 +5,9 @@ blocks or raises.
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 
 import ipywidgets as w
 from IPython.display import display
@@ -17,7 +17,7 @@ from ..draw import ceilings, style
 from ..draw.picture import Picture
 from ..measurement import explained, records
 from .progress import Progress
-from .shell import Shell, escape
+from .shell import Shell
 
 
 class Prediction(Shell):
@@ -174,9 +174,8 @@ def goal(kernel: Key | None = None) -> Picture:
 
 def _tensor_core_rates() -> dict[Key, float]:
     """GFLOPS of the kernels on tensor cores as recorded on an H200, with default parameters."""
-    path = sources.folder("results") / "nvidia_h200_waterfall.json"
     rates: dict[Key, float] = {}
-    for row in json.loads(path.read_text(encoding="utf-8"))["ways"].values():
+    for row in records.read("nvidia_h200_waterfall")["ways"].values():
         kernel = row.get("kernel")
         if kernel is not None and find(kernel).tensor and "gflops" in row:
             rates.setdefault(kernel, row["gflops"])  # the first has the kernel as it is

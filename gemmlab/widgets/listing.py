@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from html import escape
 
 from ..draw.picture import RED
 from ..simt import ProductRun, Run, views
 from ..simt.count import Counts
-from .shell import escape
 
 #: What the bars beside the lines count, over the whole run: of each line the first that it takes.
 COSTS: dict[str, Callable[[Counts], int]] = {
@@ -22,31 +22,52 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 
 
 def listing(run: ProductRun, now: int) -> str:
-    """The text of a run's kernel, and below it the macros on a line and the findings.
-
-    Args:
-        run: whose text, counts and findings. now: the line that is carried out.
+    """The text of a run's kernel with the line `now` lit, and below it the macros on this line and
+    the findings.
     """
-    rows = _rows(run)
-    text = "".join(
-        row.replace('class="', 'class="gemmlab-now ', 1) if line == now else row
-        for line, row in rows
-    )
-    code = run.text.split("\n")[now - 1].partition("//")[0]
-    sizes = {name: size for name, size in zip("MNK", (run.m, run.n, run.k), strict=True)
-             if re.search(rf"\b{name}\b", code)}  # fmt: skip
-    shown = "; ".join(
-        f"{name} is {_brief(str(value))}"
-        for name, value in (_macros(run).get(now, {}) | sizes).items()
-    )
-    values = f"Line {now}: {escape(shown)}" if shown else ""
-    macros = f'<div style="font-size:12px;min-height:1.5em">{values}</div>'
+    lines, rows = run.text.split("\n"), []
+    costs, wrong = _costs(run), dict[int, str]()
+    for finding in run.findings:
+        wrong.setdefault(finding.line, finding.kind)
+    code = (i for i, line in enumerate(lines) if line.strip() and line.lstrip()[:2] != "//")
+    first = next(code, 0)
+    for number, line in enumerate(lines[first:], first + 1):
+        looks = "gemmlab-now " * (number == now) + "gemmlab-wrong" * (number in wrong)
+        note = f"<em>{escape(wrong[number])}</em>" if number in wrong else ""
+        bar = costs.get(number, "<b></b>")
+        rows.append(
+            f'<div class="{looks}"><i>{number}</i>{bar}<span>{escape(line)}{note}</span></div>'
+        )
     found = "".join(
         f'<div style="border-left:4px solid {RED};padding-left:6px;font-size:12px">'
         f"Wrong: {escape(f'line {f.line}: ' if f.line else '')}{escape(f.message)}</div>"
         for f in run.findings[:3]
     )
-    return block(text) + macros + found
+    return block("".join(rows)) + _values(run, now, lines[now - 1].partition("//")[0]) + found
+
+
+def _costs(run: Run) -> dict[int, str]:
+    """What each line has cost, as a bar."""
+    costs: dict[int, tuple[str, int]] = {}
+    for number, counts in run.lines.items():
+        of = {name: count(counts) for name, count in COSTS.items()}
+        costs[number] = next(((name, cost) for name, cost in of.items() if cost), ("", 0))
+    most = {name: max((c for n, c in costs.values() if n == name), default=1) for name in COSTS}
+    return {
+        number: f'<b style="--share:{cost / most[name]:.0%}" title="{name}">{cost:,}</b>'
+        for number, (name, cost) in costs.items()
+        if cost
+    }
+
+
+def _values(run: ProductRun, now: int, code: str) -> str:
+    """What the names on a line stand for."""
+    sizes = {"M": run.m, "N": run.n, "K": run.k}
+    sizes = {name: size for name, size in sizes.items() if re.search(rf"\b{name}\b", code)}
+    values = (_macros(run).get(now, {}) | sizes).items()
+    shown = "; ".join(f"{name} is {_brief(str(value))}" for name, value in values)
+    words = f"Line {now}: {escape(shown)}" if shown else ""
+    return f'<div style="font-size:12px;min-height:1.5em">{words}</div>'
 
 
 def block(rows: str) -> str:
@@ -61,35 +82,3 @@ def _brief(text: str, most: int = 80) -> str:
 
 
 _macros = lru_cache(maxsize=16)(views.macros)
-
-
-def _rows(run: Run) -> list[tuple[int, str]]:
-    """Each line from the first that is no comment, with its number and what it has cost."""
-    lines = run.text.split("\n")
-    costs: dict[int, tuple[str, int]] = {}
-    for number, counts in run.lines.items():
-        of = {name: count(counts) for name, count in COSTS.items()}
-        costs[number] = next(((name, cost) for name, cost in of.items() if cost), ("", 0))
-    most = {name: max((c for n, c in costs.values() if n == name), default=1) for name in COSTS}
-    wrong: dict[int, str] = {}
-    for finding in run.findings:
-        wrong.setdefault(finding.line, finding.kind)
-    first = next(
-        (i for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith("//")),
-        0,
-    )
-    rows = []
-    for number, line in enumerate(lines[first:], first + 1):
-        name, cost = costs.get(number, ("", 0))
-        share = f'style="--share:{cost / most[name]:.0%}" title="{name}"' if cost else ""
-        bar = f"<b {share}>{cost:,}</b>" if cost else "<b></b>"
-        kind, note = (
-            ("gemmlab-wrong", f"<em>{escape(wrong[number])}</em>") if number in wrong else ("", "")
-        )
-        rows.append(
-            (
-                number,
-                f'<div class="{kind}"><i>{number}</i>{bar}<span>{escape(line)}{note}</span></div>',
-            )
-        )
-    return rows

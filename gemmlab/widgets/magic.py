@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import shlex
 import threading
+from html import escape
 from typing import Any
 
 import ipywidgets as w
@@ -15,8 +16,7 @@ from ..catalog import Key, find, key, sources
 from ..simt import views
 from ..worker.client import simulated
 from .explorer import Explorer
-from .shell import escape, free
-from .shell import inside as widgets_in
+from .shell import free
 from .stepper import Stepper
 
 
@@ -90,8 +90,7 @@ def _add_stepper(explorer: Explorer) -> None:
         where = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}"
         head = f"{where}. {verdict[0].upper()}{verdict[1:]}"
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
-        for control in widgets_in(stepper.box):
-            free(control)
+        free(stepper.box)
 
     def pressed(change) -> None:
         inside.children = (w.HTML("simulating …"),) if change["new"] else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations, product
 from pathlib import Path
 from statistics import pstdev
@@ -16,6 +16,7 @@ from ..catalog.spec import Limits
 from ..draw.landscape import Cell, landscape
 from ..draw.picture import Picture, text_colour, viridis
 from ..measurement.landscape import Landscape, recorded
+from ..model import percent
 from .settings import in_view
 from .tries import SHOWN, Try, best, digits
 
@@ -25,17 +26,8 @@ FLOOR = 0.15
 
 
 class Maps(anywidget.AnyWidget):
-    """The maps and the tries: see ``maps.js``.
-
-    Args:
-        spec: the kernel.
-        limits: of the reader's device.
-        source: the reader's text: of one there is no record, and no map.
-
-    Attributes:
-        maps: what each map shows: its title, axes and cells.
-        here: the reader's setting, by the values of the two axes.
-        tries: a title, and the last tries.
+    """The maps and the tries: see ``maps.js``. Of a reader's own text there is no record, and no
+    map.
     """
 
     _esm = Path(__file__).with_name("maps.js")
@@ -63,7 +55,8 @@ class Maps(anywidget.AnyWidget):
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
             if self._has_maps:
-                self.maps = [*([self._recorded_map()] if self.recorded else []), self._own_map()]
+                there = [self._recorded_map(self.recorded)] if self.recorded else []
+                self.maps = [*there, self._own_map()]
             self.tries = _strip(history)
 
     def turn(self, side: str, name: str) -> None:
@@ -89,28 +82,24 @@ class Maps(anywidget.AnyWidget):
         here = self._values[self._across], self._values[self._down] if self._down else 0
         top = self.recorded.best(self.spec.number)
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
-        cells = self._recorded_cells()
-        return landscape(self._across, self._down, cells, here, top.share if top else None, title)
-
-    def _recorded_cells(self) -> dict[tuple[int, int], Cell]:
-        """The recorded settings that differ from the reader's in the two axes only."""
-        assert self.recorded is not None
-        return {
+        cells = {
             (x, y): recorded_cell(self.recorded, self.spec, self.setting([x, y]))
             for x, y in product(self._choices(self._across), self._choices(self._down))
         }
+        return landscape(self._across, self._down, cells, here, top.share if top else 1.0, title)
 
-    def _recorded_map(self) -> dict[str, Any]:
-        assert self.recorded is not None
-        top = self.recorded.best(self.spec.number)
+    def _recorded_map(self, found: Landscape) -> dict[str, Any]:
+        top = found.best(self.spec.number)
         scale = top.share if top and top.share else 1.0
-        cells = []
-        for (x, y), cell in self._recorded_cells().items():
-            one = self._cell(x, y, cell.state, cell.words)
-            if cell.state == "recorded":
-                one |= {"text": _percent(cell.share), **_shade(cell.share / scale)}
-            cells.append(one)
-        return self._map(f"{self.recorded.title}, % of the peak", cells)
+
+        def describe(setting: dict[str, int]) -> dict[str, Any]:
+            state, share, words = recorded_cell(found, self.spec, setting)
+            cell = {"state": state, "label": words}
+            if state != "recorded":
+                return cell
+            return cell | {"text": percent(share).removesuffix(" %")} | _shade(share / scale)
+
+        return self._map(f"{found.title}, % of the peak", describe)
 
     def _own_map(self) -> dict[str, Any]:
         """What was measured here with the other parameters and sizes as they are now."""
@@ -118,34 +107,34 @@ class Maps(anywidget.AnyWidget):
         top = best(list(mine.values()))
         scale = top.rate[2] if top and top.rate else 1.0
         sizes = {size: self._values[size] for size in "MNK" if size in self._values}
-        cells = []
-        for x, y in product(self._choices(self._across), self._choices(self._down)):
-            setting = self.setting([x, y]) | sizes
-            if self.spec.problems({n: setting[n] for n in self.spec.defaults}, self._limits):
-                cells.append(self._cell(x, y, "illegal", "not legal"))
-                continue
-            one = mine.get(tuple(setting.items()))
+
+        def describe(setting: dict[str, int]) -> dict[str, Any]:
+            if self.spec.problems(setting, self._limits):
+                return {"state": "illegal", "label": "not legal"}
+            one = mine.get(tuple((setting | sizes).items()))
             if one is None or one.rate is None:
-                cells.append(self._cell(x, y, "open", "not measured yet"))
-                continue
+                return {"state": "open", "label": "not measured yet"}
             low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
-            cell = self._cell(x, y, "mine", one.outcome) | {"text": _short(one.rate[1])}
-            cells.append(cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle))
-        return self._map(f"{self._machine}, GFLOPS · fills as you measure", cells)
+            cell = {"state": "mine", "label": one.outcome, "text": _short(one.rate[1])}
+            return cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle)
 
-    def _cell(self, x: int, y: int, state: str, words: str) -> dict[str, Any]:
-        place = f"{self._across}={x}" + (f", {self._down}={y}" if self._down else "")
-        return {"x": x, "y": y, "state": state, "text": "", "label": f"{place}: {words}"}
+        return self._map(f"{self._machine}, GFLOPS · fills as you measure", describe)
 
-    def _map(self, title: str, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    def _map(self, title: str, describe: Callable[[dict[str, int]], dict]) -> dict[str, Any]:
+        xs, ys = self._choices(self._across), self._choices(self._down)
+        cells = []
+        for x, y in product(xs, ys):
+            cell = {"x": x, "y": y, "text": "", **describe(self.setting([x, y]))}
+            place = f"{self._across}={x}" + (f", {self._down}={y}" if self._down else "")
+            cells.append(cell | {"label": f"{place}: {cell['label']}"})
         return {
             "title": title,
             "names": list(self.spec.defaults),
             "hint": "Click or drag: it sets the sliders.",
             "across": self._across,
             "down": self._down,
-            "xs": self._choices(self._across),
-            "ys": self._choices(self._down),
+            "xs": xs,
+            "ys": ys,
             "cells": cells,
         }
 
@@ -163,7 +152,7 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
         return Cell("missing", words=f"not recorded on {found.title}")
     if record.problem:
         return Cell("failed", words=record.problem)
-    words = f"{digits(record.gflops)} GFLOPS, {_percent(record.share)} % of the peak"
+    words = f"{digits(record.gflops)} GFLOPS, {percent(record.share)} of the peak"
     return Cell("recorded", record.share, words)
 
 
@@ -176,10 +165,6 @@ def _shade(share: float) -> dict[str, str]:
     shade = viridis(share)
     return {"shade": ",".join(str(round(255 * part)) for part in shade[:3]),
             "ink": text_colour(shade)}  # fmt: skip
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.1f}"
 
 
 def _strip(history: list[Try]) -> dict[str, Any]:

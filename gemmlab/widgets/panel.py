@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Limits
@@ -18,7 +19,6 @@ from ..model import gflops, percent
 from ..model.ceilings import named
 from ..model.chip import H200
 from ..worker.client import Outcome
-from .shell import escape
 from .tries import Try, between, digits
 
 #: A line of a hole, before anybody has written there.
@@ -27,12 +27,8 @@ HOLE = "// your lines"
 
 @dataclass(frozen=True)
 class Against:
-    """What a rate was compared with.
-
-    Attributes:
-        name: "your start" or "the original"; empty for nothing.
-        itself: whether the measured text or setting is the reference.
-        moved: how the settings differ from the reference's, such as "TS 32 → 16".
+    """What a rate was compared with: "your start" or "the original", or nothing. It may be that
+    `itself`; `moved` says how the settings differ, such as "TS 32 → 16".
     """
 
     name: str = ""
@@ -61,11 +57,8 @@ def title(outcome: Outcome) -> str:
 
 
 def verdict(outcome: Outcome, source: str = "") -> str:
-    """One line: a sign and a sentence; the problem, where nothing was measured, below it.
-
-    Args:
-        outcome: what came out.
-        source: the reader's text; with a `HOLE` it cannot be right yet.
+    """One line: a sign and a sentence; the problem, where nothing was measured, below it. A
+    `source` with a `HOLE` cannot be right yet.
     """
     if outcome.result is None:
         problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
@@ -125,7 +118,7 @@ def compared(found: Comparison | None, against: Against) -> str:
     elif low > 1 / LEAST and high < LEAST:
         words = f"As fast as {against.name}, within {100 * (LEAST - 1):.0f} %"
     else:
-        words = f"Cannot be told from {against.name}"
+        words = f"No measurable difference from {against.name}"
     return _said(words, against.moved)
 
 
@@ -169,11 +162,8 @@ def ceiling(allowed: Allowed) -> str:
 
 
 def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
-    """What an H200 could reach with this text, at most, and the resource that sets the limit.
-
-    Args:
-        allowed: what the model derives from the simulated text; None before that has ended.
-        original: the same of the text that this one is an edit of.
+    """What an H200 could reach with this text, at most, and the resource that sets the limit; None
+    before that is known. `original` is the same of the text that this one is an edit of.
     """
     marks = {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:

@@ -6,24 +6,19 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from .. import files
 from ..catalog import sources
-from .shell import escape
 
 LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved."
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter as the map shows it.
-
-    Attributes:
-        file: such as "03_work_per_thread.ipynb".
-        title: such as "03 Work per thread".
-        questions: of its predictions.
-        exercises: their numbers, such as "03.1".
+    """A chapter as the map shows it: its file, a title such as "03 Work per thread", the questions
+    of its predictions, and the numbers of its exercises, such as "03.1".
     """
 
     file: str
@@ -33,9 +28,7 @@ class Chapter:
 
 
 def chapters(folder: str | Path = ".") -> list[Chapter]:
-    """The chapters in a folder, in their order; what the map has to know of them stands in their
-    cells.
-    """
+    """The chapters in a folder, in their order."""
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         # readers' own notebooks in the same folder may be no chapters, or damaged
@@ -60,9 +53,6 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
 
 class Progress:
     """What the reader has predicted and solved; a notebook shows it as a map of the series.
-
-    The checks of the exercises and the predictions keep it by `note`. Nothing is kept of an answer
-    that was not given.
 
     Args:
         path: the file; by default ``progress.json`` in the user's own folder (see
@@ -121,7 +111,6 @@ class Progress:
         return {}
 
     def reset(self) -> None:
-        """Forget everything, and begin anew."""
         self.path.unlink(missing_ok=True)
 
     def __str__(self) -> str:

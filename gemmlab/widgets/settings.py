@@ -5,13 +5,14 @@ moves.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import ipywidgets as w
 
 from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits, Param
-from .shell import Control, on_any_thread
+from .shell import Control
 
 #: Sizes to choose from; any other can be typed.
 SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
@@ -42,15 +43,7 @@ class Settings:
     with the reason until the next move. What has been moved is compared with the settings of the
     last `commit`.
 
-    Args:
-        spec: the kernel.
-        limits: of the device.
-        start: the initial parameters and sizes.
-        moved: called after a person has moved a control, from any thread.
-
     Attributes:
-        controls: by name, the parameters first.
-        square: whether M, N and K are equal.
         first, others: the boxes of the controls that are in view, and of the others.
         base: the settings of the last commit.
         notes: a sentence for each control that gave way, and why.
@@ -65,10 +58,13 @@ class Settings:
         self.base, self.touched, self.notes = dict(start), dict[str, int](), list[str]()
         self.lock = threading.RLock()
         self._ours = False  # whether it is us who move the controls
-        self.controls = {param.name: self._control(param) for param in spec.params}
+        self.controls = {
+            param.name: Control(param.name, *self._offered(param), start[param.name])
+            for param in spec.params
+        }
         sizes = sorted({*SIZES, *(start[size] for size in "MNK")})
         self.controls |= {
-            name: Control(name, sizes, start[name], what) for name, what in MEANINGS.items()
+            name: Control(name, sizes, what, start[name]) for name, what in MEANINGS.items()
         }
         shown = [*in_view(spec), "M"]
         self.first = [self.controls[name].box for name in shown]
@@ -76,16 +72,14 @@ class Settings:
         self.square = w.Checkbox(self._is_square(start), description="M = N = K", indent=False)
         self.square.layout.width = "auto"
         for name, control in self.controls.items():
-            on_any_thread(control.widget, lambda owner, name=name: self._moved(name))
-        on_any_thread(self.square, lambda owner: self._moved("M") if owner.value else None)
+            control.widget.observe(lambda change, name=name: self._moved(name), "value")
+        self.square.observe(lambda change: self._moved("M") if change["new"] else None, "value")
 
     @property
     def values(self) -> dict[str, int]:
-        """The present positions of the controls: parameters, M, N and K."""
         return {name: control.value for name, control in self.controls.items()}
 
     def params(self, values: Mapping[str, int]) -> dict[str, int]:
-        """The parameters among values."""
         return {name: values[name] for name in self.spec.defaults}
 
     def commit(self) -> dict[str, int]:
@@ -93,28 +87,26 @@ class Settings:
         self.base, self.touched = self.values, {}
         return self.base
 
-    def place(self, values: Mapping[str, int]) -> None:
-        """Move controls, without others giving way and without a call of `moved`. Sliders learn
-        values they lack.
-        """
+    @contextmanager
+    def _by_us(self) -> Iterator[None]:
+        """What is moved meanwhile, nobody has moved."""
         with self.lock:
             self._ours = True
             try:
-                self.square.value = self.square.value and self._is_square(values)
-                for name, value in values.items():
-                    self.controls[name].learn(value)
-                    self.controls[name].value = value
+                yield
             finally:
                 self._ours = False
 
-    def reset(self) -> None:
-        """Return to the initial settings, and the box to what it was."""
-        with self.lock:
-            self.place(self._start)
-            self._ours = True
-            self.square.value = self._is_square(self._start)
-            self._ours = False
-            self.mark([])
+    def place(self, values: Mapping[str, int], square: bool | None = None) -> None:
+        """Move controls, without others giving way and without a call of `moved`. Sliders learn
+        values they lack. The box stays as it is where it may.
+        """
+        with self._by_us():
+            ticked = self.square.value if square is None else square
+            self.square.value = ticked and self._is_square(values)
+            for name, value in values.items():
+                self.controls[name].learn(value)
+                self.controls[name].value = value
 
     def mark(self, notes: list[str]) -> None:
         """Mark the controls that gave way, each with its reason, instead of those marked before."""
@@ -126,22 +118,8 @@ class Settings:
     def learn_size(self, name: str, text: str) -> None:
         """Add a size that was typed to its slider, if it is one."""
         if name in MEANINGS and text.isdigit() and 1 <= int(text) <= SIZES[-1]:
-            with self.lock:
-                self._ours = True
+            with self._by_us():
                 self.controls[name].learn(int(text))
-                self._ours = False
-
-    def neighbours(self) -> Iterable[dict[str, int]]:
-        """The settings that one move of a parameter leads to, first of those in view."""
-        names = sorted(self.spec.defaults, key=lambda name: self.controls[name].box in self.others)
-        for name in names:
-            values = self.controls[name].values
-            place = values.index(self.base[name])
-            for value in [*values[max(0, place - 1) : place], *values[place + 1 : place + 2]]:
-                params = self.params(self.base) | {name: value}
-                near, _ = self.spec.nearest_legal(params, name, self._limits)
-                if not self.spec.problems(near, self._limits):
-                    yield self.base | near
 
     def _moved(self, name: str) -> None:
         """A person has moved a control: move those that depend on it. Never raises."""
@@ -161,20 +139,12 @@ class Settings:
             self.mark(notes)
             self._tell()
 
-    def _control(self, param: Param) -> Control:
-        """A control that offers what this device can take."""
-        offered, meaning = self._offered(param)
-        return Control(param.name, offered, self._start[param.name], meaning)
-
     def allow(self, limits: Limits, start: Mapping[str, int]) -> None:
-        """From now on the device has these limits: offer what it can take, and return to `start`
-        on a reset.
-        """
-        with self.lock:
-            self._limits, self._start, self._ours = limits, dict(start), True
+        """From now on the device has these limits: offer what it can take."""
+        with self._by_us():
+            self._limits, self._start = limits, dict(start)
             for param in self.spec.params:
                 self.controls[param.name].offer(*self._offered(param))
-            self._ours = False
 
     def _offered(self, param: Param) -> tuple[list[int], str]:
         """The values that this device can take, and the meaning, which says what it cannot."""

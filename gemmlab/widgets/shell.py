@@ -4,10 +4,10 @@ picture.
 
 from __future__ import annotations
 
-import html
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,8 @@ AGAIN = """<style>.gemmlab-again input {{ display: none; }}
   display: none; }}
 </style><div class="gemmlab-again"><input type="button" value="Start again" onclick="{action}">
 <span>{words}</span></div>"""
-GONE = (
-    "No kernel runs behind this picture. To move it, run the notebook's cells from the first one."
-)
-# JupyterLab shows its commands to the page only if asked to, as `make lab` does
+GONE = "To use this, run the notebook's cells from the first one."
+# JupyterLab shows its commands to the page only if an option says so, as `make lab` does
 ACTION = (
     "const app = window.jupyterapp;"
     "if (!app) { this.nextElementSibling.textContent += ' (Run, Run All Cells)'; }"
@@ -56,15 +54,6 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
-class Follow(anywidget.AnyWidget):
-    """Keeps the line that is carried out in view: see ``stepper.js``; ``stepper.css`` says how the
-    text looks.
-    """
-
-    _esm = Path(__file__).with_name("stepper.js")
-    _css = Path(__file__).with_name("stepper.css")
-
-
 def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
     """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
@@ -81,15 +70,9 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
 class Control:
     """A parameter or a size: a slider, or buttons where it is only switched on and off, with its
     meaning below.
-
-    Args:
-        name: its label.
-        values: those to choose from; (0, 1) makes buttons.
-        value: the initial one.
-        meaning: what it is, in words and units.
     """
 
-    def __init__(self, name: str, values: Sequence[int], value: int, meaning: str):
+    def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
         self.name, self._meaning = name, meaning
         self.widget: w.SelectionSlider | w.ToggleButtons
         if list(values) == [0, 1]:
@@ -98,12 +81,10 @@ class Control:
         else:
             self.widget = slider(name, values, value)
         self._words = w.HTML(self._said(""))
-        self.box = w.VBox([self.widget, self._words])
-        self.box.add_class("gemmlab-control")
+        self.box = w.VBox([self.widget, self._words]).add_class("gemmlab-control")
 
     @property
     def value(self) -> int:
-        """The present value."""
         return self.widget.value
 
     @value.setter
@@ -112,7 +93,6 @@ class Control:
 
     @property
     def values(self) -> list[int]:
-        """The values to choose from."""
         return [value for _, value in self.widget.options]
 
     def learn(self, value: int) -> None:
@@ -144,22 +124,16 @@ class Control:
         return f'<div class="gemmlab-meaning" title="{words}">{words}</div>'
 
 
-def on_any_thread(control: w.Widget, action: Callable) -> None:
-    """Call `action(control)` when the value of `control` changes, even while a cell is running (see
-    `free`).
-    """
-    control.observe(lambda change: action(change["owner"]), names="value")
-
-
-def free(control: w.Widget) -> None:
-    """Let events of `control` arrive while a cell is running.
+def free(widget: w.Widget) -> None:
+    """Let events of a widget, and of all in it, arrive while a cell is running.
 
     ipykernel sends the events of a control to the thread that last sent something to the page for
     it. After a cell made or changed it, that is the main thread, which is busy while a cell runs.
     Without this private attribute they go to the thread that the page names.
     """
-    if control.comm is not None:
-        vars(control.comm).pop("_reply_subshell_id", None)
+    for control in inside(widget):
+        if control.comm is not None:
+            vars(control.comm).pop("_reply_subshell_id", None)
 
 
 def grid(controls: Sequence[w.Widget]) -> w.GridBox:
@@ -187,15 +161,13 @@ def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | 
 
 def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "") -> w.ToggleButtons:
     """Labelled buttons, of which one is pressed."""
-    made = w.ToggleButtons(
+    return w.ToggleButtons(
         options=options,
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
         style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
-    )
-    made.add_class("gemmlab-words")
-    return made
+    ).add_class("gemmlab-words")
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:
@@ -226,7 +198,6 @@ class Shell:
 
     Attributes:
         panel: the answer in HTML.
-        reply: what dims while a newer answer is awaited.
         bridge: the part in the page.
         box: the whole widget.
     """
@@ -234,32 +205,26 @@ class Shell:
     name = "widget"
 
     def __init__(self) -> None:
-        self.panel = w.HTML()
-        self.reply: w.DOMWidget = self.panel
+        self.panel = w.HTML().add_class("gemmlab-result")
         self.bridge = Bridge()
-        self.bridge.on_msg(lambda bridge, message, buffers: self.said(message))
-        self.box = w.VBox()
-        self.box.add_class("gemmlab")
+        self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
+        self.box = w.VBox().add_class("gemmlab")
 
     def compose(self, *children: w.Widget) -> None:
         """Say what the widget consists of, from top to bottom."""
-        self.reply.add_class("gemmlab-result")
         self.box.children = (*children, self.bridge)
 
-    def said(self, message: dict[str, Any]) -> None:
+    def received(self, message: dict[str, Any]) -> None:
         """The page says something, such as a value that was typed beside a slider. It is taken, or
         refused in words.
         """
         if "typed" not in message:
             return
         name, text = message["typed"], message["text"]
-        found = (
-            c
-            for c in inside(self.box)
-            if isinstance(c, w.SelectionSlider) and c.description == name
-        )
-        for control in found:
-            values = {label: value for label, value in control.options}
+        for control in inside(self.box):
+            if not isinstance(control, w.SelectionSlider) or control.description != name:
+                continue
+            values = dict(control.options)
             if text in values:
                 control.value = values[text]
             else:
@@ -285,10 +250,8 @@ class Shell:
 
     def _ipython_display_(self) -> None:
         view = self.box._repr_mimebundle_()
-        data = view[0] if isinstance(view, tuple) else view
-        plain = f"[{self.name}: run the cell to move it, and the cells above it first]"
-        display({**data, "text/plain": plain}, raw=True)
-        self._free()
+        display({**view, "text/plain": f"[{self.name}]"}, raw=True)
+        free(self.box)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
         display({"text/html": again, "text/plain": GONE}, raw=True)
@@ -299,31 +262,24 @@ class Shell:
             bundle, size = still._repr_mimebundle_()
         plain = f"[static picture of {self.name}]\n{self.words()}".strip()
         display({**bundle, "text/plain": plain}, metadata=size, raw=True)
-        self._free()
-
-    def _free(self) -> None:
-        for widget in inside(self.box):
-            free(widget)
+        free(self.box)
 
 
 class Sliders(Shell):
     """Controls above a panel that follows them. Subclasses define `content`."""
 
     def follow(self, controls: dict[str, w.Widget], *between: w.Widget) -> None:
-        """Lay the widget out, show the start, and follow every move from then on.
-
-        Args:
-            controls: those whose values `content` takes, by name.
-            between: what is between them and the panel.
+        """Lay the widget out, show the start, and follow every move from then on. `between` is
+        above the panel.
         """
         self.controls = controls
         self.settling = False  # whether controls are being moved by the widget itself
-        self.compose(grid([*controls.values()]), *between, self.panel, Follow())
+        self.compose(grid([*controls.values()]), *between, self.panel)
         self.start = self.values
         self.show(self.values)
         show = newest(self.show)
         for control in controls.values():
-            on_any_thread(control, lambda owner: self.settling or show(self.values))
+            control.observe(lambda change: self.settling or show(self.values), "value")
 
     @property
     def values(self) -> dict[str, Any]:
@@ -341,7 +297,3 @@ class Sliders(Shell):
             content = escape(f"{type(error).__name__}: {error}")
         key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
         self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
-
-
-def escape(text: str) -> str:
-    return html.escape(text, quote=True)

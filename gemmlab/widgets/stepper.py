@@ -6,32 +6,21 @@ out, beside a picture of what the line touches.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
+from html import escape
 from numbers import Number
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import ipywidgets as w
-import traitlets
 
 from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
 from .listing import listing
-from .shell import Sliders, choice, escape, line, slider
+from .shell import Sliders, choice, line, slider
 
 #: Milliseconds between two steps of a film; drawing one takes 60 to 200.
 INTERVAL = 400
-
-
-class Player(anywidget.AnyWidget):
-    """Joins buttons that play to the slider that they move: see ``player.js``."""
-
-    _esm = Path(__file__).with_name("player.js")
-    play = traitlets.Instance(w.Play).tag(sync=True, **w.widget_serialization)
-    slider = traitlets.Instance(w.SelectionSlider).tag(sync=True, **w.widget_serialization)
 
 
 class Stepper(Sliders):
@@ -57,21 +46,16 @@ class Stepper(Sliders):
         start: dict[str, int] | None = None,
         **choices,
     ):
-        if not callable(show) and (not isinstance(show, ProductRun) or choices):
-            wanted = (
-                "a function of the choices"
-                if choices
-                else "a simulated run, or a function that returns one"
-            )
-            raise TypeError(f"show must be {wanted}, not {type(show).__name__}")
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         controls = {name: _in_order(name, values) for name, values in choices.items()}
         self._choices = list(choices)
         self._replays: dict[tuple, Replay] = {}
-        self._drawing = threading.Lock()  # a replay draws all its steps in one picture
         first = self._what(**{name: control.value for name, control in controls.items()})
         self._film = isinstance(first, ProductRun)
+        if not self._film and not hasattr(first, "svg"):
+            kind = type(first).__name__
+            raise TypeError(f"show must be a simulated run, or return one or a picture, not {kind}")
         played = [name for name, values in choices.items() if isinstance(values, range)]
         buttons: list[w.Widget] = [_film_buttons(controls[name])[0] for name in played]
         if len(played) > 1:  # which buttons play what
@@ -82,9 +66,7 @@ class Stepper(Sliders):
             start = {"step": 1, "item": 0, **(start or {})}
             buttons.append(self._add_film(first, controls, start))
         elif start:
-            raise ValueError(
-                f"start is for simulated runs, and {type(first).__name__} is none: {start}"
-            )
+            raise ValueError(f"start is for simulated runs only: {start}")
         self.name = "picture to step through, by " + ", ".join(controls)
         self.follow(controls, line(*buttons))
 
@@ -96,20 +78,15 @@ class Stepper(Sliders):
         choices = (control.value for control in controls.values())
         key = (*choices, group)
         replay = self._replays[key] = Replay(run, group)
-        unknown = start.keys() - {"step", "item", "group"}
-        if unknown:
-            raise ValueError(
-                f"start has {min(unknown)!r}; sliders of a simulated run are step, item and group"
-            )
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
-        for name, values in ranges.items():
-            if name in controls:
-                raise ValueError(f"{name} is a separate slider")
-            if start[name] not in values:
-                raise ValueError(f"{name} goes from {values[0]} to {values[-1]}")
-            controls[name] = slider(name, values, start[name])
+        for name, value in start.items():
+            values = ranges.get(name, range(0))
+            if value not in values:
+                sliders = ", ".join(f"{n} {r[0]} to {r[-1]}" for n, r in ranges.items())
+                raise ValueError(f"start has {name}={value}; the sliders are {sliders}")
+            controls[name] = slider(name, values, value)
         controls["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
         buttons, self._play = _film_buttons(controls["step"])
         return buttons
@@ -137,10 +114,7 @@ class Stepper(Sliders):
                 # this moves the slider to the first; in one message it would show no number
                 control.options = [(str(i), i) for i in there]
                 control.value = values[name]
-        if self._play.max != len(replay.steps) - 1:
-            # the page has not reported the slider's position, and max may lower it
-            self._play.value = values["step"] - 1
-            self._play.max = len(replay.steps) - 1
+        self._play.max = len(replay.steps) - 1
         self.settling = False
 
     def content(self, values: dict) -> str:
@@ -149,26 +123,24 @@ class Stepper(Sliders):
             picture = self._what(**values)
             words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
             return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
-        with self._drawing:
-            replay = self._replay(values)
-            self._fit(values, replay)
-            step, item = values["step"], values["item"]
-            text = listing(replay.run, replay.steps[step - 1].line)
-            side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
-            words = (
-                '<p class="gemmlab-said" style="margin:2px '
-                f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
-            )
-            both = side.format(220, text) + side.format(320, replay.svg(step, item))
-            return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
+        replay = self._replay(values)
+        self._fit(values, replay)
+        step, item = values["step"], values["item"]
+        text = listing(replay.run, replay.steps[step - 1].line)
+        side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
+        words = (
+            '<p class="gemmlab-said" style="margin:2px '
+            f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
+        )
+        both = side.format(220, text) + side.format(320, replay.picture(step, item).svg())
+        return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
     def still(self) -> Picture:
         """The picture where the sliders started."""
-        values = dict(self.start)
+        values = self.start
         if not self._film:
             return self._what(**values)
-        with self._drawing:
-            return self._replay(values).picture(values["step"], values["item"])
+        return self._replay(values).picture(values["step"], values["item"])
 
 
 def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
@@ -182,7 +154,7 @@ def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
         show_repeat=False,
         tooltip=f"Play through {name}",
     )
-    Player(play=play, slider=control)
+    w.jslink((play, "value"), (control, "index"))
     back, forward = (
         w.Button(icon=f"step-{way}", tooltip=f"{name}: one {way}", layout=w.Layout(width="40px"))
         for way in ("backward", "forward")

@@ -13,7 +13,12 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-Step = Callable[[str], None]
+import pyopencl as cl
+
+from ..measurement import comparison, explained, peaks, timing
+from .look import ARGUMENTS, Seen, closely, look
+
+Step = Callable[[str | Seen], None]
 #: What a job answers: the `result`, what the simulator has `seen`, and how a rate `compared`.
 Answer = dict[str, Any]
 
@@ -41,109 +46,86 @@ def _read(stream: IO[bytes], requests: queue.SimpleQueue, unwanted: set[int]) ->
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
-def _peaks(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from ..measurement.peaks import peaks
+def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
+    """Measure; with a `budget` compare with the reference. The simulator looks at a reader's text
+    before, since the text may end this process.
+    """
+    compared = seen = None
+    own_text = arguments.get("source") is not None
+    where = {name: arguments[name] for name in ARGUMENTS if name in arguments}
+    if own_text:
+        on_step("look")
+        if seen := look(**where):
+            on_step(seen)
+    if "budget" in arguments:
+        result, compared = comparison.compare(**arguments, on_step=on_step)
+    else:
+        result = timing.measure(**arguments, on_step=on_step)
+    if own_text and seen is None and not result.ok:
+        # a mistake between work-groups shows in several tiles only, and in a grid that is no square
+        on_step("look")
+        seen = look(**where, tiles=(2, 3))
+    return {"result": result, "seen": seen, "compared": compared}
 
-    return {"result": peaks(arguments["device"])}
 
+def _context(arguments: dict[str, Any], on_step: Step) -> Answer:
+    """What a rate is compared with: the peak of the device, if there is one, and what the model
+    allows some texts on an H200. None for what cannot be found out.
+    """
 
-def _ceiling(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from ..measurement import explained
+    def tried(function: Callable[..., Any], **given: Any) -> Any:
+        with contextlib.suppress(Exception):  # a rate can be shown without it
+            return function(**given)
 
-    return {"result": explained.allowed(**arguments)}
-
-
-def _compile(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from ..measurement import timing
-
-    timing.compile_ahead(**arguments, on_step=on_step)
-    return {}
+    device = arguments["device"]
+    on_step("compile")
+    peak = None if device is None else tried(peaks.peaks, device=device)
+    on_step("look")
+    ceilings = [tried(explained.allowed, **text) for text in arguments["texts"]]
+    return {"result": (peak and peak.gflops, ceilings)}
 
 
 def _look(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from .look import look
-
     on_step("look")
     return {"seen": look(**arguments)}
 
 
 def _simulate(arguments: dict[str, Any], on_step: Step) -> Answer:
-    from .look import closely
-
     on_step("look")
     return {"result": closely(**arguments)}
 
 
-def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
-    """Measure; with a `budget` compare with the reference. Of a reader's text, what the simulator
-    sees is added.
-    """
-    from ..measurement import comparison, timing
-    from .look import look
-
-    compared = seen = None
-    if "budget" in arguments:
-        result, compared = comparison.compare(**arguments, on_step=on_step)
-    else:
-        result = timing.measure(**arguments, on_step=on_step)
-    source = arguments.get("source")
-    if source is not None:
-        on_step("look")
-        where = {key: getattr(result, key) for key in ("kernel", "m", "n", "k", "params")}
-        seen = look(**where, source=source)
-        # a mistake between work-groups shows in several tiles only, and in a grid that is no square
-        if seen is None and not result.ok:
-            seen = look(**where, source=source, tiles=(2, 3))
-    return {"result": result, "seen": seen, "compared": compared}
-
-
-JOBS = {
-    "measure": _measure,
-    "compile": _compile,
-    "peaks": _peaks,
-    "ceiling": _ceiling,
-    "look": _look,
-    "simulate": _simulate,
-}
+JOBS = {"measure": _measure, "context": _context, "look": _look, "simulate": _simulate}
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
-    memory, niceness = (int(word) for word in sys.argv[1:3])
-    limit_memory(memory)
-    if niceness and hasattr(os, "nice"):
-        os.nice(niceness)
+    limit_memory(int(sys.argv[1]))
     requests: queue.SimpleQueue[tuple[int, str, dict[str, Any]]] = queue.SimpleQueue()
     unwanted: set[int] = set()
-    reader = threading.Thread(target=_read, args=(sys.stdin.buffer, requests, unwanted))
-    reader.daemon = True
-    reader.start()
-
-    import pyopencl as cl
-
-    from ..measurement.timing import Superseded, compile_ahead
-
+    given = sys.stdin.buffer, requests, unwanted
+    threading.Thread(target=_read, args=given, daemon=True).start()
     # it was started before it was needed: the first launch of all loads the compiler
     if requests.empty():
         with contextlib.suppress(Exception):
-            compile_ahead(1, 4, 4, 4, params={"TS": 4})
+            timing.measure(1, 4, params={"TS": 4}, repeats=1)
     while True:
         number, job, arguments = requests.get()
 
-        def say(answer: str | Answer | None, number: int = number) -> None:
+        def say(answer: str | Seen | Answer | None, number: int = number) -> None:
             answers.write(pickle.dumps((number, answer)))
             answers.flush()
 
-        def on_step(step: str, number: int = number, say: Callable[..., None] = say) -> None:
+        def on_step(step: str | Seen, number: int = number, say: Callable[..., None] = say) -> None:
             if number in unwanted:
-                raise Superseded
+                raise timing.Superseded
             say(step)
 
         try:
             on_step("start")
             say(JOBS[job](arguments, on_step))
-        except Superseded:
+        except timing.Superseded:
             say(None)
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
             problem = f"the device gave up while the kernel ran: {error}"

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -94,60 +94,50 @@ class _Request:
     """A request, and how far it has come.
 
     Attributes:
-        number: of the message to the child.
         at: the step that the child has begun; empty before it has heard of the request.
-        outdated: when its client has sent a newer request.
+        outdated: whether its client has sent a newer request.
         ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
+        seen: what the simulator saw in its text.
     """
 
     client: str
-    number: int
     job: str
     arguments: dict
     done: Callable[[Outcome], None]
     step: Callable[[str], None]
-    at: str = field(default="", init=False)
-    outdated: float = field(default=math.inf, init=False)
-    ended: str = field(default="", init=False)
+    number: int = 0
+    at: str = ""
+    outdated: bool = False
+    ended: str = ""
+    seen: Seen | None = None
 
-    @property
-    def own_text(self) -> bool:
-        """Whether it runs a text of the reader's own, which may never end."""
-        return self.arguments.get("source") is not None
-
-    def failed(self, kind: str, problem: str) -> Outcome:
-        return Outcome(self.arguments, problem=problem, kind=kind)
-
-    def stopped(self, when: str) -> Outcome:
-        return self.failed("stopped", f"stopped {when}, as you asked")
+    def problem(self, kind: str, problem: str, seen: Seen | None = None) -> Outcome:
+        return Outcome(self.arguments, problem=problem, kind=kind, seen=seen)
 
 
 class Worker:
     """Runs jobs in a child process, started when first needed and again after a crash or a hang.
 
-    A separate thread serves one request after the other.
-
-    Args:
-        niceness: how far the child gives way to other processes, from 0 to 19.
+    One thread serves one request after the other. All that happens, here and in the child, reaches
+    it as an event, and it alone changes anything.
 
     Attributes:
         limits: seconds for each step.
-        closed: whether its child has been ended for good.
+        child: the process; None before it is needed, and after its end.
+        closed: whether it has been ended for good.
     """
 
-    def __init__(self, niceness: int = 0):
+    def __init__(self) -> None:
         self.limits = dict(LIMITS)
+        self.child: Child | None = None
         self.closed = False
-        self._niceness = niceness
         self._numbers = itertools.count(1)
-        self._changed = threading.Condition(threading.RLock())  # guards all that follows
         self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
-        self._held = False
-        self._child: Child | None = None
-        self._thread: threading.Thread | None = None
-        #: answers of children, their ends (None), and a nudge when a request has become outdated
-        self._events: queue.SimpleQueue[tuple[Child | None, Any]] = queue.SimpleQueue()
+        self._deadline = math.inf  # when the child is killed
+        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def submit(
         self,
@@ -157,72 +147,37 @@ class Worker:
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
     ) -> None:
-        """Ask for a measurement; an older request of the same client is forgotten, or given up if
-        it runs already.
+        """Ask for a job, one of `child.JOBS`; an older request of the same client is forgotten, or
+        given up if it runs already.
 
-        Args:
-            client: who asks.
-            arguments: those of `timing.measure` (or what `job` takes).
-            done: called with the Outcome, from another thread.
-            step: called with "compile", "predict", "check", "time", "look" as the job goes on,
-                likewise.
-            job: "measure" (with a `budget`: `comparison.compare`); "compile"
-                (`timing.compile_ahead`); "peaks" of a `device`; "ceiling" (`explained.allowed`);
-                "simulate" (`look.closely`); "look" (`look.look`, whose answer is in `seen`).
-
-        Raises:
-            TypeError: if another process cannot be sent the arguments.
+        `done` is called with the Outcome, and `step` with each of `LIMITS` that begins, both from
+        another thread. Arguments that cannot be sent to another process raise TypeError.
         """
+        if self.closed:
+            raise RuntimeError("the worker has been closed")
         try:
             pickle.dumps(arguments)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise TypeError(f"the arguments cannot be sent to another process: {error}") from None
-        with self._changed:
-            if self.closed:
-                raise RuntimeError("the worker has been closed")
-            request = _Request(client, next(self._numbers), job, arguments, done, step)
-            self._waiting[client] = request
-            running = self._running
-            if running and running.client == client:
-                running.outdated = min(running.outdated, time.monotonic())
-                if self._child:
-                    self._child.send(running.number)  # it is to give up
-                self._events.put((None, None))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def forget(self, prefix: str) -> None:
-        """Drop what waits for the clients whose names begin so."""
-        with self._changed:
-            for client in [name for name in self._waiting if name.startswith(prefix)]:
-                del self._waiting[client]
-
-    def hold(self, held: bool = True) -> None:
-        """Begin no further request, or go on."""
-        with self._changed:
-            self._held = held
-            self._changed.notify()
-
-    def warm(self) -> None:
-        """Start the child before it is needed."""
-        with self._changed:
-            if self._child is None and not self.closed:
-                self._child = Child(self._events, self._niceness)
+        request = _Request(client, job, arguments, done, step)
+        self._events.put(lambda: self._take(request))
 
     def stop(self, client: str) -> None:
         """Interrupt what runs for a client by ending the child, or forget what waits; its `done`
         hears of it.
         """
-        with self._changed:
-            request, running = self._waiting.pop(client, None), self._running
-            if running and running.client == client and not running.ended:
-                running.ended = "overtaken" if request else "stopped"
-                if self._child:
-                    self._child.kill()
-        if request:
-            request.done(request.stopped("before it ran"))
+        self._events.put(lambda: self._stop(client))
+
+    def warm(self) -> None:
+        """Start the child before it is needed."""
+        self._events.put(self._start)
+
+    def close(self) -> None:
+        """End the child."""
+        self.closed = True
+        if self.child:
+            self.child.kill()
+        self._events.put(lambda: None)
 
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
@@ -233,152 +188,133 @@ class Worker:
         launches = step in ("predict", "check")
         return self.limits["compile" if launches and arguments.get("source") is None else step]
 
-    def close(self) -> None:
-        """End the child."""
-        with self._changed:
-            self.closed = True
-            self._waiting.clear()
-            if self._child is not None:
-                self._child.kill()
-            self._changed.notify()
-
     # The thread
 
     def _serve(self) -> None:
-        while (request := self._next()) is not None:
-            outcome = self._outcome(request)
-            with self._changed:
-                self._running = None
-            if outcome is not None:
-                _tell(request.done, outcome)
-
-    def _next(self) -> _Request | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self.closed or (self._waiting and not self._held))
-            if self.closed:
-                return None
-            self._running = self._waiting.pop(next(iter(self._waiting)))
-            return self._running
-
-    def _outcome(self, request: _Request) -> Outcome | None:
-        """The answer to a request; None if nobody waits for it any more."""
-        outcome = self._asked(request)
-        if outcome is None or outcome.kind not in ("crash", "hang"):
-            return outcome
-        if request.job != "measure" or not request.own_text:
-            return outcome
-        # what the simulator, in the next child, sees in a text that hung or crashed
-        names = ("kernel", "m", "n", "k", "params", "source")
-        arguments = {name: request.arguments[name] for name in names if name in request.arguments}
-        look = replace(request, number=next(self._numbers), job="look", arguments=arguments)
-        with self._changed:
-            self._running = look
-        seen = self._asked(look)
-        if seen is None or seen.kind == "stopped":
-            return seen and replace(seen, arguments=request.arguments)
-        unread = Seen("that took too long, or too much memory", 0)
-        return replace(outcome, seen=unread if seen.problem else seen.seen)
-
-    def _asked(self, request: _Request) -> Outcome | None:
-        """What a child answers, or why it has ended."""
-        while True:
+        while not self.closed:
+            left = self._deadline - time.monotonic()
             try:
-                self.warm()
-            except OSError as error:
-                problem = f"no process can be started for the kernel: {error}"
-                return request.failed("crash", problem)
-            child = self._child
-            if child is None:
-                return None
-            child.send((request.number, request.job, request.arguments))
-            ended, answer = self._answer(child, request)
-            if not ended:
-                return None if answer is None else Outcome(request.arguments, **answer)
-            with self._changed:
-                self._child = None
-            outcome = self._obituary(child, request)
-            child.close()
-            if self.closed or request.ended == "overtaken":
-                return None
-            if request.ended or request.at or not child.answered:
-                return outcome
-            # it died while it had nothing to do, and nobody had noticed
-
-    def _answer(self, child: Child, request: _Request) -> tuple[bool, dict[str, Any] | None]:
-        """Whether the child has ended, and otherwise its answer; None if it has given up."""
-        deadline = time.monotonic() + self.limit("start", request.arguments)
-        while True:
-            late = min(deadline, request.outdated + OVERTAKEN)
-            left = None if request.ended else max(0.0, late - time.monotonic())
-            try:
-                sender, said = self._events.get(timeout=left)
+                event = self._events.get(timeout=None if math.isinf(left) else max(0.0, left))
             except queue.Empty:
-                with self._changed:
-                    why = "hang" if math.isinf(request.outdated) else "overtaken"
-                    request.ended = request.ended or why
-                child.kill()
-                continue
-            if sender is not child:
-                continue
-            if said is None:
-                return True, None
-            number, answer = said
-            if number != request.number or request.ended:
-                continue
-            if not isinstance(answer, str):
-                return False, answer
-            request.at = answer
-            if answer == "start":
-                child.begin()
-            if math.isinf(request.outdated):
-                deadline = time.monotonic() + self.limit(answer, request.arguments)
-                _tell(request.step, answer)
+                event = self._late
+            _guarded(event)
+            if self._running is None and self._waiting and not self.closed:
+                self._running = self._waiting.pop(next(iter(self._waiting)))
+                _guarded(self._send, self._running)
+        if self.child:
+            self.child.kill()
+
+    def _take(self, request: _Request) -> None:
+        self._waiting[request.client] = request
+        running = self._running
+        if running and running.client == request.client and not running.outdated:
+            running.outdated = True
+            self._deadline = min(self._deadline, time.monotonic() + OVERTAKEN)
+            if self.child:
+                self.child.send(running.number)  # it is to give up
+
+    def _stop(self, client: str) -> None:
+        waiting, running = self._waiting.pop(client, None), self._running
+        if running and running.client == client:
+            self._kill("overtaken" if waiting else "stopped")
+        if waiting:
+            waiting.done(waiting.problem("stopped", "stopped before it ran, as you asked"))
+
+    def _late(self) -> None:
+        assert self._running
+        self._kill("overtaken" if self._running.outdated else "hang")
+
+    def _kill(self, why: str) -> None:
+        assert self._running
+        self._running.ended = self._running.ended or why
+        self._deadline = math.inf
+        if self.child:
+            self.child.kill()
+
+    def _start(self) -> None:
+        if self.child is None:
+            child = Child(lambda answer: self._events.put(lambda: self._heard(child, answer)))
+            self.child = child
+
+    def _send(self, request: _Request) -> None:
+        try:
+            self._start()
+        except OSError as error:
+            words = f"no process can be started for the kernel: {error}"
+            self._end(request.problem("crash", words))
+            return
+        assert self.child
+        request.number, request.at, request.ended = next(self._numbers), "", ""
+        self._deadline = time.monotonic() + self.limit("start", request.arguments)
+        self.child.begin((request.number, request.job, request.arguments))
+
+    def _heard(self, child: Child, message: Any) -> None:
+        """An answer of a child; None at its end."""
+        request = self._running
+        if message is None:
+            self.child = None
+            if request and child.answered and not request.at and not request.ended:
+                self._send(request)  # it died while it had nothing to do
+            elif request:
+                self._end(self._obituary(child, request))
+            child.close()
+            return
+        number, answer = message
+        if not request or number != request.number or request.ended:
+            return
+        if isinstance(answer, Seen):
+            request.seen = answer
+            return
+        if not isinstance(answer, str):
+            self._end(answer and Outcome(request.arguments, **answer))
+            return
+        request.at, child.answered = answer, True
+        if not request.outdated:
+            self._deadline = time.monotonic() + self.limit(answer, request.arguments)
+            _guarded(request.step, answer)
+
+    def _end(self, outcome: Outcome | None) -> None:
+        """The running request has its outcome; None if nobody waits for it any more."""
+        request, self._running, self._deadline = self._running, None, math.inf
+        assert request
+        if outcome and request.ended != "overtaken":
+            request.done(outcome)
 
     def _obituary(self, child: Child, request: _Request) -> Outcome:
         """Why a child died, in words."""
         doing = DOING.get(request.at, "running")
         if request.ended == "stopped":
-            return request.stopped(f"while {doing}")
+            return request.problem("stopped", f"stopped while {doing}, as you asked")
         if request.ended:
             seconds = self.limit(request.at or "start", request.arguments)
             problem = f"stopped: {doing} took over {seconds:g} s."
             if doing == "running":
                 problem += " Is there a loop that never ends, or a barrier that not all reach?"
-            return request.failed("hang", problem)
+            return request.problem("hang", problem, request.seen)
         code = child.process.returncode
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         words = child.last_words()
         last = "; its last words: " + " / ".join(words) if words else ""
         problem = f"the process that was {doing} the kernel died ({how}){last}"
-        if not request.own_text:
+        if request.arguments.get("source") is None:
             problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
-        return request.failed("crash", problem)
+        return request.problem("crash", problem, request.seen)
 
 
-def _tell(function: Callable[[Any], None], what: Any) -> None:
-    """Call a function of a widget; if it fails, whoever asks next is served all the same."""
+def _guarded(function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function; if it fails, whoever asks next is served all the same."""
     try:
-        function(what)
+        function(*arguments)
     except Exception:
         sys.excepthook(*sys.exc_info())
-
-
-def _shared(niceness: int) -> Worker:
-    shared = Worker(niceness)
-    atexit.register(shared.close)
-    return shared
 
 
 @cache
 def worker() -> Worker:
     """The worker that all widgets of this process share."""
-    return _shared(0)
-
-
-@cache
-def background() -> Worker:
-    """A second worker, for work in the background; its child has a low priority."""
-    return _shared(19)
+    shared = Worker()
+    atexit.register(shared.close)
+    return shared
 
 
 def trial(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from .. import simt
 from ..catalog import KernelSpec, Key, find
 
+#: What `look` takes of the arguments of a measurement.
+ARGUMENTS = ("kernel", "m", "n", "k", "params", "source")
 #: Seconds after which the simulator gives up.
 SECONDS = 1.5
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import queue
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,8 +21,6 @@ from .. import environment
 COMMAND = ("-m", "gemmlab.worker.child")
 #: Bytes that a child gets even where hardly any memory is free.
 LEAST_MEMORY = 2**30
-#: Seconds to wait for the last answers of a process that has ended.
-DRAIN = 5.0
 
 
 def free_memory() -> int:
@@ -41,59 +39,52 @@ def free_memory() -> int:
 class Child:
     """A child process in a separate process group.
 
-    Two threads watch it. They put ``(child, answer)`` into `events` for each answer, and then
-    ``(child, None)`` once, when the process has ended.
-
     Args:
-        events: where the threads report.
-        niceness: how far the process gives way to others, from 0 to 19.
+        heard: called from another thread with each answer, and once with None, at its end.
 
     Attributes:
-        process: the process.
         answered: whether it has answered anything yet.
 
     Raises:
         OSError: if no process can be started.
     """
 
-    def __init__(self, events: queue.SimpleQueue, niceness: int = 0):
+    def __init__(self, heard: Callable[[Any], None]):
         self.answered = False
         self._before = 0  # bytes of stderr that belong to earlier jobs
-        self.words: IO[bytes] | None = None
+        self._words: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
-            self.words = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
+            self._words = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
         self.process = subprocess.Popen(
-            [sys.executable, *COMMAND, str(free_memory()), str(niceness)],
+            [sys.executable, *COMMAND, str(free_memory())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.words or subprocess.DEVNULL,
+            stderr=self._words or subprocess.DEVNULL,
             env={**os.environ, **environment.pocl_variables(), "PYTHONSAFEPATH": "1"},
             start_new_session=True,  # interrupting a cell is no message to the child
         )
-        reader = threading.Thread(target=self._read, args=(events,), daemon=True)
-        reader.start()
-        threading.Thread(target=self._watch, args=(events, reader), daemon=True).start()
+        threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
+
+    def begin(self, request: Any) -> None:
+        """Send a request; what the process has printed so far belongs to other jobs."""
+        self._before = os.fstat(self._words.fileno()).st_size if self._words else 0
+        self.send(request)
 
     def send(self, message: Any) -> None:
-        """Send a request; if the process has ended, `events` says so."""
+        """Send a message; of a process that has ended, `heard` hears."""
         assert self.process.stdin
         with contextlib.suppress(OSError):
             self.process.stdin.write(pickle.dumps(message))
             self.process.stdin.flush()
 
-    def begin(self) -> None:
-        """A job begins: earlier messages belong to other jobs."""
-        self.answered = True
-        self._before = os.fstat(self.words.fileno()).st_size if self.words else 0
-
     def last_words(self) -> list[str]:
         """The last lines of the present job, without a runtime's plea to report the reader's own
         mistake as a bug.
         """
-        if not self.words:
+        if not self._words:
             return []
-        self.words.seek(max(self._before, self.words.seek(0, os.SEEK_END) - 2000))
-        lines = self.words.read().decode(errors="replace").strip().splitlines()
+        self._words.seek(max(self._before, self._words.seek(0, os.SEEK_END) - 2000))
+        lines = self._words.read().decode(errors="replace").strip().splitlines()
         return [line for line in lines if not re.search(r"\bbug\b", line, re.IGNORECASE)][-6:]
 
     def kill(self) -> None:
@@ -106,22 +97,17 @@ class Child:
 
     def close(self) -> None:
         """Close the files of a process that has ended."""
-        for stream in (self.process.stdin, self.process.stdout, self.words):
+        for stream in (self.process.stdin, self.process.stdout, self._words):
             with contextlib.suppress(OSError):  # a request that the dead child never took
                 if stream:
                     stream.close()
 
-    def _read(self, events: queue.SimpleQueue) -> None:
+    def _listen(self, heard: Callable[[Any], None]) -> None:
         assert self.process.stdout
         # half an answer is that of a process that dies, or writes where it must not
         with contextlib.suppress(Exception):
             while True:
-                events.put((self, pickle.load(self.process.stdout)))
+                heard(pickle.load(self.process.stdout))
         self.kill()
-
-    def _watch(self, events: queue.SimpleQueue, reader: threading.Thread) -> None:
-        # The end of the process counts, not that of its output: a copy of it may keep that open.
         self.process.wait()
-        self.kill()
-        reader.join(DRAIN)
-        events.put((self, None))
+        heard(None)

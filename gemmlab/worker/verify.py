@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import product
 
 from tqdm import tqdm
 
 from ..catalog import catalog, sources
-from ..opencl.devices import Device, devices, find_device
+from ..opencl.devices import devices, find_device
 from .client import Outcome, trial
 from .look import look
-
-
-def cases(device: Device, full: bool, rng: random.Random, seed: int) -> list[tuple]:
-    """(device, kernel, params, sizes): a sample of the offered parameters, or all, each at a random
-    small size.
-    """
-    found = []
-    for number, spec in catalog.items():
-        for params in spec.sample(device.limits, 200 if full else 3, seed):
-            sizes = [rng.randint(1, 2 * tile + 1) for tile in spec.tiles(params)]
-            if spec.edges == "shift":
-                sizes = [
-                    max(size, least)
-                    for size, least in zip(sizes, spec.minimum_sizes(params), strict=True)
-                ]
-            found.append((device, number, params, sizes))
-    return found
 
 
 def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -> int:
@@ -47,18 +31,23 @@ def verify(full: bool = False, seed: int = 0, device: str | int | None = None) -
     """
     rng = random.Random(seed)
     wanted = (devices() if device is None else []) or [find_device(device)]
-    chosen = [case for device in wanted for case in cases(device, full, rng, seed)]
-    wrong: list[str] = []
+    chosen, wrong = [], list[str]()
+    for one, (number, spec) in product(wanted, catalog.items()):
+        for params in spec.sample(one.limits, 200 if full else 3, seed):
+            tiles = spec.tiles(params)
+            least = spec.minimum_sizes(params) if spec.edges == "shift" else (1, 1, 1)
+            sizes = [max(rng.randint(1, 2 * t + 1), m) for t, m in zip(tiles, least, strict=True)]
+            chosen.append((one, number, params, sizes))
     refused = 0
-    for device, number, params, (m, n, k) in tqdm(chosen, unit="case", disable=None):
-        outcome: Outcome = trial(number, m, n, k, params=params, device=device, repeats=1)
+    for one, number, params, (m, n, k) in tqdm(chosen, unit="case", disable=None):
+        outcome: Outcome = trial(number, m, n, k, params=params, device=one, repeats=1)
         if outcome.kind == "WorkGroupError":  # for lack of registers, which the compiler tells
             refused += 1
             continue
         seen = look(number, m, n, k, params, sources.read(catalog[number].file), seconds=5)
         outcome = replace(outcome, seen=seen)
         if not outcome.ok:
-            wrong.append(f"kernel {number} {params} {m} x {n} x {k} on {device}: {outcome}")
+            wrong.append(f"kernel {number} {params} {m} x {n} x {k} on {one}: {outcome}")
     passed = len(chosen) - len(wrong) - refused
     words = f"; {refused} were refused, because compiled they fit only smaller work-groups"
     print(*wrong, f"{passed} passed, {len(wrong)} failed{words if refused else ''}", sep="\n")

@@ -53,15 +53,13 @@ def opened(*flags: str) -> Iterator[Browser]:
         browser.close()
 
 
-def started(*devices: str, idle: bool = True, startup: str = "", **options) -> Lab:
+def started(*devices: str, startup: str = "", **options) -> Lab:
     """A JupyterLab for tests, to be entered by `with`; without a browser or a device the test is
     skipped.
 
     Args:
         devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the
             notebooks.
-        idle: whether anything is done while nobody waits, such as compiling the next settings; if
-            not, slow kernels have time enough.
         startup: Python that the kernel of a notebook runs before the first cell.
         options: those of `Lab`.
     """
@@ -78,8 +76,7 @@ def started(*devices: str, idle: bool = True, startup: str = "", **options) -> L
             find_device(device)
         except NoDeviceError:
             lacking(f"no {device} device")
-    startup += "" if idle else patient.STARTUP + patient.BUSY
-    return Lab(devices[0], startup=startup, **options)
+    return Lab(devices[0], startup=startup + patient.STARTUP + patient.BUSY, **options)
 
 
 def notebook(path: Path, *cells: str) -> Path:
@@ -457,16 +454,6 @@ class Book:
             ) from None
         return self.shown(number)
 
-    def time(self, number: int, name: str, key: str) -> tuple[float, dict[str, str]]:
-        """Press a key with a slider focused: milliseconds until its result is painted, and that
-        result.
-        """
-        self.control(number, name).focus()
-        self.box(number).evaluate(WATCH)
-        self.page.keyboard.press(key)
-        late = f"new Promise((_, fail) => setTimeout(() => fail(Error('late')), {1000 * PATIENCE}))"
-        return self.page.evaluate(f"Promise.race([window.timed, {late}])"), self.shown(number)
-
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
         try:
@@ -544,18 +531,6 @@ RAN = """numbers => {
         : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
 }"""
 
-# Promises the milliseconds from the next key to the paint of a new answer.
-WATCH = """box => {
-    const shown = () => JSON.stringify(box.querySelector("[data-key]").dataset), before = shown();
-    let pressed;
-    addEventListener("keydown", () => pressed = performance.now(), { capture: true, once: true });
-    window.timed = new Promise(done => new MutationObserver((changes, me) => {
-        if (shown() === before) return;
-        me.disconnect();
-        requestAnimationFrame(() => setTimeout(() => done(performance.now() - pressed)));
-    }).observe(box, { subtree: true, childList: true, attributes: true }));
-}"""
-
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {
     const order = (box.querySelector("[data-key]")?.dataset.key ?? "").split(" ").map((pair) => pair.split("=")[0]);
@@ -567,11 +542,8 @@ VALUES = """box => {
     }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two)).map((pair) => pair.join("=")).join(" ");
 }"""
 
-# What is wider than its cell, or hard to tell from its ground, in one widget.
+# The size and the contrast of every text that can be seen in one widget.
 LOOK = """box => {
-    const wide = [], texts = [];
-    const output = box.closest(".jp-OutputArea-output"), area = output.getBoundingClientRect();
-    if (output.scrollWidth > output.clientWidth + 1) wide.push(`output: ${output.scrollWidth} > ${output.clientWidth}`);
     const numbers = colour => {
         const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
         return [r, g, b, a];
@@ -584,38 +556,22 @@ LOOK = """box => {
             if (colour.startsWith("rgb") && numbers(colour)[3] * opaque > 0.5) return numbers(colour);
         }
     };
-    const scroller = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX) ? e : scroller(e.parentElement));
     const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
         .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const texts = [];
     for (const element of box.querySelectorAll("*")) {
-        const r = element.getBoundingClientRect();
-        const inside = element.closest("svg") && element.tagName !== "svg" && element.tagName !== "text";
-        const list = element.closest(".gemmlab-code")?.getBoundingClientRect();  // of which only a part is in view
-        if (element.closest(".gemmlab-spoken")) continue;  // for a screen reader: nothing of it is seen
-        if (getComputedStyle(element.parentElement).textOverflow === "ellipsis") continue;
-        const scrolls = element.closest(".gemmlab-wide");  // since nobody could read a smaller picture
-        const window = scrolls && scroller(element)?.getBoundingClientRect();
-        if (window && (r.left < window.left || r.right > window.right)) continue;  // scrolled out of it
-        if (list && (r.top < list.top || r.bottom > list.bottom)) continue;
-        if (!r.width || !r.height || inside || getComputedStyle(element).visibility === "hidden") continue;
-        const name = `${element.tagName}.${element.getAttribute("class")} "${element.textContent.trim().slice(0, 30)}"`;
-        const out = r.left < area.left - 1 || r.right > area.right + 1;
-        if (!scrolls && out) wide.push(`${name}: ${r.left} to ${r.right}`);
-        const { overflowX, textOverflow } = getComputedStyle(element);  // an ellipsis says that there is more
-        const cut = element.scrollWidth > element.clientWidth + 1 && overflowX !== "visible" && textOverflow !== "ellipsis";
-        if (!scrolls && cut && element.clientWidth)
-            wide.push(`${name}: cut, ${element.scrollWidth} > ${element.clientWidth}`);
+        const r = element.getBoundingClientRect(), style = getComputedStyle(element);
         if (![...element.childNodes].some(n => n.nodeType === 3 && /[^\\s\\u200b]/.test(n.textContent))) continue;
         const below = ground(element, r.left + r.width / 2, r.top + r.height / 2);
-        const style = getComputedStyle(element);
+        if (!below || !r.width || !r.height || style.visibility === "hidden") continue;
+        if (element.closest(".gemmlab-spoken, .gemmlab-code, .gemmlab-wide")) continue;  // not seen, or scrolled away
         const ink = numbers(element.tagName === "text" ? style.fill : style.color);
         let opaque = ink[3];
         for (let up = element; up !== box; up = up.parentElement) opaque *= getComputedStyle(up).opacity;
-        const seen = below && ink.slice(0, 3).map((v, i) => opaque * v + (1 - opaque) * below[i]);
-        const [high, low] = below ? [light(seen), light(below)].sort((a, b) => b - a) : [0, 0];
-        const m = element.tagName === "text" ? element.getScreenCTM() : { a: 1, b: 0 };
-        texts.push({ text: name, contrast: (high + 0.05) / (low + 0.05),
-            size: Math.hypot(m.a, m.b) * parseFloat(style.fontSize) });
+        const seen = ink.slice(0, 3).map((v, i) => opaque * v + (1 - opaque) * below[i]);
+        const [high, low] = [light(seen), light(below)].sort((a, b) => b - a);
+        texts.push({ text: element.textContent.trim().slice(0, 30), contrast: (high + 0.05) / (low + 0.05),
+            size: parseFloat(style.fontSize) });
     }
-    return { wide, texts };
+    return texts;
 }"""

@@ -21,7 +21,8 @@ def readme(lab: Lab, file: Path) -> None:
     frames = []
     for name, key in [(None, None), *MOVES]:
         if name:
-            book.time(0, name, key)
+            book.press(0, name, key)
+            book.wait_until(lambda: book.shown(0)["key"] == book.values(0) and not book.busy(0))
         book.settle()
         frames.append(Image.open(BytesIO(book.box(0).screenshot())).convert("RGB"))
     book.close()

@@ -1,7 +1,5 @@
 """The picture of a landscape: a cell for each setting, with its state, and the reader's own."""
 
-import pytest
-
 from gemmlab.draw.landscape import Cell, landscape
 from pictures import words
 
@@ -16,24 +14,17 @@ CELLS = {
 
 
 def test_cells_and_description_say_the_share_or_what_is_missing():
-    picture = landscape("TS", "WPT", CELLS, here=(32, 2), title="a card")
+    picture = landscape("TS", "WPT", CELLS, (32, 2), 0.2, "a card")
     assert sorted(words(picture)) == sorted(["5.0", "20", "10", "×", "?"])
     alt = picture.alt
     assert "the best is 20 % at TS=16, WPT=1" in alt and "you are at TS=32, WPT=2: middling" in alt
     assert "1 of 6 settings are not legal" in alt and "a card" in alt
-    assert "you are" not in landscape("TS", "WPT", CELLS).alt
-
-
-@pytest.mark.parametrize(("here", "rings"), [(None, 0), ((16, 1), 2), ((17, 1), 0)])
-def test_the_ring_is_where_the_reader_is(here, rings):
-    picture = landscape("TS", "WPT", CELLS, here=here)
-    found = [(line.get_xdata()[0], line.get_ydata()[0]) for line in picture.axes[0].lines]
-    assert found == [(1, 0)] * rings
+    assert "you are" not in landscape("TS", "WPT", CELLS, (17, 1), 0.2, "a card").alt
 
 
 def test_a_kernel_with_one_parameter_is_one_row_and_no_rate_is_a_picture_all_the_same():
     cells = {(ts, 0): Cell("recorded", ts / 100, "so much") for ts in (8, 16, 32)}
-    picture = landscape("TS", "", cells, here=(16, 0))
+    picture = landscape("TS", "", cells, (16, 0), 0.32, "a card")
     assert "you are at TS=16: so much" in picture.alt and len(words(picture)) == 3
-    picture = landscape("TS", "WPT", {(8, 1): Cell("illegal", words="no")})
+    picture = landscape("TS", "WPT", {(8, 1): Cell("illegal", words="no")}, (8, 1), 1.0, "a card")
     assert picture.png() and "best" not in picture.alt

@@ -8,7 +8,7 @@ import pytest
 
 from gemmlab import Generator, ParameterError
 from gemmlab.generate import Schedule, write
-from gemmlab.widgets.generator import SWITCHES, changed, schedule
+from gemmlab.widgets.generator import SWITCHES, schedule
 
 
 def show(generator, **values) -> None:
@@ -56,10 +56,6 @@ def test_every_switch_has_a_text_at_each_of_its_values():
             others = {"precision": "c"} if value == "C" else {}
             others |= {"width": 4} if (name, value) == ("stages", 0) else {}
             assert write(schedule(start | others | {name: value}))
-
-
-def test_lines_that_changed():
-    assert changed("a\nb\nc\n", "a\nx\ny\nc\n") == {2, 3} and changed("a\n", "a\n") == set()
 
 
 def test_bad_starts_are_refused_in_words():

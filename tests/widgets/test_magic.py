@@ -14,16 +14,6 @@ TILED = sources.read("02_tiled.cl")
 WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"
 HOSTILE = {
     "an endless loop": (TILED.replace("k0 += TS", "k0 += (M < 0)"), ("hang",), "took over"),
-    "a write far out of bounds": (
-        TILED.replace("C[(n0 + tn)*M", "C[4000000000L + (long)(n0 + tn)*M"),
-        ("crash",),
-        "died",
-    ),
-    "a write just outside C": (
-        TILED.replace("= acc;", "= acc; C[(long)M*N] = 1.0f;"),
-        ("wrong",),
-        "outside C",
-    ),
     "a megabyte of local memory": (
         TILED.replace(
             "// accumulators", "__local float big[300000]; big[tm] = 1.0f; acc_(big);"
@@ -32,17 +22,11 @@ HOSTILE = {
         ("luck", "wrong", "crash", "BuildError", "LogicError", "ParameterError"),
         "",
     ),
-    "a syntax error": (
-        TILED.replace("float acc = 0.0f;", "float acc = 0.0f"),
-        ("BuildError",),
-        "line ",
-    ),
     "no kernel at all": (
         "float f(float x) { return x; }\n",
         ("BuildError",),
         "no kernel named gemm",
     ),
-    "a dropped tail": (TILED.replace("k0 < K;", "k0 < K - TS;"), ("wrong",), "Wrong"),
     "a divergent barrier": (
         TILED.replace(WAIT, f"if (tm > 0) {WAIT}", 1),
         # undefined by OpenCL: anything but harm to the notebook
@@ -76,27 +60,17 @@ def panel(shell, line: str, cell: str) -> str:
         ("02_tiled", "2 part=load-compute TS=16 M=32", "acc +=", "acc -="),
         ("13_shifted", '13 part="load: the next" TSM=32 TSN=32 TSK=16 WPTM=4 WPTN=2 M=33 N=40 K=37',
          "(k1 + j)*N", "j*N"),
+        ("15_warp_tiles", "15 part=compute TSM=64 TSN=64 TSK=8 M=64 N=64 K=16",
+         "a[i] * b[j]", "a[i]"),
     ],
 )  # fmt: skip
-def test_a_cell_may_hold_several_parts_or_one_named_by_more_words(
-    shell, kernel, line, right, wrong
-):
-    word = shlex.split(line)[1].partition("=")[2]
-    part = sources.part(sources.read(f"{kernel}.cl"), word)
+def test_a_cell_may_hold_a_part_of_the_kernel(shell, kernel, line, right, wrong):
+    """Or several, or one named by more words; its lines have the numbers they have in the file."""
+    text = sources.read(f"{kernel}.cl")
+    part = sources.part(text, shlex.split(line)[1].partition("=")[2])
     assert 'data-state="ok"' in panel(shell, line, part)
+    assert text.endswith(shell.user_ns["gemm_source"])
     assert "Wrong" in panel(shell, line, part.replace(right, wrong))
-
-
-def test_a_cell_may_hold_only_a_part_of_the_kernel(shell):
-    text = sources.read("15_warp_tiles.cl")
-    line = "15 part=compute TSM=64 TSN=64 TSK=8 M=64 N=64 K=16"
-    part = sources.part(text, "compute")
-    assert 'data-state="ok"' in panel(shell, line, part)
-    assert text.endswith(shell.user_ns["gemm_source"]), (
-        "the lines have the numbers that they have in the file"
-    )
-    assert "Wrong" in panel(shell, line, part.replace("a[i] * b[j]", "a[i]"))
-    assert 'data-state="ok"' not in panel(shell, line, part.replace("acc[j][i] +=", "acc[j][i] =+"))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +92,6 @@ def test_the_kernels_own_text_is_right_and_the_same(shell):
     assert shell.user_ns["gemm_source"] == TILED
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", HOSTILE)
 def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
     source, states, words = HOSTILE[what]
@@ -134,7 +107,7 @@ def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
 
 
 def test_a_compile_error_points_at_the_cells_own_line(shell):
-    source, _, _ = HOSTILE["a syntax error"]
+    source = TILED.replace("float acc = 0.0f;", "float acc = 0.0f")
     lines = ["%%gemm 2 M=64", *source.splitlines()]
     near = [
         i
@@ -158,15 +131,3 @@ def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
 def test_the_line_form_writes_the_cell(shell, line):
     shell.run_line_magic("gemm", line)
     assert shell.rl_next_input.startswith(f"%%gemm {line}\n// 03 work per thread")
-
-
-def test_a_race_that_a_cpu_hides_is_said_with_the_cells_own_line(shell):
-    """Kernel 2 without its first barrier: PoCL gets it right, by luck."""
-    source = TILED.replace(WAIT, "", 1)
-    shown = panel(shell, "2 TS=16 M=64 N=64 K=64", source)
-    assert 'data-state="luck"' in shown or 'data-state="wrong"' in shown
-    assert "no barrier between" in shown
-    if 'data-state="luck"' in shown:
-        assert "Right here, by luck: line " in shown
-    number = int(shown.split("line ")[1].split(":")[0])
-    assert "tile[" in ["%%gemm", *source.splitlines()][number - 1]

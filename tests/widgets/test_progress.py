@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from gemmlab import Prediction, Progress
+from gemmlab import Progress
 from gemmlab.widgets import progress
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -51,16 +51,6 @@ def test_what_is_right_once_stays_so_until_a_reset(mine):
     assert mine.entries == {} and "■" not in marks(mine, "00")
 
 
-def test_a_prediction_is_noted_when_it_is_made(mine):
-    chapter = progress.chapters(NOTEBOOKS)[1]
-    for answer, mark in (("", "○"), ("more", "◐"), ("less", "●")):
-        mine.reset()
-        guess = Prediction(chapter.questions[0], ["more", "less"])
-        guess.choose(answer)
-        guess.reveal("less")
-        assert mark in marks(mine, chapter.title)
-
-
 def test_a_check_notes_what_is_solved_under_the_exercise_s_number(mine):
     spec = importlib.util.spec_from_file_location("checks", NOTEBOOKS / "checks.py")
     checks = importlib.util.module_from_spec(spec)
@@ -68,14 +58,6 @@ def test_a_check_notes_what_is_solved_under_the_exercise_s_number(mine):
     assert not checks.check_00_1(7) and mine.entries == {}
     assert checks.check_00_1(12_000_000) and checks.check_02_1(32768)
     assert mine.entries == {"00.1": True, "02.1": True}
-
-
-def test_a_folder_that_cannot_be_written_fails_nothing(tmp_path, capsys):
-    (tmp_path / "own").write_text("a file, and no folder")
-    map_ = Progress(tmp_path / "own" / "progress.json", NOTEBOOKS)
-    map_.note("00.1", True)
-    assert "cannot be kept" in capsys.readouterr().out and map_.entries == {}
-    assert "exercises are solved" in str(map_)
 
 
 def test_a_folder_without_chapters_says_so_and_titles_are_no_html(tmp_path):

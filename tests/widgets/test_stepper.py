@@ -103,15 +103,13 @@ def test_a_slider_of_the_chapter_may_change_the_length_of_the_film():
 ])  # fmt: skip
 def test_what_cannot_be_stepped_through(show, choices, kind):
     show = simulate(2, 16, 16, 16, SMALL[2]) if show == "run" else show
-    with pytest.raises(
-        kind, match="x must be some values" if kind is ValueError else "show must be a"
-    ):
+    with pytest.raises(kind, match="x must be some values" if kind is ValueError else None):
         Stepper(show, **choices)
 
 
 @pytest.mark.parametrize(
     ("start", "words"),
-    [({"step": 0}, "step"), ({"item": 64}, "item"), ({"group": 9}, "group"), ({"stop": 1}, "stop")],
+    [({"step": 0}, "step=0"), ({"group": 9}, "group"), ({"stop": 1}, "stop=1")],
 )
 def test_a_start_that_is_none_is_refused_by_name(start, words):
     with pytest.raises(ValueError, match=words):

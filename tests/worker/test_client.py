@@ -67,10 +67,11 @@ def job(**arguments) -> dict:
     return {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}
 
 
-def ask(worker: Worker, client: str = "test", kind: str = "measure", **arguments) -> Outcome:
+def ask(worker: Worker, kind: str = "measure", **arguments) -> Outcome:
     """One job, and its answer."""
     answers = Answers()
-    worker.submit(client, job(**arguments), answers.done, job=kind)
+    given = job(**arguments) if kind == "measure" else arguments
+    worker.submit("test", given, answers.done, job=kind)
     answers.wait(lambda a: a.outcomes)
     return answers.outcomes[0]
 
@@ -111,11 +112,9 @@ BUILD = ("BuildError", f"line {1 + MISTAKE[: MISTAKE.index('oops')].count(chr(10
     [
         ({"source": FAR}, "crash", ""),
         ({"source": JUST_OUTSIDE}, "", "wrong: it writes outside C"),
-        ({"source": edited(1, ("k < K;", "k < K - 1;"))}, "", "wrong: "),
         ({"source": MISTAKE}, *BUILD),
         ({"kernel": 3, "params": {"TS": 20, "WPT": 8}}, "ParameterError",
          "kernel 3: TS=20 is not a multiple of WPT=8"),
-        ({"m": 0}, "ValueError", "m"),
         ({"m": 4096, "most_seconds": 0.01}, "TooSlow", "4096 x 4096 x 4096 would take about"),
     ],
 )  # fmt: skip
@@ -132,48 +131,32 @@ def test_what_is_wrong_is_an_answer_in_words(worker, capfd, arguments, kind, wor
 
 def test_an_answer_is_a_result(worker):
     answers = Answers()
-    params = {"TS": np.int8(8), "WPT": 2}
-    arguments = job(kernel=3, m=np.int64(40), n=24, k=56, repeats=2, params=params)
+    arguments = job(kernel=3, m=np.int64(40), n=24, k=56, params={"TS": np.int8(8), "WPT": 2})
     worker.submit("test", arguments, answers.done, answers.step)
     answers.wait(lambda a: a.outcomes)
-    outcome = answers.outcomes[0]
-    assert outcome.ok and isinstance(outcome.result, Result) and outcome.arguments == arguments
-    result = outcome.result
+    outcome, result = answers.outcomes[0], answers.outcomes[0].result
+    assert outcome.ok and isinstance(result, Result) and outcome.arguments == arguments
     assert (result.m, result.n, result.k, result.params) == (40, 24, 56, {"TS": 8, "WPT": 2})
-    assert result.kernel_ms[1] <= result.kernel_ms[0] <= result.kernel_ms[2] and result.gflops > 0
     assert answers.steps == ["start", "compile", "check", "time"]
-    assert str(outcome) == str(outcome.result) and not outcome.problem
-    with pytest.raises(TypeError, match="cannot be sent"):
-        ask(worker, source=lambda: 0)
+    assert str(outcome) == str(result) and not outcome.problem
 
 
-def test_peaks_and_compiling_are_jobs_too(worker):
-    answers = Answers()
-    worker.submit("peaks", {"device": 0}, answers.done, job="peaks")
-    answers.wait(lambda a: a.outcomes)
-    assert answers.outcomes[0].result.gflops > 0 and answers.outcomes[0].result.bandwidth > 0
-    arguments = {"kernel": 3, "m": 40, "n": 24, "k": 56, "params": {"TS": 8, "WPT": 2}}
-    worker.submit("ahead", arguments, answers.done, answers.step, job="compile")
-    answers.wait(lambda a: len(a.outcomes) == 2)
-    assert not answers.outcomes[1].problem and answers.steps[-2:] == ["compile", "predict"]
+def test_what_a_rate_is_compared_with_is_a_job_too(worker):
+    """The peak of a device, and what the model allows some texts; None where it cannot tell."""
+    texts = [{"kernel": 1, "params": {"TS": 8}, "source": source} for source in (None, "?")]
+    peak, (known, unknown) = ask(worker, kind="context", device=0, texts=texts).result
+    assert peak > 0 and known.gflops > 0 and known.resource and unknown is None
 
 
 def test_clients_do_not_displace_each_other(worker):
-    """Each may submit again from its answer, as a widget whose controls have moved does; what is
-    held waits, and what is forgotten never runs.
-    """
+    """Each may submit again from its answer, as a widget whose controls have moved does."""
     answers = Answers()
 
     def again(outcome):
         worker.submit("a", job(m=34), answers.done)
 
-    worker.hold()
-    for name, done in (("a", again), ("b", answers.done), ("old 1", answers.done)):
+    for name, done in (("a", again), ("b", answers.done)):
         worker.submit(name, job(m=33), done)
-    worker.forget("old")
-    time.sleep(0.3)
-    assert answers.outcomes == []
-    worker.hold(False)
     answers.wait(lambda a: len(a.outcomes) == 2)
     assert works(worker)
     assert sorted(outcome.result.m for outcome in answers.outcomes) == [33, 34]
@@ -241,7 +224,7 @@ def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
     worker = Worker()
     answers = begun(worker) if at_work else Answers()
     assert at_work or works(worker)
-    child = worker._child.process.pid
+    child = worker.child.process.pid
     assert alive(child)
     worker.close()
     assert gone(child)
@@ -253,7 +236,7 @@ def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
 
 def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     assert works(worker)
-    child = worker._child.process.pid
+    child = worker.child.process.pid
     start = time.monotonic()
     worker.limits |= SHORT
     outcome = ask(worker, source=ENDLESS, device=device.index)
@@ -267,37 +250,30 @@ def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     assert works(worker)
 
 
-@pytest.mark.parametrize("when", ["running", "starting", "compiling"])
-def test_a_child_killed_at_work_is_reported(worker, when, tmp_path):
-    """As by a compiler that aborts: some versions of PoCL do on some kernels."""
-    answers = Answers()
-    arguments = job(source=ENDLESS if when == "running" else NAIVE)
-    if when == "compiling":  # the compiler waits for somebody who writes into the file
-        os.mkfifo(tmp_path / "endless.h")
-        arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
-    worker.warm()
-    child = worker._child.process.pid
-    if when == "starting":
-        os.kill(child, signal.SIGKILL)
-    worker.submit("test", arguments, answers.done, answers.step)
-    if when != "starting":
-        answers.wait(lambda a: {"compiling": "compile", "running": "check"}[when] in a.steps)
-        os.kill(child, signal.SIGKILL)
-    answers.wait(lambda a: a.outcomes)
-    outcome = answers.outcomes[0]
-    assert outcome.kind == "crash"
-    assert f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
-    assert gone(child)
-    assert works(worker) and worker._child.process.pid != child
-
-
-def test_a_child_killed_while_idle_is_replaced(worker):
-    """The work is done in one other process, and the next job is not to blame for its end."""
+@pytest.mark.parametrize("when", ["running", "compiling", "idle"])
+def test_a_child_that_is_killed_is_reported_and_replaced(worker, when, tmp_path):
+    """As by a compiler that aborts: some versions of PoCL do on some kernels. Of one that had
+    nothing to do, nobody hears.
+    """
     assert works(worker)
-    child = worker._child.process.pid
-    assert works(worker) and worker._child.process.pid == child != os.getpid()
+    child = worker.child.process.pid
+    assert works(worker) and worker.child.process.pid == child != os.getpid()
+    answers = Answers()
+    if when != "idle":
+        arguments = job(source=ENDLESS)
+        if when == "compiling":  # the compiler waits for somebody who writes into the file
+            os.mkfifo(tmp_path / "endless.h")
+            arguments["source"] = f'#include "{tmp_path}/endless.h"\n{NAIVE}'
+        worker.submit("test", arguments, answers.done, answers.step)
+        answers.wait(lambda a: {"compiling": "compile", "running": "check"}[when] in a.steps)
     os.kill(child, signal.SIGKILL)
-    assert gone(child) and works(worker)
+    if when != "idle":
+        answers.wait(lambda a: a.outcomes)
+        (outcome,) = answers.outcomes
+        assert outcome.kind == "crash"
+        assert f"was {when} the kernel died (signal SIGKILL)" in outcome.problem
+    assert gone(child)
+    assert works(worker) and worker.child.process.pid != child
 
 
 def test_crashes_leave_no_files_threads_or_processes_behind(worker):
@@ -349,7 +325,7 @@ PARENT = """
     from gemmlab.worker.client import Worker
     worker = Worker()
     source = sys.stdin.read() or None
-    say = lambda words: print(words, worker._child.process.pid, flush=True)
+    say = lambda words: print(words, worker.child.process.pid, flush=True)
     worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": source},
                   lambda outcome: say("done"), lambda step: say(step))
     time.sleep(600)
@@ -386,7 +362,7 @@ def test_the_child_ends_when_its_parent_is_killed(doing, any_device):
 def test_the_shared_worker_ends_with_its_process(any_device):
     text = (
         "from gemmlab.worker import client; print(client.trial(1, 32).ok, "
-        "client.worker()._child.process.pid)"
+        "client.worker().child.process.pid)"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
     ok, child = done.stdout.split()
@@ -406,7 +382,7 @@ def test_a_trial_never_raises(any_device):
         assert not outcome.ok and outcome.kind == kind and outcome.problem
 
 
-@pytest.mark.parametrize("where", ["step", "done", "answer"])
+@pytest.mark.parametrize("where", ["step", "done"])
 def test_whatever_goes_wrong_while_listening_the_next_request_is_served(worker, where, monkeypatch):
     assert works(worker)
 
@@ -414,11 +390,8 @@ def test_whatever_goes_wrong_while_listening_the_next_request_is_served(worker, 
         raise ZeroDivisionError("of the widget")
 
     monkeypatch.setattr(sys, "excepthook", lambda *_: None)
-    if where == "answer":
-        worker._events.put((worker._child, (0, {"problem": "of an earlier job"})))
-    else:
-        step = fails if where == "step" else lambda step: None
-        worker.submit("first", job(), fails if where == "done" else Answers().done, step)
+    step = fails if where == "step" else lambda step: None
+    worker.submit("first", job(), fails if where == "done" else Answers().done, step)
     assert works(worker)
 
 
@@ -466,11 +439,12 @@ os.abort()
 
 
 def test_copies_of_a_child_end_with_it(monkeypatch):
-    """Some runtimes let a kernel call fork(). The end of the child counts, not that of its pipe."""
+    """Some runtimes let a kernel call fork(); a copy keeps the pipe of answers open."""
     monkeypatch.setattr(process, "COMMAND", ("-c", FORKING))
-    events = queue.SimpleQueue()
-    child = process.Child(events)
-    said, (_, end) = events.get(timeout=60), events.get(timeout=60)
-    assert end is None and child.process.returncode == -signal.SIGABRT
-    assert gone(said[1])
+    said = queue.SimpleQueue()
+    child = process.Child(said.put)
+    copy = said.get(timeout=60)
+    assert alive(copy)
+    child.kill()
+    assert said.get(timeout=60) is None and gone(copy)
     child.close()
