@@ -90,6 +90,7 @@ def test_odd_notebooks_are_no_chapters(tmp_path):
     for number, content in enumerate(odd):
         (tmp_path / f"{number:02}_mine.ipynb").write_bytes(content)
     good = {"cells": [{"source": ["# 99 Mine\n"], "metadata": {"tags": ["exercise-99-1"]}}]}
+    good["cells"][0]["metadata"]["tags"] += ["exercise-<script>"]
     (tmp_path / "99_mine.ipynb").write_text(json.dumps(good))
     assert "0 of 1 exercises" in str(gemmlab.Progress(tmp_path / "p.json", tmp_path))
 

@@ -184,7 +184,9 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | No
     if x.dtype not in dtypes:
         wanted = " or ".join(map(str, dtypes))
         is_real = x.dtype.kind in "iuf" and name != "out"  # a converted copy of `out` would be lost
-        how = f"; convert it with {name}.astype(np.{dtypes[0]})" if is_real else ""
+        widest = x.dtype.kind == "f" and x.dtype.itemsize > 8  # as longdouble is
+        to = "float64" if widest and np.dtype("float64") in dtypes else dtypes[0]
+        how = f"; convert it with {name}.astype(np.{to})" if is_real else ""
         raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
     if x.ndim != 2 and (least is None or x.ndim < least):
         wanted = "2 dimensions" if least is None else f"at least {least} dimension"

@@ -28,10 +28,16 @@ def own_folder() -> Path:
     """The user's files: landscapes, tries, progress. On Linux ``~/.local/share/gemmlab``.
 
     The environment variable GEMMLAB_DATA names another folder.
+
+    Raises:
+        OSError: if this user has no home, and GEMMLAB_DATA names no folder.
     """
     from platformdirs import user_data_path  # few callers need it
 
-    return Path(os.environ.get("GEMMLAB_DATA") or user_data_path("gemmlab", appauthor=False))
+    try:
+        return Path(os.environ.get("GEMMLAB_DATA") or user_data_path("gemmlab", appauthor=False))
+    except RuntimeError as error:  # neither HOME nor an entry in the list of users
+        raise OSError(f"{error}; GEMMLAB_DATA=FOLDER names a folder for your files") from error
 
 
 @cached(64)

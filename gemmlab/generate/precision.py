@@ -114,7 +114,8 @@ def check_double(precision: str, device: Device) -> None:
     element = PRECISIONS[precision]
     if element.real == "double" and "double" not in device.features:
         instead = PRECISIONS[{"d": "s", "z": "c"}[precision]].dtype
+        how = " (or set RUSTICL_FEATURES=fp64)" if "rusticl" in str(device).lower() else ""
         raise ValueError(
             f"{element.dtype} needs arithmetic in double precision, which {device} lacks; "
-            f"{instead} runs there"
+            f"{instead} runs there{how}"
         )

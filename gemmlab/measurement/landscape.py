@@ -13,6 +13,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -234,7 +235,9 @@ def _check_numbers(name: str, row: list, length: int | None = None) -> None:
 @cached(1)
 def recorded() -> tuple[Landscape, ...]:
     """All recorded landscapes, the fastest device first. An unreadable file causes a warning."""
-    folders = dict.fromkeys((sources.folder("results"), sources.own_folder()))
+    folders = {sources.folder("results"): None}
+    with suppress(OSError):  # a user without a home
+        folders[sources.own_folder()] = None
     found = []
     for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):
         try:

@@ -9,6 +9,7 @@ import ctypes.util
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -99,15 +100,23 @@ def product(device: devices.Device) -> tuple[str, list[str]]:
     verdict = _product(device, {})
     if verdict.startswith("right"):
         return verdict, []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
-        if not _product(device, empty).startswith("right"):
-            return verdict, []
+    try:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
+            if not _product(device, empty).startswith("right"):
+                return verdict, []
+    except OSError:  # there is no temporary folder
+        return verdict, []
     own = environment.pocl_folder() if "pocl" in device.version.lower() else None
-    folders = own or f"the caches in {os.environ.get('XDG_CACHE_HOME') or '~/.cache'}"
+    # other runtimes share a folder with other programs, whose files are theirs
+    how = (
+        f"Remove them:\n  rm -r {shlex.quote(str(own))}"
+        if own
+        else ("Name an empty folder for new ones:\n  export XDG_CACHE_HOME=$(mktemp -d)")
+    )
     remedy = (
         f"With an empty cache {device.name} computes correctly: compiled kernels are damaged, or "
-        f"the disk is full. Remove them:\n  rm -r {folders}"
+        f"the disk is full. {how}"
     )
     return verdict, [remedy]
 

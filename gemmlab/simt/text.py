@@ -112,7 +112,7 @@ _TOKEN = re.compile(
     |(?P<character>'(?:[^'\\\n]|\\.)+')
     |(?P<mark>\#\#|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
     |(?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
+    re.DOTALL | re.VERBOSE | re.ASCII,
 )
 #: Tokens that a text may have after its macros are expanded; more would only be a macro that
 #: doubles without end.

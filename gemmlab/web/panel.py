@@ -21,6 +21,9 @@ from ..catalog import catalog
 from ..catalog.spec import Limits
 from .plan import Job, jobs, limits
 
+#: Seconds that the simulator may take for an edited text.
+LONGEST = 5.0
+
 FOLDER = Path(__file__).parent
 #: What every GPU offers that a browser gives to pages.
 LEAST = Limits("a browser", 256, (256, 256), 16384, 4, asynchronous=False, warpgroups=False)
@@ -68,6 +71,7 @@ class BrowserGPU(anywidget.AnyWidget):
         Raises:
             ParameterError: parameters or sizes are illegal.
             ValueError: the simulator finds a mistake in `text`; the message names the line.
+            TimeoutError: the simulator takes too long.
         """
         n, k = n or m, k or m
         spec, allowed = catalog[kernel], self.limits()
@@ -76,7 +80,7 @@ class BrowserGPU(anywidget.AnyWidget):
         if text is not None:
             from ..simt import simulate
 
-            small = simulate(kernel, *spec.units(full), full, text)
+            small = simulate(kernel, *spec.units(full), full, text, seconds=LONGEST)
             if not small.ok:
                 raise ValueError(small.verdict)
         return self.ask(requested)

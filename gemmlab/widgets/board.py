@@ -44,7 +44,7 @@ class Try:
     when: str = field(default_factory=lambda: date.today().isoformat())
 
     def __str__(self) -> str:
-        words = next(words for least, words in SCALE if self.share >= least)
+        words = next((words for least, words in SCALE if self.share >= least), SCALE[-1][1])
         return (
             f"{self.share:.2f} of the goal ({words}), {self.lines} lines, {self.when}, "
             f"{self.device}"

@@ -137,7 +137,7 @@ def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | Non
         empty = _figure(name, "recorded", "–", escape(cell.words), _bar(marks={}))
         return f"<div {data}>{empty}</div>"
     words = f"% of the peak, {rate(gflops)}"
-    figure = f"{100 * cell.share:.3g}"
+    figure = percent(cell.share).removesuffix(" %")
     marks = _library(found.title, found.size)
     if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
         marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak

@@ -45,7 +45,7 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
         exercises = (
             tag.removeprefix("exercise-").replace("-", ".")
             for tag in tags
-            if tag.startswith("exercise-")
+            if re.fullmatch(r"exercise-\d\d-\d+", tag)
         )
         found.append(Chapter(path.name, title, tuple(questions), tuple(exercises)))
     return found

@@ -239,7 +239,7 @@ class Worker:
     def _send(self, request: _Request) -> None:
         try:
             self._start()
-        except OSError as error:
+        except (OSError, RuntimeError) as error:  # or no thread
             words = f"no process can be started for the kernel: {error}"
             self._end(request.problem("crash", words))
             return

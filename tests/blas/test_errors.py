@@ -58,6 +58,11 @@ def test_what_is_no_array_of_the_right_type(name, any_device, no_launch):
                 refused(TypeError, name, sgemm, 1, **{"beta": 1, "c": good, **arrays})
             if name != "c":
                 refused(TypeError, name, matmul, **arrays)
+    wide = SQUARE.astype("longdouble")
+    if name == "a" and wide.dtype != np.float64:
+        refused(TypeError, name, matmul, wide, SQUARE)
+        with pytest.raises(TypeError, match="float64"):
+            matmul(wide, SQUARE)
     other = "b" if name == "a" else name  # the type of a is the one that all must have
     for first, second in ((F32, "f8"), ("c8", F32), ("f8", "c16"), (F32, "f2"), ("f2", "f8")):
         arrays = {"a": SQUARE.astype(first), "b": SQUARE.astype(first), name: SQUARE.astype(second)}

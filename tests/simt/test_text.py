@@ -51,6 +51,7 @@ def refused(source: str) -> TextError:
         ("= acc;", "= acc % 2;", "'%' is for whole numbers, not for a float and an int", None),
         ("= acc;", "= acc; /* ", "this comment has no end: '*/' is missing", None),
         ("= acc;", "= acc @ 1;", "the character '@' has no meaning here", None),
+        ("= acc;", "= acc\u00b2;", "the character '\u00b2' has no meaning here", None),
         ("= acc;", "= 99999999999999999999;", "99999999999999999999 is too large for any type",
          None),
     ],

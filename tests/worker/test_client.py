@@ -395,9 +395,12 @@ def test_whatever_goes_wrong_while_listening_the_next_request_is_served(worker, 
     assert works(worker)
 
 
-def test_no_process_can_be_started(worker, monkeypatch):
+@pytest.mark.parametrize(
+    "error", [OSError(11, "no more processes"), RuntimeError("can't start new thread")]
+)
+def test_no_process_can_be_started(error, worker, monkeypatch):
     def fails(*_, **__):
-        raise OSError(11, "Resource temporarily unavailable")
+        raise error
 
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", fails)
