@@ -68,7 +68,7 @@ class Matrix(NamedTuple):
         from the start of its buffer.
         """
         inside = self.across == self.rows or self.room >= ld * cols  # behind the last column, too
-        same = (self.rows, self.cols, self.across) == (rows, cols, ld)
+        same = (self.rows, self.cols) == (rows, cols) and (cols == 1 or self.across == ld)
         return self.by_columns and self.offset == 0 and same and inside
 
     def part(self, row: int, column: int, rows: int, cols: int) -> Matrix:
