@@ -1,9 +1,11 @@
 """Chapter 01 in Notebook 7 and in Voila: its explorer answers a move by key."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
 from lab import PATIENCE, started
+from playwright.sync_api import TimeoutError
 
 pytestmark = pytest.mark.system
 
@@ -33,9 +35,13 @@ def test_the_explorer_of_a_chapter_answers(lab, front_end):
         while not any(kernel["connections"] for kernel in kernels(page, lab)):
             page.wait_for_timeout(200)
         page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    instrument = page.locator(".gemmlab-instrument")
+    for _ in range(3 if front_end == "notebooks" else 0):  # a busy page may lose a Run All
         page.get_by_role("menuitem", name="Run").click()
         page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    instrument = page.locator(".gemmlab-instrument")
+        with contextlib.suppress(TimeoutError):
+            instrument.wait_for(timeout=500 * PATIENCE)
+            break
     answer = instrument.locator("[data-state=ok]")
     answer.wait_for()
     while prompts.filter(has_text="[*]").count():  # until then, the focus moves from cell to cell
