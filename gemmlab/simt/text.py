@@ -107,7 +107,7 @@ _TOKEN = re.compile(
     |(?P<newline>\n)
     |(?P<comment>/\*)
     |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
-    |(?P<name>[A-Za-z_]\w*)
+    |(?P<name>[A-Za-z_](?:\w|\\[ \t\r]*\n)*)
     |(?P<string>"(?:[^"\\\n]|\\.)*")
     |(?P<character>'(?:[^'\\\n]|\\.)+')
     |(?P<mark>\#\#|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
@@ -131,6 +131,8 @@ def tokens_of(text: str) -> list[Token]:
             continue
         if word == "\ufeff" and at == 0:
             continue
+        if kind == "name" and "\\" in word:  # a line may continue inside a name
+            word = re.sub(r"\\[ \t\r]*\n", "", word)
         line = bisect_right(begins, at)
         spot = Spot(line, at - begins[line - 1] + 1)
         if kind == "comment":

@@ -31,6 +31,7 @@ MISTAKES = {
     "semicolon": ("float acc = 0.0f;", "float acc = 0.0f", "expected"),
     "type": ("const int m =", "const itn m =", "itn"),
     "#error": ("__kernel __attr", "#error on purpose\n__kernel __attr", "on purpose"),
+    "macro": ("acc += A", "acc += SQ(2) + A", "yy"),
 }
 
 
@@ -38,7 +39,7 @@ MISTAKES = {
 def test_a_build_error_shows_the_line(mistake, device):
     old, new, word = MISTAKES[mistake]
     assert NAIVE.count(old) == 1
-    text = NAIVE.replace(old, new)
+    text = NAIVE.replace(old, new).replace("#ifndef TS", "#define SQ(x) ((x)*yy)\n#ifndef TS", 1)
     lines = text.splitlines()
     number = next(i for i, line in enumerate(lines, 1) if new.splitlines()[0] in line)
     for params in (None, {"TS": 4}):  # the numbers are those of the file, whatever the parameters
@@ -70,6 +71,28 @@ def test_a_text_that_is_not_this_kernel(old, new, word, device, monkeypatch, tmp
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(TypeError, match="source"):
         gemmlab.measure(1, 8, source=3, device=device)
+
+
+@pytest.mark.parametrize("old, new", [
+    ("const int M, const int N, const int K,", "const uint M, const uint N, const uint K,"),
+    ("const int M,", "const idx M,"),
+    ("const int M,", "INT M,"),
+    ("void gemm(const int M,", "void gemm(/* rows, columns */ const int M,"),
+    ("__kernel", "/* call: gemm(int a) { } */ __kernel"),
+    ("__global float* restrict C)", "__global float C[])"),
+])  # fmt: skip
+def test_any_types_of_arguments(old, new, device):
+    """The types are those of the compiled kernel."""
+    assert NAIVE.count(old) == 1
+    text = "typedef int idx;\n#define INT const int\n" + NAIVE.replace(old, new)
+    outcome = gemmlab.trial(1, 24, params={"TS": 8}, source=text, device=device)
+    assert outcome.ok, outcome.verdict
+
+
+def test_a_work_group_that_the_text_changes(device):
+    text = NAIVE.replace("__kernel __attr", "#undef TS\n#define TS 16\n__kernel __attr")
+    outcome = gemmlab.trial(1, 32, params={"TS": 8}, source=text, device=device)
+    assert not outcome.ok and "16 x 16" in outcome.verdict
 
 
 def test_a_kernel_refuses_sizes_that_it_does_not_support(any_device):

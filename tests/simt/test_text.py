@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from simt.cases import product
 
+import gemmlab
 from gemmlab import simt
+from gemmlab.catalog import sources
 from gemmlab.simt.parse import Parser, constant
 from gemmlab.simt.text import Preprocessor, TextError
 
@@ -156,3 +158,10 @@ def test_the_tree_with_its_types_needs_no_numpy():
         [sys.executable, "-c", WITHOUT_NUMPY], cwd=here, capture_output=True, text=True, check=False
     )
     assert done.stdout == "float\n", done.stderr
+
+
+def test_a_byte_order_mark_and_names_that_go_on_in_the_next_line():
+    naive = sources.read("01_naive.cl")
+    text = "\ufeff" + naive.replace("float acc", "flo\\\nat a\\\ncc")
+    assert text.count("\n") == naive.count("\n") + 2
+    assert gemmlab.simulate(1, 16, 16, 4, {"TS": 8}, text).ok
