@@ -16,6 +16,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -28,19 +29,32 @@ ROOM = 16 * 2**20
 NO_DATABASE = {"PYOPENCL_NO_CACHE": "1"}
 
 
+#: Held while variables are changed for a moment, and while a child's are copied.
+_changing = threading.RLock()
+
+
 @contextmanager
 def variables(values: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables for the duration of the block."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    with _changing:
+        before = {name: os.environ.get(name) for name in values}
+        os.environ.update(values)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+
+def of_child(**more: str) -> dict[str, str]:
+    """The environment of a child process, without what another thread has set for a moment: the
+    child would outlive the folder that such a variable names.
+    """
+    with _changing:
+        return {**os.environ, **more}
 
 
 def import_pyopencl() -> None:

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_products_work_with_a_bad_database_of_pyopencl(tmp_path, caches, any_dev
 
 
 @posix
+def test_a_child_gets_no_variable_that_another_thread_sets_for_a_moment():
+    found: list[dict[str, str]] = []
+    child = threading.Thread(target=lambda: found.append(environment.of_child(OWN="2")))
+    with environment.variables({"GEMMLAB_MOMENT": "1"}):
+        child.start()
+        child.join(0.2)
+    child.join()
+    assert "GEMMLAB_MOMENT" not in found[0] and found[0]["OWN"] == "2"
+
+
 def test_without_a_home_pocl_takes_no_kernels_from_tmp(monkeypatch):
     for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -126,7 +126,7 @@ def _product(device: devices.Device, variables: dict[str, str]) -> str:
     try:
         done = subprocess.run(
             command,
-            env={**os.environ, **variables},
+            env=environment.of_child(**variables),
             capture_output=True,
             text=True,
             errors="replace",

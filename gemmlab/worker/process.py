@@ -60,7 +60,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._words or subprocess.DEVNULL,
-            env={**os.environ, **environment.pocl_variables(), "PYTHONSAFEPATH": "1"},
+            env=environment.of_child(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
             start_new_session=True,  # interrupting a cell is no message to the child
         )
         threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
