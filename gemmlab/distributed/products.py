@@ -165,7 +165,7 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
         return choose_blocks(m, n, k, dtype)
     workers = client.scheduler_info()["workers"].values()
     available = [w["memory_limit"] - PROCESS for w in workers if w["memory_limit"]]
-    if min(available, default=1) <= 0:  # such a worker may not live to be asked for its device
+    if min(available, default=1) <= 0:  # such a worker may not live to report its device
         raise ValueError(
             f"a worker may take {min(available) + PROCESS:,} bytes, of which {PROCESS:,} are for "
             "Python and compilers: start workers with more memory"

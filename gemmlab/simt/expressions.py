@@ -45,7 +45,7 @@ PURE = (
 
 @dataclass
 class Place:
-    """Where a value lies, which can be stored to, or has an address.
+    """Where a value is stored: it can be assigned to, or has an address.
 
     Attributes:
         variable: it is this, or an element of this array by as many `indices` as are given (a row,

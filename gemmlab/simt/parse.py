@@ -226,7 +226,7 @@ class Parser(Meaning):
     def qualify(self, found: Declared, word: str) -> None:
         space = SPACES.get(word, found.space)
         if found.space not in ("", space):
-            self.here("something lies in one memory only")
+            self.here("something is in one memory only")
         found.space, found.const = space, found.const or word in ("const", "__const")
         if word in ("__kernel", "kernel"):
             found.kernel = self.token.spot

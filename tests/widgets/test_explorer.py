@@ -265,7 +265,7 @@ def test_interrupting_the_first_run_is_one_sentence(desk, monkeypatch):
 
 
 def test_the_peak_and_the_ceiling_arrive_after_the_answer(explorer, desk):
-    """Each is asked for once, and what cannot be found out is missing."""
+    """Each request is sent once, and what cannot be found out is missing."""
     ((asked, _),) = desk.context
     assert asked["device"] == explorer.device.index and asked["texts"][0]["gflops"] > 1000
     assert "<s " in explorer.panel.value and "allows" not in explorer._recorded.value
