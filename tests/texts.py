@@ -1,5 +1,7 @@
 """Kernels' texts with changes, and small parameters for each kernel: what several tests share."""
 
+import dataclasses
+
 from conftest import DEVICES, lacking
 
 from gemmlab import catalog
@@ -8,11 +10,21 @@ from gemmlab.catalog import sources
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 
 
+#: Before a text: it takes the path in plain OpenCL C even where the compiler is NVIDIA's.
+PORTABLE = "#undef __NV_CL_C_VERSION\n"
+
+
+def portable(device):
+    """A device without the features by which kernels take another path than the portable one."""
+    features = device.features - {"nvidia", "tensor", "warpgroups"}
+    return dataclasses.replace(device, features=features)
+
+
 def edited(number: int | str, *edits: tuple[str, str]) -> str:
-    """A kernel's text with changes; each old text must be there, so that no change is lost in
-    silence.
+    """A kernel's text with changes, for a `portable` device; each old text must be there, so that
+    no change is lost in silence.
     """
-    text = sources.read(catalog[number].file)
+    text = PORTABLE + sources.read(catalog[number].file)
     for old, new in edits:
         assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {catalog[number].file}"
         text = text.replace(old, new)

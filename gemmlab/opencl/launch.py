@@ -23,7 +23,9 @@ class Kernel:
     """One kernel of the ladder, compiled for one device with one set of parameters.
 
     Attributes:
-        source: the OpenCL C text; of a production kernel only what its parameters need.
+        source: the OpenCL C text; of a production kernel only what its parameters need. Without
+            `opencl`, kernels 19 and "warpgroups" give NaN on Hopper unless TENSOR is 0: only
+            gemmlab reveals their hidden instructions.
         options: the build options, parameters among them.
         params: all parameters.
         local_size: work-items of a work-group.

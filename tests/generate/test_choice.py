@@ -27,6 +27,12 @@ def gpu(any_device):
     return dataclasses.replace(any_device, features=features, limits=LIMITS, **facts)
 
 
+@pytest.fixture
+def cpu(any_device):
+    """A device without a model."""
+    return dataclasses.replace(any_device, kind="CPU", platform="Any", features=frozenset())
+
+
 @pytest.fixture(autouse=True)
 def own_notes(tmp_path, monkeypatch):
     monkeypatch.setattr(choice, "winners", Notes(str(tmp_path / "choices.json")))
@@ -99,7 +105,7 @@ def test_work_is_shared_in_usual_ways_unless_that_is_clearly_slower(gpu):
     assert long[0].seconds < 0.5 * min(one.seconds for one in long if is_usual(one))
 
 
-def test_a_batch_takes_tiles_that_fill_the_units(gpu, any_device):
+def test_a_batch_takes_tiles_that_fill_the_units(gpu, cpu):
     """64 products of 256 x 256 are 128 tiles of 256 x 128, for 132 units."""
     ((_, params), spent), *others = choice.ranked_for_batch(gpu, (256, 256, 256), 64)
     tile = dict(params)
@@ -107,7 +113,7 @@ def test_a_batch_takes_tiles_that_fill_the_units(gpu, any_device):
     assert all(dict(one[1])["GROUPS"] == 0 and spent <= seconds for one, seconds in others)
     ((_, params), _), *_ = choice.ranked_for_batch(gpu, (32, 32, 32), 1000)
     assert dict(params)["TSM"] * dict(params)["TSN"] <= 32 * 32
-    assert choice.ranked_for_batch(any_device, (30, 40, 50), 9) == []
+    assert choice.ranked_for_batch(cpu, (30, 40, 50), 9) == []
 
 
 # By trials
@@ -188,12 +194,12 @@ def test_rows_of_the_table_are_legal_and_the_nearest_is_taken(kind, edges, any_d
         assert found == (row["kernel"], tuple(row["params"].items()))
 
 
-def test_devices_without_a_model_take_the_table(any_device):
+def test_devices_without_a_model_take_the_table(any_device, cpu):
     for sizes in SHAPES:
-        assert choice.ranked(any_device, sizes) == []
-        assert choice.kernel_for(any_device, sizes) == table.nearest(any_device, sizes, "pad")
+        assert choice.ranked(cpu, sizes) == []
+        assert choice.kernel_for(cpu, sizes) == table.nearest(cpu, sizes, "pad")
     with pytest.raises(ValueError, match="no constants"):
-        gemmlab.tune([(8, 8, 8)], device=any_device)
+        gemmlab.tune([(8, 8, 8)], device=cpu)
     tiny = Limits("a tiny device", 16, (16, 16, 16), 1024, 1, asynchronous=False)
     tiny = dataclasses.replace(any_device, kind="GPU", platform="AMD", limits=tiny)
     assert table.kind(tiny) == "gpu"
