@@ -149,6 +149,10 @@ class Subject(NamedTuple):
 #: Kernel 17 is missing: launched through CUDA it finds no work.
 SUBJECTS = [
     *(Subject(number) for number in (*range(1, 14), 15, 16, 18, 19, "warp_tiling")),
+    Subject(6, "tile of 64 x 64", params={"TSM": 64, "TSN": 64}),
+    Subject(16, "two stages", params={"STAGES": 2}),
+    Subject(16, "plain copies", params={"STAGES": 2, "ASYNC": 0}),
+    Subject(19, "one part", params={"PARTS": 1}),
     Subject(6, "aligned", ALIGNED),
     Subject(6, "aligned, PAD 4", ALIGNED, {"PAD": 4}),
     Subject(6, "both tiles alike", ALIKE),
