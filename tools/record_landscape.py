@@ -23,7 +23,7 @@ import common
 from registers import VERBOSE, registers
 from tqdm import tqdm
 
-from gemmlab import environment, model, trial
+from gemmlab import model, trial
 from gemmlab.catalog import KernelSpec, Key, Limits, find
 from gemmlab.measurement import peaks, records
 from gemmlab.measurement.landscape import Landscape
@@ -93,10 +93,10 @@ def compiled_ahead(device: Device, jobs: list[Job]) -> Iterator[Iterator[Used]]:
         yield iter([None] * len(jobs))
         return
     with tempfile.TemporaryDirectory() as cache:
+        os.environ.update({"CUDA_CACHE_PATH": cache, **VERBOSE})  # for the child of `trial`
         pool = ThreadPoolExecutor(os.cpu_count())
         try:
-            with environment.variables({"CUDA_CACHE_PATH": cache, **VERBOSE}):
-                yield pool.map(lambda job: registers(job.kernel, job.params, device, cache), jobs)
+            yield pool.map(lambda job: registers(job.kernel, job.params, device, cache), jobs)
         finally:
             pool.shutdown(cancel_futures=True)
 
