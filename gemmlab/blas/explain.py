@@ -85,8 +85,6 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
     own = route.kernel, tuple(route.params.items())
     if choice.winner(device, sizes, precision) == own:
         return f"It was the fastest of those that were timed on {device} at such sizes."
-    if choice.recorded(device, sizes, precision) == own:
-        return f"It was the fastest of all that were recorded on {device} at exactly these sizes."
     model = choice.model(device)
     if not order or model is None:
         return (

@@ -1,8 +1,8 @@
 """Which kernel of the catalog `kernel="auto"` runs for a product in float32 or TF32.
 
 Where the table has a model of the device, `cost` predicts how long each candidate takes, and the
-fastest one runs, unless such sizes were measured: by `gemmlab.tune`, or for the table. Other
-devices, and values of `edges` other than "auto", use the table's nearest row.
+fastest one runs, unless `gemmlab.tune` has timed such sizes. Other devices, and values of `edges`
+other than "auto", use the table's nearest row.
 
 A candidate is a text of the table with a number of work-groups that share its work. Texts whose
 tiles are much larger than C are left out.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from math import inf, log2
+from math import log2
 from typing import Any, NamedTuple
 
 from ..caches import Notes, cached
@@ -21,11 +21,11 @@ from ..catalog.spec import Params, round_up, tiles_over
 from ..opencl.devices import Device
 from ..version import __version__
 from . import table
-from .cost import Chip, Constants, Work, seconds, sharing, work
+from .cost import Chip, Constants, Work, seconds, work
 from .table import Choice, Sizes
 
-#: How much faster than its rivals a candidate must be predicted to be if they are safer: float32
-#: instead of TF32, or a text that is compiled already. The model is wrong by a fifth.
+#: How much faster than float32 a candidate in TF32 must be predicted to be: the model may be wrong
+#: by a fifth.
 CLEARLY = 1.2
 #: How many times as long a step of the separate loop for the last steps of k (TAIL) takes.
 TAIL_STEP = 1.5
@@ -44,16 +44,12 @@ class KnownText(NamedTuple):
     Attributes:
         choice: the kernel, and its parameters except those of sharing.
         constants: of the model.
-        usual: the usual numbers of work-groups per compute unit that share its work, 0 for one
-            work-group per tile. A few of them serve nearly all shapes; with more, nearly every
-            shape would wait for the compiler.
-        groups: all numbers among which its work may be shared.
+        groups: numbers of work-groups per compute unit among which its work may be shared.
         resident: work-groups that a compute unit holds at the same time.
     """
 
     choice: Choice
     constants: Constants
-    usual: frozenset[float]
     groups: tuple[float, ...]
     resident: int
 
@@ -62,19 +58,16 @@ class Model(NamedTuple):
     """The table's model of a kind of device.
 
     Attributes:
-        device, units: the device that was measured.
+        device: the one that was measured.
         chip: what all texts share.
         texts: those for each precision.
-        timed: the fastest candidate at common sizes, in float32.
         check: of the range check for TF32: seconds of the device, seconds per element, and the
             host's seconds until the next call can check; empty without tensor cores.
     """
 
     device: str
-    units: int
     chip: Chip
     texts: dict[str, list[KnownText]]
-    timed: dict[Sizes, Choice]
     check: tuple[float, ...]
 
 
@@ -93,22 +86,18 @@ def model(device: Device) -> Model | None:
     if not found:
         return None
     texts: dict[str, list[KnownText]] = {precision: [] for precision in table.IMPLIED}
-    for name, params, constants, usual, groups, resident in found["texts"]:
+    for name, params, constants, groups, resident in found["texts"]:
         spec = find(name)
         if spec.problems(spec.complete(params), device.limits):
             continue
         choice, own = (name, tuple(params.items())), Constants(*(1e-9 * x for x in constants))
         parts = params["PARTS"] if spec.tensor else 0
         texts[("float32", "tf32", "tf32x3")[parts]].append(
-            KnownText(choice, own, frozenset(usual), tuple(groups), resident)
+            KnownText(choice, own, tuple(groups), resident)
         )
-    timed = {
-        (m, n, k): (name, tuple(find(name).complete(params).items()))
-        for m, n, k, name, params in found.get("timed", ())
-    }
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     check = tuple(1e-9 * value for value in found["check"])
-    return Model(found["device"], found["units"], chip, texts, timed, check)
+    return Model(found["device"], chip, texts, check)
 
 
 # Candidates
@@ -170,26 +159,20 @@ def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> 
 def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Candidate]:
     """The candidates for M, N, K of a column-major product, fastest first; none without a model.
 
-    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. A
-    number of work-groups that is not usual has to be clearly faster than all that are.
+    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster.
     """
     known = model(device)
     if known is None:
         return []
     found: list[Candidate] = []
     for kind in dict.fromkeys((precision, "float32")):
-        usual: list[Candidate] = []
-        others: list[Candidate] = []
         for text in known.texts[kind]:
             for choice in settings(text.choice, text.groups, sizes, device.units):
                 does = work(choice, sizes, text.resident)
                 predicted = seconds(does, text.constants, known.chip)
                 if kind != "float32":
                     predicted = with_check(predicted, sizes, known)
-                is_usual = sharing(choice, device.units) in text.usual
-                (usual if is_usual else others).append(Candidate(choice, predicted, does))
-        least = min((one.seconds for one in usual), default=inf)
-        found += usual + [one for one in others if CLEARLY * one.seconds < least]
+                found.append(Candidate(choice, predicted, does))
     return sorted(found, key=lambda one: one.seconds)
 
 
@@ -224,7 +207,7 @@ def kernel_for(
     """
     if precision == "float32" and edges != "auto":
         return table.nearest(device, sizes, edges)
-    found = winner(device, sizes, precision) or recorded(device, sizes, precision)
+    found = winner(device, sizes, precision)
     if found:
         return found
     order = ranked(device, sizes, precision)
@@ -252,15 +235,6 @@ def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Ch
 
 
 # Measured choices
-
-
-def recorded(device: Device, sizes: Sizes, precision: str) -> Choice | None:
-    """The table's fastest candidate at exactly these sizes, on the device that was measured."""
-    known = model(device)
-    if known is None or (known.device, known.units) != (device.name, device.units):
-        return None
-    found = known.timed.get(sizes) if precision == "float32" else None
-    return found if found and not find(found[0]).problems(dict(found[1]), device.limits) else None
 
 
 def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
