@@ -81,6 +81,7 @@ def _number(right, because: str, typical: dict, otherwise: str):
         ok = isinstance(answer, (int, float)) and _close(answer, right())
         return gemmlab.verdict(ok, because, hint)
 
+    checked.typical = list(typical)
     return checked
 
 
@@ -104,6 +105,7 @@ def _function(right, cases, because: str, typical: list):
                 break
         raise _NotYet(words)
 
+    checked.typical = [wrong for wrong, _ in typical]
     return checked
 
 

@@ -110,7 +110,7 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
     kernels_counted = [counted(*pair) for pair in pairs]
     names = [f"{number}, {change}" if change else f"{number}" for number, change in pairs]
     alt = "; ".join(
-        f"kernel {name}: {one.gflops / 1000:.1f} TFLOPS, "
+        f"kernel {name}: {one.gflops / 1000:.0f} TFLOPS, "
         + ", ".join(f"{what} {share:.0f} %" for what, share in one.shares.items())
         for name, one in zip(names, kernels_counted, strict=True)
     )
@@ -128,7 +128,7 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
                 ax.text(left + share / 2, -row, f"{share:.0f}", ha="center", va="center",
                         color="white", fontsize=9)  # fmt: skip
             left += share
-        rate = f"{one.gflops / 1000:.1f} TFLOPS"
+        rate = f"{one.gflops / 1000:.0f} TFLOPS"
         ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
     label_rows(ax, [f"kernel {name}" for name in names])
     ax.set(xlim=(0, 100), ylim=(-len(kernels_counted) + 0.5, 0.5), xlabel="% of all cycles")

@@ -1,8 +1,8 @@
-"""Pictures for chapters 18 and 19: what lanes hold, banks, and B's tile for warpgroups."""
+"""What the lanes of a warp hold in one instruction of a tensor core, for chapter 18."""
 
 from __future__ import annotations
 
-from gemmlab.draw.diagram import Area, Mark, grid
+from gemmlab.draw.diagram import Area, grid
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint
 
 
@@ -67,34 +67,4 @@ def fragments(lane: int = 0, instruction: int = 0) -> Picture:
         ax.set_axis_off()
         ax.set_aspect("equal")
         ax.autoscale_view()
-    return picture
-
-
-def laid(k: int = 0, n: int = 0, row: int = 130) -> Picture:
-    """Where an element of B's tile is in local memory for `wgmma`: [k/4][n][k%4].
-
-    Args:
-        k, n: the element, from 0 to 7 each.
-        row: vectors of 4 floats from one group of 4 steps to the next.
-    """
-    at = (k // 4 * row + n) * 4 + k % 4
-    where = f"B({k}, {n}) is float {at} of its tile in local memory"
-    picture = Picture(8, 2.4, f"{where}: vector {n}, its float {k % 4}")
-    ax = picture.axes_plain()
-    for group, colour in enumerate((BLUE, ORANGE)):
-        shades = [faint(colour, 0.3 + 0.15 * inside) for inside in range(4)]
-        cells = [(inside, column) for inside in range(4) for column in range(8)]
-        matrix: list[Mark] = [(i, c, shades[i], "") for i, c in cells]
-        memory: list[Mark] = [(0, 4 * c + i, shades[i], "") for i, c in cells]
-        if group == k // 4:
-            matrix.append((k % 4, n, MAGENTA, ""))
-            memory.append((0, 4 * n + k % 4, MAGENTA, ""))
-            ax.text(11 + 4 * n + k % 4 + 0.5, -1.85 - 3 * group, str(at), ha="center", va="bottom",
-                    fontsize=9, color=INK)  # fmt: skip
-        grid(ax, Area(0, 4 * group, 4, 8), INK, "" if group else "B: k down, n across", matrix)
-        grid(ax, Area(11, 2 + 3 * group, 1, 32), INK, "", memory, every=(1, 4))
-    ax.text(11, 0.3, "local memory: vectors of 4 steps, column by column", color=INK, fontsize=9,
-            va="bottom")  # fmt: skip
-    ax.set(xlim=(-0.2, 43.2), ylim=(-8.2, 1.4), aspect="equal")
-    ax.set_axis_off()
     return picture
