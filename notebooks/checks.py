@@ -835,7 +835,7 @@ check_13_2 = _kernel(
     [
         (_NEXT + r".*TSK\s*\*\s*TS[MN]\s*;", "e0 counts vectors: TSK*TSM/4 and TSK*TSN/4."),
         (_NEXT + r"(?!.*(\*\s*4|4\s*\*))", "A vector begins at every fourth row."),
-        (_NEXT + r"(?!.*<\s*K\b)", "Beyond K the tiles want zeroes, (float4)(0.0f)."),
+        (_NEXT + r"(?!.*<\s*K\b)", "Beyond K the tiles want zeros, (float4)(0.0f)."),
         (_NEXT + r"(?!.*vstore4.*vstore4)", "All four go to the tile: vstore4."),
     ],
     "right for any M and N, though a moved tile begins anywhere.",
