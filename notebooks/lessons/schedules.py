@@ -103,7 +103,7 @@ def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title
         ax.add_artist(Rectangle((start, -row - 0.9), stop - start, 0.8, edgecolor=INK,
                                 facecolor=colour, linewidth=0.5))  # fmt: skip
         if stop - start > 0.02 * end:
-            ink = INK if to_rgba(colour)[3] < 1 else "w"
+            ink = INK if to_rgba(colour)[3] < 0.5 else "w"
             ax.text((start + stop) / 2, -row - 0.52, str(tile), ha="center", va="center",
                     fontsize=8.5, color=ink)  # fmt: skip
     label_rows(ax, rows, 0.5)
@@ -129,8 +129,8 @@ def timeline(
     work, (loads, computes, who, where) = spans(tiles, load, compute, buffers, groups), names
     end = max(s.end for s in work)
     alt = (
-        f"{count(groups, who)}, {count(buffers, where)}: done after {end:g}, busy with "
-        f"{computes} {groups * tiles * compute / end:.0%} of the time"
+        f"{count(groups, who)}, {count(buffers, where)}: done after {end:g}; {computes} "
+        f"{groups * tiles * compute / end:.0%} of the time"
     )
     rows = [
         loads + f", {who} {group}" * (groups > 1) + f", {where} {buffer}" * (buffers > 1)
