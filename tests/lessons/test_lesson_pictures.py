@@ -14,7 +14,6 @@ from lessons import (
     edges,
     hardware,
     schedules,
-    tensors,
     tf32,
     warps,
     waterfall,
@@ -38,7 +37,6 @@ PICTURES = {
     "shares": lambda: schedules.shares(9, 12, 6),
     "divergence": lambda: divergence.draw("B", 100, 50, 70, 16),
     "launches": lambda: edges.draw_launches(LAUNCHES),
-    "fragments": lambda: tensors.fragments(5, 3),
     **{f"bits of {x}": lambda x=x: tf32.draw_bits(x) for x in (*tf32.NUMBERS, -2.5, 1e-20)},
     "errors": lambda: tf32.draw_errors(
         {"one": {8: 1e-3, 64: 1e-3}}, {"one": {64: 5e-4}, "theirs": {64: 1e-6}}
