@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from lessons import hardware, schedules
 
-
 TIMES = st.integers(0, 24).map(lambda eighths: eighths / 8)  # sums of these have no rounding errors
 SCHEDULES = (st.integers(1, 9), TIMES, TIMES, st.sampled_from((1, 2)), st.integers(1, 5))
 
