@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gemmlab import model
@@ -102,6 +103,28 @@ def time_of_a_warp(kernel: Key) -> dict[str, float]:
     everything = sum(stalls.values())
     shares = {words: stalls.get(reason, 0.0) / everything for reason, words in DOING.items()}
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def slots(words: Mapping[Key, str]) -> str:
+    """Kernels line by line, each followed by some words: the share of slots that start
+    multiply-adds or others, and of empty ones; instructions per multiply-add; how busy the path of
+    L1 cache and local memory is; warps per scheduler that wait for memory or a barrier, and those
+    in dispatch stalls.
+    """
+    lines = [
+        "kernel   multiply-adds   others   empty   instructions   L1/local   waiting   dispatch"
+    ]
+    for kernel, what in words.items():
+        _, shares, row = counted(kernel)
+        adds, others, *empty = shares.values()
+        stalls = row["stalls"]
+        waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
+        lines.append(
+            f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
+            f"{row['instructions'] / row['multiply_adds']:14.2f} {row['local_pipe']:8.0f} % "
+            f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
+        )
+    return "\n".join(lines)
 
 
 def draw(*kernels: Key | tuple[Key, str]) -> Picture:
