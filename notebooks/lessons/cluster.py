@@ -11,12 +11,11 @@ Multiplication (Euro-Par 2011), for cuts along k.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from math import ceil, inf, log2, sqrt
+from math import ceil, log2
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 
 from gemmlab.draw.picture import (
     BLUE,
@@ -24,7 +23,6 @@ from gemmlab.draw.picture import (
     GREEN,
     INK,
     MAGENTA,
-    ORANGE,
     Picture,
     count,
     faint,
@@ -96,28 +94,6 @@ class Cut(NamedTuple):
         return a / self.columns + b / self.rows + c + panels
 
 
-def near_square(devices: int) -> tuple[int, int]:
-    """Rows and columns of the grid of so many devices that is closest to a square."""
-    rows = next(r for r in range(int(sqrt(devices)), 0, -1) if devices % r == 0)
-    return rows, devices // rows
-
-
-class Cluster(NamedTuple):
-    """What devices and their links can do.
-
-    Attributes:
-        gflops: of each device, for its blocks.
-        bandwidth: GB/s that each device receives.
-        latency: seconds until the first byte of a message.
-        tasks_per_second: that one scheduler hands out, to all devices together.
-    """
-
-    gflops: float
-    bandwidth: float
-    latency: float = 0.0
-    tasks_per_second: float = inf
-
-
 class Times(NamedTuple):
     """How long a product takes, and what each of its parts would take alone, in seconds."""
 
@@ -133,29 +109,30 @@ class Times(NamedTuple):
         return max(parts, key=parts.__getitem__).replace("_", " ")
 
 
-def summa(cut: Cut, panel: int, cluster: Cluster) -> Times:
-    """Simulate SUMMA: in each step a panel of A goes along grid rows, one of B along columns.
+def summa(
+    cut: Cut, panel: int, tflops: float, bandwidth: float, tasks: float, latency: float = 1e-5
+) -> Times:
+    """The times of SUMMA on a cut of depth 1.
 
-    Devices have memory for two pairs of panels: one is received while the other is multiplied. In a
-    row of p devices a panel is pipelined: its bytes follow after log2 p latencies. Each device's
-    step is a task, and one scheduler hands out all tasks. The depth of the cut is 1; a panel has so
-    many columns of A, and rows of B.
+    In each step a panel of A goes along grid rows, one of B along columns. Devices receive the next
+    panels while they multiply. In a row of p devices a panel is pipelined: its bytes follow after
+    log2 p latencies. Each device's step is a task, and one scheduler hands out all tasks.
+
+    Args:
+        panel: columns of A, and rows of B.
+        tflops: of each device, for its blocks.
+        bandwidth: GB/s that each device receives.
+        tasks: handed out per second, to all devices together.
+        latency: seconds until the first byte of a message.
     """
     steps = ceil(cut.k / panel)
     hops = sum(ceil(log2(side)) for side in (cut.rows, cut.columns))
-    multiply = cut.flops / steps / cluster.gflops * 1e-9
-    receive = cut.moved_bytes / steps / cluster.bandwidth * 1e-9 + hops * cluster.latency
-    hand_out = cut.devices / cluster.tasks_per_second
-    arrived, done = 0.0, [0.0, 0.0]  # done: when panels were multiplied
-    for _ in range(steps):
-        arrived = max(arrived, done[-2]) + max(receive, hand_out)
-        done.append(max(arrived, done[-1]) + multiply)
-    return Times(done[-1], steps * multiply, steps * receive, steps * hand_out)
-
-
-def scaling(size: int, devices: list[int], panel: int, cluster: Cluster) -> dict[int, Times]:
-    """The same square product on more and more devices, on grids that are nearly square."""
-    return {p: summa(Cut(size, size, size, *near_square(p)), panel, cluster) for p in devices}
+    multiply = cut.flops / steps / tflops * 1e-12
+    receive = cut.moved_bytes / steps / bandwidth * 1e-9 + hops * latency
+    hand_out = cut.devices / tasks
+    fetch = max(receive, hand_out)  # with two buffers, as in chapter 9
+    total = fetch + (steps - 1) * max(fetch, multiply) + multiply
+    return Times(total, steps * multiply, steps * receive, steps * hand_out)
 
 
 def draw_cut(cut: Cut) -> Picture:
@@ -167,9 +144,9 @@ def draw_cut(cut: Cut) -> Picture:
     )
     picture = Picture(8, 3.6, alt)
     ax = picture.sheet()
-    _matrix(ax, "A", cut.rows, cut.depth, lit=[(0, 0)])
-    _matrix(ax, "B", cut.depth, cut.columns, lit=[(0, 0)])
-    _matrix(ax, "C", cut.rows, cut.columns, lit=[(0, 0)])
+    _matrix(ax, "A", cut.rows, cut.depth)
+    _matrix(ax, "B", cut.depth, cut.columns)
+    _matrix(ax, "C", cut.rows, cut.columns)
     left, top, wide = 2 * SIDE + GAP + 1.2, -1.3, 8.0
     alone = cut._replace(rows=1, columns=1, depth=1).held_bytes
     ax.text(left, top, f"{grid} = {count(cut.devices, 'device')}", color=INK, fontsize=11,
@@ -189,15 +166,13 @@ def draw_cut(cut: Cut) -> Picture:
     return picture
 
 
-def _matrix(
-    ax: Axes, name: str, rows: int, columns: int, lit: Collection[tuple[int, int]] = ()
-) -> None:
-    """A matrix in blocks, some of which are lit."""
+def _matrix(ax: Axes, name: str, rows: int, columns: int) -> None:
+    """A matrix in blocks, the first of which is lit."""
     (left, top), colour = POSITIONS[name], COLOURS[name]
     high, wide = SIDE / rows, SIDE / columns
     for i in range(rows):
         for j in range(columns):
-            shade = faint(colour, 0.75 if (i, j) in lit else 0.12)
+            shade = faint(colour, 0.12 if i or j else 0.75)
             corner = (left + j * wide, -top - (i + 1) * high)
             ax.add_patch(Rectangle(corner, wide, high, facecolor=shade, edgecolor=INK,
                                    linewidth=0.5))  # fmt: skip
@@ -210,50 +185,13 @@ def _bytes(amount: float) -> str:
     return f"{short(mebibytes)} MiB" if mebibytes < 1024 else f"{short(mebibytes / 1024)} GiB"
 
 
-def draw_step(rows: int, columns: int, panels: int, step: int) -> Picture:
-    """Step 1, 2 ... of SUMMA: a panel of A goes along the rows of the grid of devices, one of B
-    along its columns. There are as many steps as panels.
+def draw_scaling(size: int, panel: int, link: float, tflops: float, tasks: float) -> Picture:
+    """The share of linear speed-up of a square product by the number of devices, on grids that are
+    nearly square (see `summa`); each point says what takes longest.
     """
-    column, row = (step - 1) * columns // panels, (step - 1) * rows // panels
-    alt = (
-        f"Step {step} of {panels}. Panel {step} of A is in column {column + 1} of the grid of "
-        f"devices and goes along the rows; panel {step} of B is in row {row + 1} and goes along "
-        "the columns. Every device adds the product of the two pieces that it received to its "
-        "block of C."
-    )
-    picture = Picture(6, 4.6, alt)
-    ax = picture.sheet()
-    _matrix(ax, "A", rows, columns)
-    _matrix(ax, "B", rows, columns)
-    _matrix(ax, "C", rows, columns, lit=[(i, j) for i in range(rows) for j in range(columns)])
-    thick, along = SIDE / panels, (step - 1) * SIDE / panels
-    (a_left, a_top), (b_left, b_top), (c_left, c_top) = (POSITIONS[name] for name in "ABC")
-    for corner, wide, high, colour in (
-        ((a_left + along, -a_top - SIDE), thick, SIDE, BLUE),
-        ((b_left, -b_top - along - thick), SIDE, thick, ORANGE),
-    ):
-        shade = faint(colour, 0.85)
-        ax.add_patch(Rectangle(corner, wide, high, facecolor=shade, edgecolor=colour))
-    for i in range(rows):
-        y = -a_top - (i + 0.5) * SIDE / rows
-        _arrow(ax, (a_left + along + thick, y), (c_left + SIDE - 0.3, y), BLUE)
-    for j in range(columns):
-        x = c_left + (j + 0.5) * SIDE / columns
-        _arrow(ax, (x, -b_top - along - thick), (x, -c_top - SIDE + 0.3), ORANGE)
-    ax.text(a_left, -0.2, f"step {step} of {panels}", color=INK, fontsize=12, va="top")
-    ax.text(a_left, -0.9, f"{rows} x {columns} devices;\none block for each", color=INK,
-            fontsize=10, va="top")  # fmt: skip
-    ax.set(xlim=(-0.4, 2 * SIDE + GAP + 0.4), ylim=(-2 * SIDE - GAP - 0.3, 0.7))
-    return picture
-
-
-def _arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], colour: str) -> None:
-    ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=12, color=colour,
-                                 linewidth=1.3))  # fmt: skip
-
-
-def draw_scaling(times: Mapping[int, Times], title: str = "") -> Picture:
-    """The share of linear speed-up by the number of devices; each point says what takes longest."""
+    title = f"{size:,} cubed, panels of {panel}, {tflops} TFLOPS and {link} GB/s each"
+    cuts = {4**i: Cut(size, size, size, 2**i, 2**i) for i in range(7)}
+    times = {p: summa(cut, panel, tflops, link, tasks) for p, cut in cuts.items()}
     shares = {p: 100 * t.multiplying / t.total for p, t in times.items()}
     half = next((p for p, share in shares.items() if share < 50), 0)
     fastest = min(times, key=lambda p: times[p].total)

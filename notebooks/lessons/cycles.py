@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gemmlab import model
@@ -104,13 +105,35 @@ def time_of_a_warp(kernel: Key) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
+def slots(words: Mapping[Key, str]) -> str:
+    """Kernels line by line, each followed by some words: the share of slots that start
+    multiply-adds or others, and of empty ones; instructions per multiply-add; how busy the path of
+    L1 cache and local memory is; warps per scheduler that wait for memory or a barrier, and those
+    in dispatch stalls.
+    """
+    lines = [
+        "kernel   multiply-adds   others   empty   instructions   L1/local   waiting   dispatch"
+    ]
+    for kernel, what in words.items():
+        _, shares, row = counted(kernel)
+        adds, others, *empty = shares.values()
+        stalls = row["stalls"]
+        waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
+        lines.append(
+            f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
+            f"{row['instructions'] / row['multiply_adds']:14.2f} {row['local_pipe']:8.0f} % "
+            f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
+        )
+    return "\n".join(lines)
+
+
 def draw(*kernels: Key | tuple[Key, str]) -> Picture:
     """Where the cycles of kernels go, one bar each; a pair adds the name of a change."""
     pairs = [kernel if isinstance(kernel, tuple) else (kernel, "") for kernel in kernels]
     kernels_counted = [counted(*pair) for pair in pairs]
     names = [f"{number}, {change}" if change else f"{number}" for number, change in pairs]
     alt = "; ".join(
-        f"kernel {name}: {one.gflops / 1000:.1f} TFLOPS, "
+        f"kernel {name}: {one.gflops / 1000:.0f} TFLOPS, "
         + ", ".join(f"{what} {share:.0f} %" for what, share in one.shares.items())
         for name, one in zip(names, kernels_counted, strict=True)
     )
@@ -128,7 +151,7 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
                 ax.text(left + share / 2, -row, f"{share:.0f}", ha="center", va="center",
                         color="white", fontsize=9)  # fmt: skip
             left += share
-        rate = f"{one.gflops / 1000:.1f} TFLOPS"
+        rate = f"{one.gflops / 1000:.0f} TFLOPS"
         ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
     label_rows(ax, [f"kernel {name}" for name in names])
     ax.set(xlim=(0, 100), ylim=(-len(kernels_counted) + 0.5, 0.5), xlabel="% of all cycles")

@@ -8,8 +8,7 @@ from typing import Any
 
 from matplotlib.patches import Rectangle
 
-from gemmlab.blas.problem import Problem, plan
-from gemmlab.catalog import Key, catalog, sources
+from gemmlab.catalog import sources
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, faint
 from gemmlab.generate.split import Launch
 from gemmlab.measurement import records
@@ -20,14 +19,6 @@ _EDGE_COLOURS = {"none": BLUE, "rows": ORANGE, "columns": GREEN, "both": MAGENTA
 MIN_STRIP = 0.28
 #: GFLOPS by size.
 Rates = dict[int, float]
-
-
-def cost(kernel: Key, params: dict[str, int], m: int, n: int, k: int) -> tuple[int, int]:
-    """The launches of a column-major product of compact matrices, and the bytes of memory that it
-    needs in addition to A, B and C.
-    """
-    passes = plan(catalog[kernel], params, Problem.compact(m, n, k), frozenset())
-    return len(passes), 4 * sum(step.floats for step in passes)
 
 
 def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:

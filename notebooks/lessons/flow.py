@@ -1,8 +1,8 @@
 """A product as a flow of floats: from DRAM through the caches and registers to the multiply-adders.
 
-Each pipe shows what the kernel's text demands per multiply-add, as the simulator counts it, and how
-much of that the chip can deliver. The fill is how busy the pipe is at the measured rate. The pipe
-with the least room glows: it is the lowest of these ceilings.
+Each pipe shows what the kernel demands per multiply-add, and how much of that the chip can deliver.
+The fill is how busy the pipe is at the measured rate. The pipe with the least room glows: it is the
+lowest of these ceilings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gemmlab import catalog, model
+from gemmlab import model
 from gemmlab.catalog import Key
 from gemmlab.measurement import explained, records
 
@@ -44,11 +44,6 @@ class Pipe:
     width: float
     unit: str = "floats"
 
-    @property
-    def allows(self) -> float:
-        """The share of the arithmetic peak that this pipe allows, at most 1."""
-        return min(1.0, self.width / self.need) if self.need else 1.0
-
     def busy(self, share: float) -> float:
         """How full the pipe is at this share of the peak, at most 1."""
         return min(1.0, share * self.need / self.width)
@@ -72,30 +67,26 @@ class Flow:
         """The number of the pipe with the least room."""
         return max(range(len(self.pipes)), key=lambda i: self.pipes[i].need / self.pipes[i].width)
 
+    @property
+    def allowed(self) -> str:
+        """The share of the peak that this pipe allows, in per cent."""
+        pipe = self.pipes[self.tight]
+        return model.percent(min(1.0, pipe.width / pipe.need))
+
     def __str__(self) -> str:
         steps = "; ".join(
             f"{''.join(BOXES[i][0])} delivers {short(p.need)} {p.unit} per multiply-add, where the "
             f"chip has room for {short(p.width)}"
             for i, p in enumerate(self.pipes)
         )
-        pipe = self.pipes[self.tight]
         return (
             f"{self.title}: {steps}. The tightest pipe begins at {BOXES[self.tight][0]} and allows "
-            f"{model.percent(pipe.allows)} of the peak; measured {model.percent(self.share)}."
+            f"{self.allowed} of the peak; measured {model.percent(self.share)}."
         )
 
 
-def of(kernel: Key | model.Explanation, title: str = "") -> Flow:
-    """The flow of a kernel as an H200 was recorded at 4096, or of any rate that was explained.
-
-    Args:
-        kernel: its number, or what `gemmlab.model.explain` returned.
-        title: instead of the kernel's number.
-
-    Raises:
-        ValueError: if the kernel is not recorded, or runs on tensor cores.
-    """
-    rung = kernel if isinstance(kernel, model.Explanation) else explained.rung(kernel)
+def of(rung: model.Explanation, title: str = "") -> Flow:
+    """The flow of a kernel at 4096 that `gemmlab.model.explain` has explained."""
     needs = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
     chip, all_terms = rung.chip, SIZE**3
     per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
@@ -112,20 +103,14 @@ def of(kernel: Key | model.Explanation, title: str = "") -> Flow:
     return Flow(title or f"kernel {rung.kernel}", pipes, rung.share)
 
 
-def step(kernel: Key, before: Key | None = None) -> Picture:
-    """The flow of the kernel before, by default the one that the header names, and of this one."""
-    before = before if before is not None else catalog[kernel].before
-    return Picture([of(before)] * bool(before) + [of(kernel)])
-
-
 def counted(*kernels: Key) -> Picture:
-    """The flows of kernels, with the turns of local memory that the chip itself counted.
+    """The flows of recorded kernels, with the turns of local memory that the chip itself counted.
 
     The simulator counts the fewest turns that vector loads can take; the chip takes more.
     """
     flows = []
     for kernel in kernels:
-        flow = of(kernel)
+        flow = of(explained.rung(kernel))
         pipes = list(flow.pipes)
         pipes[2] = replace(pipes[2], need=turns(kernel))
         flows.append(replace(flow, pipes=tuple(pipes)))
@@ -163,9 +148,8 @@ def short(value: float) -> str:
 
 def _row(flow: Flow, start: Flow | None) -> str:
     """A heading, five boxes, and the four pipes between them."""
-    pipe = flow.pipes[flow.tight]
-    reached, allowed = model.percent(flow.share), model.percent(pipe.allows)
-    head = f"{flow.title}: {reached} of the peak. The tightest pipe allows {allowed}."
+    reached = model.percent(flow.share)
+    head = f"{flow.title}: {reached} of the peak. The tightest pipe allows {flow.allowed}."
     parts = [text(WIDTH / 2, 16, head, 15, GREY, bold=True)]
     for i, lines in enumerate(BOXES):
         x = i * (BOX + PIPE) + 10
@@ -218,8 +202,8 @@ def merged_loads() -> dict[str, float]:
     record = records.read("nvidia_h200_ceilings")
     opencl, cuda = record["kernel 3 in OpenCL"], record["through CUDA"]
     return {
-        "OpenCL, as it is": opencl["as it is"]["gflops"],
-        "OpenCL, tiles declared as aligned(16)": opencl["aligned(16)"]["gflops"],
-        "CUDA, as it is": cuda["kernel 3"]["gflops"],
+        "OpenCL without aligned(16)": opencl["as it is"]["gflops"],
+        "OpenCL with aligned(16)": opencl["aligned(16)"]["gflops"],
+        "CUDA": cuda["kernel 3"]["gflops"],
         "CUDA, loop of k not unrolled": cuda["kernel 3, unroll 1"]["gflops"],
     }

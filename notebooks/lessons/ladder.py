@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 from gemmlab import catalog
 
@@ -25,8 +25,7 @@ LIBRARY = "cuBLAS SGEMM"
 LEFT = 'style="text-align:left"'
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A kernel of the main line, or the library: GFLOPS on an H200 at 4096 x 4096 x 4096."""
 
     kernel: int | None
@@ -40,10 +39,10 @@ class Table:
     """The rungs of the main line as a table, slowest first."""
 
     def __init__(self) -> None:
-        library = waterfall.variants()[LIBRARY].gflops
+        library, rungs = waterfall.variants()[LIBRARY].gflops, waterfall.rungs()
         rows = [Row(None, LIBRARY, library, 1.0, "NVIDIA's own library")]
         for kernel, idea in IDEAS.items():
-            rung = waterfall.rungs()[kernel]
+            rung = rungs[kernel]
             rows.append(Row(kernel, rung.name, rung.gflops, rung.gflops / library, idea))
         self.rows = sorted(rows, key=lambda row: row.gflops)
 

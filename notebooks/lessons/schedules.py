@@ -1,12 +1,9 @@
-"""Time lines for chapters 9, 16, 17 and 19: what a work-group loads and computes, and when.
-
-Also the equal shares of Stream-K, and the order of its tiles.
-"""
+"""What work-groups do, and when: time lines (chapters 9, 16 and 19), and Stream-K (17)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -106,7 +103,7 @@ def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title
         ax.add_artist(Rectangle((start, -row - 0.9), stop - start, 0.8, edgecolor=INK,
                                 facecolor=colour, linewidth=0.5))  # fmt: skip
         if stop - start > 0.02 * end:
-            ink = INK if to_rgba(colour)[3] < 1 else "w"
+            ink = INK if to_rgba(colour)[3] < 0.5 else "w"
             ax.text((start + stop) / 2, -row - 0.52, str(tile), ha="center", va="center",
                     fontsize=8.5, color=ink)  # fmt: skip
     label_rows(ax, rows, 0.5)
@@ -114,63 +111,44 @@ def _draw(ax: Axes, boxes: Sequence[Box], rows: Sequence[str], end: float, title
     ax.set_title(title, color=INK, fontsize=10)
 
 
-def _time_line(
-    work: list[Span],
-    row: Callable[[Span], int],
-    rows: Sequence[str],
-    words: str,
-    loads: str = BLUE,
+def timeline(
+    tiles: int,
+    load: float,
+    compute: float,
+    buffers: int = 1,
+    groups: int = 1,
+    names: tuple[str, str, str, str] = ("load", "compute", "work-group", "buffer"),
 ) -> Picture:
-    """Work in the rows that `row` gives; `words` may have {end}, and {busy}, the share of the time
-    in which something computes. The axis ends at 20, 40, 80 ...: two pictures can be compared.
+    """Loads and computations of work-groups on one multiprocessor (see `spans`): a row for each
+    buffer to load into, and one for computing. The axis ends at 20, 40, 80 ...: two pictures can
+    be compared.
+
+    Args:
+        names: of loading, of computing, of who loads, and of a buffer.
     """
+    work, (loads, computes, who, where) = spans(tiles, load, compute, buffers, groups), names
     end = max(s.end for s in work)
-    busy = sum(s.end - s.start for s in work if s.what == "compute") / end
-    alt = words.format(end=f"{end:g}", busy=f"{busy:.0%}")
-    looks = {"load": faint(loads, 0.45), "compute": GREEN}
-    boxes = [(row(s), looks[s.what], *s[2:]) for s in work]
-    picture = Picture(7.5, 0.9 + 0.3 * len(rows), alt)
+    alt = (
+        f"{count(groups, who)}, {count(buffers, where)}: done after {end:g}; {computes} "
+        f"{groups * tiles * compute / end:.0%} of the time"
+    )
+    rows = [
+        loads + f", {who} {group}" * (groups > 1) + f", {where} {buffer}" * (buffers > 1)
+        for group in range(groups)
+        for buffer in range(buffers)
+    ]
+    boxes = [
+        (s.group * buffers + s.tile % buffers, faint(BLUE, 0.45), *s[2:])
+        if s.what == "load"
+        else (len(rows), faint(GREEN, 1 - 0.2 * s.group), *s[2:])
+        for s in work
+    ]
+    picture = Picture(7.5, 1.2 + 0.3 * len(rows), alt)
     ax = picture.axes_plain()
-    _draw(ax, boxes, rows, 20 * 2 ** max(0, math.ceil(math.log2(end / 20))), alt)
+    last = 20 * 2 ** max(0, math.ceil(math.log2(end / 20)))
+    _draw(ax, boxes, [*rows, computes], last, alt)
     ax.set_xlabel("time")
     return picture
-
-
-def timeline(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> Picture:
-    """Loads and computations of the work-groups on one multiprocessor (see `spans`)."""
-    work = spans(tiles, load, compute, buffers, groups)
-    names = [f", group {g}" for g in range(groups)] if groups > 1 else [""]
-    rows = [f"{what}{name}" for name in names for what in ("load", "compute")]
-    who = f"{count(groups, 'work-group')}, {count(buffers, 'buffer')}"
-    words = f"{who}: done after {{end}}, computing {{busy}} of the time"
-    return _time_line(work, lambda s: 2 * s.group + (s.what == "compute"), rows, words)
-
-
-def stages(tiles: int, copy: float, multiply: float, STAGES: int = 2) -> Picture:
-    """One work-group with asynchronous copies.
-
-    The copy of tile t + STAGES - 1 starts with the multiplication of tile t; the work-group waits
-    for a copy only when its tile is next. Local memory holds STAGES tiles.
-    """
-    work = spans(tiles, copy, multiply, STAGES)
-    rows = [*(f"copy, stage {stage}" for stage in range(STAGES)), "multiply"]
-    words = f"{count(STAGES, 'stage')}: done after {{end}}, multiplying {{busy}} of the time"
-    return _time_line(work, lambda s: s.tile % STAGES if s.what == "load" else STAGES, rows, words)
-
-
-def waiting(
-    prepare: float, multiply: float, warps: int = 1, waits: bool = True, tiles: int = 6
-) -> Picture:
-    """Warps that share a tensor core: each prepares numbers for a tile, has it multiplied, and
-    waits for that, or prepares the next tile meanwhile.
-    """
-    work = spans(tiles, prepare, multiply, 1 if waits else 2, warps)
-    verb = "wait" if waits else "go on"
-    if warps == 1:
-        verb = "waits" if waits else "goes on"
-    rows = [*(f"warp {warp} prepares" for warp in range(warps)), "tensor core"]
-    words = f"{count(warps, 'warp')} that {verb}: the tensor core is busy {{busy}} of the time"
-    return _time_line(work, lambda s: s.group if s.what == "load" else warps, rows, words, ORANGE)
 
 
 def shares(tiles: int, steps: int, groups: int) -> Picture:

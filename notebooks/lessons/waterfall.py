@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 from gemmlab import model
 from gemmlab.catalog import Key, find, in_order, sources
@@ -23,8 +22,7 @@ from gemmlab.measurement import explained, landscape, records
 from gemmlab.opencl.build import HIDDEN
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A kernel with or without an idea, or a library, as recorded on an H200.
 
     Attributes:
@@ -41,8 +39,8 @@ class Variant:
     gflops: float
     least: float
     most: float
-    registers: int | None = None
-    errors: Mapping[int, float] = field(default_factory=dict)
+    registers: int | None
+    errors: Mapping[int, float]
 
     def __str__(self) -> str:
         spread = f"{self.least:,.0f} to {self.most:,.0f}"
@@ -59,23 +57,17 @@ def variants(record: str = "waterfall", experiment: str | None = None) -> dict[s
     """
     read = records.read(f"nvidia_h200_{record}")
     rows = read["experiments"][experiment] if experiment else read["ways"]
-    return {title: _variant(title, row) for title, row in rows.items() if "gflops" in row}
-
-
-def _variant(title: str, row: Mapping[str, Any]) -> Variant:
-    kernel = row.get("kernel")
-    hidden = kernel is not None and HIDDEN in sources.read(find(kernel).file)
-    return Variant(
-        title,
-        kernel,
-        row.get("params", {}),
-        row["gflops"],
-        row["least"],
-        row["most"],
-        # the compiler does not see hidden instructions, so its number means nothing
-        None if hidden else row.get("registers"),
-        {int(k): error for k, error in row.get("errors", {}).items()},
-    )
+    found = {}
+    for title, row in rows.items():
+        if "gflops" in row:
+            kernel, rates = row.get("kernel"), (row["gflops"], row["least"], row["most"])
+            # of hidden instructions, the compiler's number means nothing
+            hidden = kernel is not None and HIDDEN in sources.read(find(kernel).file)
+            registers = None if hidden else row.get("registers")
+            errors = {int(k): error for k, error in row.get("errors", {}).items()}
+            params = row.get("params", {})
+            found[title] = Variant(title, kernel, params, *rates, registers, errors)
+    return found
 
 
 def alone() -> dict[str, float]:
@@ -101,13 +93,9 @@ def without(kernel: Key) -> list[Variant]:
     return [variant for variant in variants().values() if variant.kernel == kernel][1:]
 
 
-@dataclass(frozen=True)
-class Rung:
-    """A kernel of the ladder as recorded at 4096: its rate, its costs, and the ceiling it lifted.
-
-    Attributes:
-        kernel, params, gflops, registers: as of a `Variant`.
-        explained: the rate and its ceilings; None for tensor cores, which are not modelled.
+class Rung(NamedTuple):
+    """A kernel of the ladder as recorded at 4096; `explained` is None for tensor cores, which are
+    not modelled.
     """
 
     kernel: Key
@@ -118,7 +106,6 @@ class Rung:
 
     @property
     def name(self) -> str:
-        """Such as "work per thread"."""
         return find(self.kernel).name
 
     @property

@@ -8,14 +8,14 @@ from gemmlab import model
 from lessons import chip, flow
 
 
-@pytest.mark.parametrize("picture", [chip.Multiprocessor(model.H200), flow.step(2)])
+@pytest.mark.parametrize("picture", [chip.Multiprocessor(model.H200), flow.counted(1, 2)])
 def test_a_picture_is_svg_that_describes_itself(picture):
     root = ElementTree.fromstring(picture.svg())
     assert root.get("role") == "img" and root.get("aria-label") == picture.alt
 
 
 def test_a_multiprocessor_delivers_what_the_pipes_of_a_flow_have_room_for():
-    drawn, pipes = chip.Multiprocessor(model.H200), flow.of(1).pipes
+    drawn, pipes = chip.Multiprocessor(model.H200), flow.counted(1).flows[0].pipes
     delivered = (drawn.from_dram, drawn.from_l2, drawn.from_l1)
     room = [pipe.width * model.H200.lanes for pipe in pipes[:3]]
     assert delivered == pytest.approx(room)

@@ -14,14 +14,12 @@ from lessons import (
     edges,
     hardware,
     schedules,
-    tensors,
     tf32,
     warps,
     waterfall,
 )
 from pictures import assert_can_be_shown
 
-CLUSTER = cluster.Cluster(1000, 0.1)
 LAUNCHES = split.cut((250, 270, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
 
 
@@ -35,13 +33,10 @@ PICTURES = {
     "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
     "shifts": lambda: hardware.shifts(11, 14, 4, 4),
     "time line of many": lambda: schedules.timeline(32, 3, 2, 1, 4),
-    "stages": lambda: schedules.stages(12, 5, 2, 4),
-    "waiting": lambda: schedules.waiting(4, 2, 3),
+    "stages": lambda: schedules.timeline(12, 5, 2, 4, 2),
     "shares": lambda: schedules.shares(9, 12, 6),
     "divergence": lambda: divergence.draw("B", 100, 50, 70, 16),
     "launches": lambda: edges.draw_launches(LAUNCHES),
-    "fragments": lambda: tensors.fragments(5, 3),
-    "laid": lambda: tensors.laid(7, 7),
     **{f"bits of {x}": lambda x=x: tf32.draw_bits(x) for x in (*tf32.NUMBERS, -2.5, 1e-20)},
     "errors": lambda: tf32.draw_errors(
         {"one": {8: 1e-3, 64: 1e-3}}, {"one": {64: 5e-4}, "theirs": {64: 1e-6}}
@@ -51,10 +46,7 @@ PICTURES = {
         side_by_side()["side_by_side"], side_by_side()["errors"], "NVIDIA H200"
     ),
     "cut": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096, 2, 2, 4)),
-    "step of SUMMA": lambda: cluster.draw_step(2, 4, 8, 5),
-    "scaling": lambda: cluster.draw_scaling(
-        cluster.scaling(8192, [1, 4, 16, 64], 512, CLUSTER), "a test"
-    ),
+    "scaling": lambda: cluster.draw_scaling(8192, 512, 1, 10, 5000),
     "waterfall": lambda: waterfall.draw(
         {"first": 5000.0, "second": 30000.0, "third": 20000.0},
         {"second": "local memory: 20 % to 80 %"},

@@ -7,25 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lessons import hardware, schedules
-from pictures import words
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 12), st.integers(1, 9), st.integers(1, 9))
-def test_two_stages_are_two_buffers(tiles, copy, multiply):
-    """With two stages it is chapter 09's time line; more stages never take longer."""
-    alts = [schedules.stages(tiles, copy, multiply, stages).alt for stages in (2, 3, 4)]
-    ends = [float(alt.split("after ")[1].split(",")[0]) for alt in alts]
-    assert ends[0] == max(s.end for s in schedules.spans(tiles, copy, multiply, buffers=2))
-    assert ends == sorted(ends, reverse=True) and ends[-1] >= copy + tiles * multiply
-
-
-def test_shares_say_what_is_idle_and_what_is_cut():
-    picture = schedules.shares(5, 8, 4)
-    said = "one work-group per tile leaves 38% idle, equal shares 0%; tiles cut: 1, 2, 3"
-    assert picture.alt.endswith(said)
-    assert words(picture) == list("04123") + list("01122334")
-
 
 TIMES = st.integers(0, 24).map(lambda eighths: eighths / 8)  # sums of these have no rounding errors
 SCHEDULES = (st.integers(1, 9), TIMES, TIMES, st.sampled_from((1, 2)), st.integers(1, 5))
@@ -39,7 +20,9 @@ def end(*schedule):
 @given(*SCHEDULES[:3])
 def test_the_end_for_one_group_by_formula(tiles, load, compute):
     assert end(tiles, load, compute) == tiles * (load + compute)
-    assert end(tiles, load, compute, 2) == load + (tiles - 1) * max(load, compute) + compute
+    two = load + (tiles - 1) * max(load, compute) + compute
+    assert end(tiles, load, compute, 2) == two
+    assert load + tiles * compute <= end(tiles, load, compute, 3) <= two
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
