@@ -1,11 +1,11 @@
 """How fast are several GPUs of one host together?
 
-    python tools/devices.py OUT [--devices 0,1] [--size 65536] [--block 16384] [--only "in place"]
+    python tools/devices.py OUT [--devices 0,1] [--size 65536] [--folder /dev/shm]
 
-Writes OUT after each part, and keeps the parts that OUT already has. The matrices are blocks of one
-random pattern times small whole numbers, so float32 makes no rounding error and every block of the
-result is known: C_ij = (sum over l of s_il t_lj) P Q. Each result is checked by the product of C_ij
-and a random vector.
+Writes OUT after each part, and continues with the parts that OUT lacks. The matrices consist of
+4 x 4 blocks: one random pattern times small whole numbers, so float32 makes no rounding error and
+every block of the result is known: C_ij = (sum over l of s_il t_lj) P Q. Each result is checked by
+the product of C_ij and a random vector.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dask.distributed import Client, wait
 import gemmlab
 from gemmlab import distributed, files
 from gemmlab.blas.staging import Staging
-from gemmlab.cli import output_file
+from gemmlab.cli import count
 from gemmlab.distributed import blocks, stored
 from gemmlab.measurement import clock, records
 
@@ -64,22 +64,17 @@ def in_place(name: str, block: int, number: int, first: int, block_id=(0, 0)) ->
 
 @lru_cache
 def expected(block: int) -> tuple[np.ndarray, np.ndarray]:
-    """x and P Q x."""
+    """x and P Q x, in float64."""
     x = np.random.default_rng(7).integers(-9, 10, block).astype(np.float64)
-    return x, times(pattern("a", block), times(pattern("b", block), x))
-
-
-def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """matrix x in float64, without a copy of the matrix."""
-    starts = range(0, len(matrix), 256)
-    return np.concatenate([matrix[i : i + 256].astype(np.float64) @ x for i in starts])
+    p, q = (pattern(name, block).astype(np.float64) for name in "ab")
+    return x, p @ (q @ x)
 
 
 def right(c, block: int, number: int, block_id=(0, 0)) -> np.ndarray:
     """Whether a block of the result is right, as an array of one element."""
     x, wanted = expected(block)
     by = (factors("a", number) @ factors("b", number))[block_id]
-    return np.array([[np.array_equal(times(np.asarray(c), x), by * wanted)]])
+    return np.array([[np.array_equal(np.asarray(c).astype(np.float64) @ x, by * wanted)]])
 
 
 def finish() -> None:
@@ -189,11 +184,12 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
     client.run(finish)
     measured = rate(size, time.perf_counter() - start, devices)
     measured["spent"] = list(client.run(spent).values())
+    return measured | {"right": all_right(da.concatenate(products), block, number)}
+
+
+def all_right(c: da.Array, block: int, number: int) -> bool:
     chunks = ((1,) * number,) * 2
-    checked = da.map_blocks(
-        right, da.concatenate(products), block, number, chunks=chunks, dtype=bool
-    )
-    return measured | {"right": bool(checked.compute().all())}
+    return bool(da.map_blocks(right, c, block, number, chunks=chunks, dtype=bool).compute().all())
 
 
 def write_file(file: Path, size: int, block: int) -> None:
@@ -218,36 +214,28 @@ def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> d
     da.store(distributed.matmul(a, b, chunks=chunks), target, lock=False)
     measured = rate(size, time.perf_counter() - start, len(distributed.survey(client)))
     measured |= {"chunks": chunks, "spent": list(client.run(spent).values())}
-    c, number = np.load(folder / "c.npy", mmap_mode="r"), size // block
-    parts = [slice(at, at + block) for at in range(0, size, block)]
-    measured["right"] = all(
-        bool(right(c[rows, columns], block, number, (i, j)).all())
-        for i, rows in enumerate(parts)
-        for j, columns in enumerate(parts)
-    )
-    return measured
+    c, number = da.from_array(np.load(folder / "c.npy", mmap_mode="r"), block), size // block
+    return measured | {"right": all_right(c, block, number)}
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("out", type=output_file)
-    parser.add_argument("--size", type=int, default=65536)
-    parser.add_argument("--block", type=int, default=16384, help="side of the known blocks")
+    parser.add_argument("out", type=common.record_file)
+    parser.add_argument("--size", type=count, default=65536)
     parser.add_argument("--devices", type=lambda s: [int(i) for i in s.split(",")], default=[0, 1])
-    parser.add_argument("--only", default="", help="words in the names of the parts to run")
     parser.add_argument("--folder", default="/dev/shm", help="for files of 12 size^2 bytes")
-    given = parser.parse_args()
-    size, block, device = given.size, given.block, gemmlab.devices()[given.devices[0]]
+    given = parser.parse_args(arguments)
+    size, block, device = given.size, given.size // 4, gemmlab.devices()[given.devices[0]]
     everything = common.head(device, f"{len(given.devices)} x {device.name}")
     everything["device"] |= {"devices": len(given.devices)}
-    everything["parts"] = files.load_json(given.out, dict).get("parts", {})
+    parts = everything["parts"] = files.load_json(given.out, dict).get("parts", {})
     rows, depth = size // 2, block // 2
     with (
         tempfile.TemporaryDirectory(dir=given.folder) as folder,
         distributed.cluster(given.devices, dashboard=False) as client,
     ):
         client.run(watch)
-        parts: dict[str, Callable[[], dict]] = {
+        runs: dict[str, Callable[[], dict]] = {
             "one call": lambda: client.submit(one_call, block).result(),
             f"from files, blocks of {rows} x {rows}, steps of {depth}": lambda: from_files(
                 client, Path(folder), size, block, (rows, rows, depth)
@@ -255,11 +243,10 @@ def main() -> None:
             "in place": lambda: blocks_in_place(client, size, block, True),
             "b spread": lambda: blocks_in_place(client, size // 2, block // 2, False),
         }
-        for name, run in parts.items():
-            if given.only in name:
-                everything["parts"][name] = run()
-                records.write(given.out, everything)
-                print(name, everything["parts"][name], flush=True)
+        for name in [name for name in runs if name not in parts]:
+            parts[name] = runs[name]()
+            records.write(given.out, everything)
+            print(name, parts[name], flush=True)
 
 
 if __name__ == "__main__":
