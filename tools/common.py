@@ -16,8 +16,6 @@ from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Seconds between two writes of a long record.
-SAVE_EVERY = 15.0
 
 sys.path.insert(0, str(ROOT / "notebooks"))  # for `lessons`
 

@@ -22,7 +22,6 @@ from typing import Any
 import common
 import numpy as np
 import pyopencl as cl
-import pyopencl.array as cla
 from compare import MOST_FLOPS, random_shapes
 from pyopencl.clrandom import PhiloxGenerator
 from tqdm import tqdm
@@ -229,7 +228,7 @@ def time_shape(
 ) -> dict[str, Any]:
     """What is recorded of a shape; new candidates are added to `kernels`."""
     m, n, k = sizes
-    operands = [random(device, size).base_data for size in (m * k, k * n)]
+    a, b = random(device, m * k), random(device, k * n)
     found: dict[str, Any] = {"sizes": list(sizes)}
     for precision, some in precisions.items():
         runs, failed = [], []
@@ -238,7 +237,7 @@ def time_shape(
                 kernels.append(entry)
             number = kernels.index(entry)
             try:
-                timed = timing.Product(build(device, one), device, sizes, *operands)
+                timed = timing.Product(build(device, one), device, sizes, a, b)
                 taken = [1e3 * sum(timed.run().values()) for _ in range(RUNS)]
             except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
                 failed.append([number, str(error).splitlines()[0][:120]])
@@ -250,7 +249,7 @@ def time_shape(
 
 def range_check(device: Device, side: int) -> list[float]:
     """Elements of two square matrices, and microseconds of the device to check their range."""
-    matrices = [Matrix.compact(side, side, random(device, side**2).base_data) for _ in range(2)]
+    matrices = [Matrix.compact(side, side, random(device, side**2)) for _ in range(2)]
     builder = Builder(device.timed_queue, device)
     builder.look_for_unsplittable(*matrices)
     plan = builder.plan()
@@ -264,14 +263,15 @@ def range_check(device: Device, side: int) -> list[float]:
 
 def call_with_range_check(device: Device) -> float:
     """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
-    x = random(device, (RANGE_CALL_SIDE, RANGE_CALL_SIDE))
+    shape = RANGE_CALL_SIDE, RANGE_CALL_SIDE
+    x = generator(device).normal(device.queue, shape, np.float32)
     call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
     return common.short(1e6 * clock.call_seconds(call, device.queue.finish))
 
 
-def random(device: Device, shape: Any) -> cla.Array:
+def random(device: Device, elements: int) -> cl.Buffer:
     """Standard normal numbers on the device."""
-    return generator(device).normal(device.queue, shape, np.float32)
+    return generator(device).normal(device.queue, elements, np.float32).base_data
 
 
 @cache

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from contextlib import suppress
 from datetime import date
 from functools import partial
 from math import isqrt
@@ -28,7 +27,7 @@ from compare import operands
 from record_landscape import file_of
 
 from gemmlab import check, files, matmul, trial
-from gemmlab.catalog import ParameterError, catalog
+from gemmlab.catalog import catalog
 from gemmlab.cli import output_file, size_list
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
@@ -45,8 +44,6 @@ Tile = dict[str, int]
 LETTERS = ("d", "c", "z", "h")
 #: Settings of each kernel that `kernels` times.
 TRIED = 5
-#: A tile's sides along M, N and K.
-SIDES = ("TSM", "TSN", "TSK")
 #: Steps of k of the products that show a tile's constants.
 STEPS = (1024, 4096)
 #: Work-groups per compute unit where many share it.
@@ -69,15 +66,19 @@ ADD = 9e-9
 def fastest(device: Device, edges: str, sizes: Sizes, known: Landscape) -> dict[str, Any]:
     """The row of the table for M, N, K of the column-major product.
 
-    What the table has is timed, too: a new row must be better.
+    Those that lead a landscape are timed, and what the table has: a new row must be better.
 
     Raises:
         ValueError: if no setting is right.
     """
+    tried = [choices.nearest(device, sizes, edges)]
+    for number, spec in catalog.items():
+        if spec.edges == edges and not spec.tensor:
+            rows = [(row[0], values) for values, row in known.rows(number).items() if row[1:]]
+            for _, values in sorted(rows, reverse=True)[:TRIED]:
+                tried.append((number, tuple(zip(spec.defaults, values, strict=True))))
     rates: dict[Choice, float] = {}
-    for kernel, params in dict.fromkeys(
-        [choices.nearest(device, sizes, edges), *best(known, edges)]
-    ):
+    for kernel, params in dict.fromkeys(tried):
         outcome = trial(kernel, *sizes, params=dict(params), device=device, repeats=5)
         if outcome.ok:
             rates[kernel, params] = outcome.result.pipeline_gflops
@@ -85,25 +86,10 @@ def fastest(device: Device, edges: str, sizes: Sizes, known: Landscape) -> dict[
             print(f"  kernel {kernel} {dict(params)} does not count: {outcome.verdict}")
     if not rates:
         raise ValueError(f"no kernel for edges={edges!r} is right at {sizes} on {device}")
-    kernel, params = max(rates, key=lambda choice: rates[choice])
-    row = {"kernel": kernel, "params": dict(params), "gflops": round(rates[kernel, params], 1)}
+    best = max(rates, key=lambda choice: rates[choice])
+    row = {"kernel": best[0], "params": dict(best[1]), "gflops": round(rates[best], 1)}
     print(f"  best of {len(rates)}: {row}")
     return row
-
-
-def best(known: Landscape, edges: str) -> list[Choice]:
-    """The settings of each kernel for `edges` that were fastest in a landscape."""
-    leading = []
-    for number, spec in catalog.items():
-        if spec.edges != edges or spec.tensor:
-            continue
-        rows = known.rows(number).items()
-        right = [
-            (measured[0], values) for values, measured in rows if not isinstance(measured[0], str)
-        ]
-        for _, values in sorted(right, reverse=True)[:TRIED]:
-            leading.append((number, tuple(zip(spec.defaults, values, strict=True))))
-    return leading
 
 
 # Tiles of warps
@@ -118,15 +104,9 @@ def with_constants(letter: str) -> list[Tile]:
     ]
 
 
-def is_legal(device: Device, letter: str, tile: Tile) -> bool:
-    with suppress(ParameterError):
-        return fits(letter, tile, device)
-    return False
-
-
-def is_exact(device: Device, letter: str, tile: Tile, sizes: Sizes) -> bool:
-    """Whether a small product that has the same edges is exact."""
-    m, n, k = (2 * tile[side] + size % tile[side] for side, size in zip(SIDES, sizes, strict=True))
+def is_exact(device: Device, letter: str, tile: Tile) -> bool:
+    """Whether a small product that has edges is exact."""
+    m, n, k = (2 * tile[side] + 8 for side in ("TSM", "TSN", "TSK"))
     a, b = check.exact_inputs(n, m, k, dtype=PRECISIONS[letter].dtype)
     c = matmul(a, b, kernel="family", params=tile, device=device)
     wide = np.result_type(a.dtype, np.float32)
@@ -134,14 +114,7 @@ def is_exact(device: Device, letter: str, tile: Tile, sizes: Sizes) -> bool:
 
 
 def call_seconds(device: Device, letter: str, tile: Tile, sizes: Sizes) -> float:
-    """Seconds of `matmul` on device arrays.
-
-    Args:
-        device: where.
-        letter: of the precision.
-        tile: of the generated kernel.
-        sizes: M, N and K of the column-major product: the row-major one is N x K by K x M.
-    """
+    """Seconds of `matmul` on device arrays at M, N and K of the column-major product."""
     m, n, k = sizes
     queue = cl.CommandQueue(device.context, device.cl)  # profiling, as on other queues, takes time
     a, b = (cla.to_device(queue, x) for x in operands(n, m, k, str(PRECISIONS[letter].dtype)))
@@ -193,7 +166,7 @@ def put_row(entry: dict[str, Any], name: str, size: int | Sizes, row: dict[str, 
 
 def run_kernels(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    known = Landscape.load(given.landscape or file_of(device.name))
+    known = Landscape.load(file_of(device.name))
     for size in given.sizes:
         sizes = choices.dimensions(size)
         print(f"{' x '.join(map(str, sizes))} on {device}:")
@@ -204,19 +177,19 @@ def run_kernels(given: argparse.Namespace) -> None:
 
 
 def run_constants(given: argparse.Namespace) -> None:
-    device, sizes = find_device(given.device), (1000, 1000, 1000)
-    wanted = [*with_constants(given.letter), *map(complete_tile, given.tile)]
-    tiles = [tile for tile in wanted if is_legal(device, given.letter, tile)]
+    device, letter = find_device(given.device), given.letter
+    wanted = [*with_constants(letter), *map(complete_tile, given.tile)]
+    tiles = [tile for tile in wanted if fits(letter, tile, device)]
     if not tiles:
-        raise ValueError(f"{device} takes no tile of warps for --letter {given.letter}")
-    rows = [
-        [tile, [float(f"{1e9 * value:.5g}") for value in constants(device, given.letter, tile)]]
-        for tile in tiles
-        if is_exact(device, given.letter, tile, sizes)
-    ]
-    table, entry = open_section(given.file, device, "tiles")
-    entry.setdefault("constants", {})[given.letter] = rows
-    records.write(given.file, table)
+        raise ValueError(f"{device} takes no tile of warps for --letter {letter}")
+    for tile in tiles:
+        table, entry = open_section(given.file, device, "tiles")
+        rows = entry.setdefault("constants", {}).setdefault(letter, [])
+        rows[:] = [row for row in rows if row[0] != tile]
+        if is_exact(device, letter, tile):
+            measured = constants(device, letter, tile)
+            rows.append([tile, [float(f"{1e9 * value:.5g}") for value in measured]])
+        records.write(given.file, table)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -226,8 +199,6 @@ def parser() -> argparse.ArgumentParser:
     kernels.set_defaults(run=run_kernels)
     words = "where tiles do not fit"
     kernels.add_argument("--edges", default="pad", choices=[*choices.EDGES], help=words)
-    words = "the landscape (default: landscape_DEVICE.json in results/)"
-    kernels.add_argument("--landscape", type=Path, metavar="FILE", help=words)
     words = "such as 512,64x8192x1024: M x N x K of column-major products"
     kernels.add_argument("--sizes", type=size_list, required=True, help=words)
     own = commands.add_parser("constants", help="constants of tiles of warps")

@@ -91,6 +91,9 @@ def test_a_file_of_something_else_is_not_continued(any_device, tmp_path):
     path.write_text(json.dumps({**data, "device": {**data["device"], "driver": "older"}}))
     with pytest.raises(ValueError, match="older"):
         record_landscape.record(any_device, [2], SIZE, path)
+    path.write_text(json.dumps({"command": "python tools/compare.py", "date": "2026-11-22"}))
+    with pytest.raises(ValueError, match="landscape.json is no landscape"):
+        record_landscape.record(any_device, [2], SIZE, path)
 
 
 def test_an_interrupt_loses_nothing(any_device, tmp_path, monkeypatch):

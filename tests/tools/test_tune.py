@@ -60,7 +60,8 @@ def test_kernels_go_into_their_list_and_the_rest_stays(tmp_path, any_device, mon
     kind, kept = table.kind(any_device), [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
     known = {kind: {"kernels": {"guard": kept, "commands": ["before"]}}, "other": {"rows": []}}
     file.write_text(json.dumps(known))
-    options = ["--edges", "guard", "--device", str(any_device.index), "--landscape", str(recorded)]
+    monkeypatch.setattr(tune, "file_of", lambda device: recorded)
+    options = ["--edges", "guard", "--device", str(any_device.index)]
     tune.main(["kernels", str(file), "--sizes", "1002,512", *options])
     written = json.loads(file.read_text())
     new = [{"size": 512, "new": 1}, {"size": 1002, "new": 1}]
@@ -91,8 +92,8 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     monkeypatch.setattr(tune, "call_seconds", call_seconds)
     monkeypatch.setattr(tune, "find_device", lambda index: device)
     monkeypatch.setattr(tune, "with_constants", lambda letter: [complete_tile({"TSM": 32}), tile])
-    monkeypatch.setattr(tune, "is_legal", lambda device, letter, tile: True)
-    monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile, sizes: tile["TSM"] == 64)
+    monkeypatch.setattr(tune, "fits", lambda letter, tile, device: True)
+    monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile: tile["TSM"] == 64)
     file = tmp_path / "choice.json"
     tune.main(["constants", str(file), "--letter", "d"])
     (entry,) = json.loads(file.read_text()).values()
