@@ -101,7 +101,11 @@ def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
     save("another", [])
     assert load("one") == history and load("a third") == []
     file = tmp_path / "explorers.json"
-    for damaged in ("{", file.read_text().replace('"TS": 32', '"TS"'), '{"one": [{"settings": null}]}'):
+    for damaged in (
+        "{",
+        file.read_text().replace('"TS": 32', '"TS"'),
+        '{"one": [{"settings": null}]}',
+    ):
         file.write_text(damaged)
         assert load("one") == []
 
