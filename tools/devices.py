@@ -26,9 +26,8 @@ from dask.distributed import Client, wait
 
 import gemmlab
 from gemmlab import distributed, files
-from gemmlab.blas.staging import Staging
 from gemmlab.cli import count
-from gemmlab.distributed import blocks, stored
+from gemmlab.distributed import blocks
 from gemmlab.measurement import clock, records
 
 FACTORS = np.array([-3, -1, 1, 3], np.float32)
@@ -79,35 +78,6 @@ def right(c, block: int, number: int, block_id=(0, 0)) -> np.ndarray:
 
 def finish() -> None:
     gemmlab.default_device().queue.finish()
-
-
-SPENT: dict[str, float] = {}
-
-
-def watch() -> None:
-    """From now on add up where this worker's seconds go. Stages of different blocks overlap."""
-
-    def timed(owner: Any, function: str, stage: str) -> None:
-        original = getattr(owner, function)
-
-        def call(*args, **options):
-            start = time.perf_counter()
-            try:
-                return original(*args, **options)
-            finally:
-                SPENT[stage] = SPENT.get(stage, 0.0) + time.perf_counter() - start
-
-        setattr(owner, function, call)
-
-    timed(stored, "_on_device", "reading, uploading and multiplying")
-    timed(Staging, "receive", "copying back")
-    timed(Target, "__setitem__", "writing")
-
-
-def spent() -> dict[str, float]:
-    seconds = dict(SPENT)
-    SPENT.clear()
-    return seconds
 
 
 def warm(rows: int, columns: int, depth: int) -> None:
@@ -174,7 +144,6 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
         bs = [da.concatenate(rows)] * devices
     wait([*tops, *bs])
     client.run(warm, block, block, block)
-    client.run(spent)
     start = time.perf_counter()
     products = [
         client.persist(distributed.matmul(a, b), workers=[worker])
@@ -183,7 +152,6 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
     wait(products)
     client.run(finish)
     measured = rate(size, time.perf_counter() - start, devices)
-    measured["spent"] = list(client.run(spent).values())
     return measured | {"right": all_right(da.concatenate(products), block, number)}
 
 
@@ -209,11 +177,10 @@ def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> d
     a, b = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "ab")
     target: Any = Target(folder / "c.npy", size)
     client.run(warm, *chunks)
-    client.run(spent)
     start = time.perf_counter()
     da.store(distributed.matmul(a, b, chunks=chunks), target, lock=False)
     measured = rate(size, time.perf_counter() - start, len(distributed.survey(client)))
-    measured |= {"chunks": chunks, "spent": list(client.run(spent).values())}
+    measured["chunks"] = chunks
     c, number = da.from_array(np.load(folder / "c.npy", mmap_mode="r"), block), size // block
     return measured | {"right": all_right(c, block, number)}
 
@@ -234,7 +201,6 @@ def main(arguments: list[str] | None = None) -> None:
         tempfile.TemporaryDirectory(dir=given.folder) as folder,
         distributed.cluster(given.devices, dashboard=False) as client,
     ):
-        client.run(watch)
         runs: dict[str, Callable[[], dict]] = {
             "one call": lambda: client.submit(one_call, block).result(),
             f"from files, blocks of {rows} x {rows}, steps of {depth}": lambda: from_files(

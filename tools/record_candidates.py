@@ -56,8 +56,6 @@ THIN = (
 #: saw.
 SEED = 20101
 RANDOM = 240
-#: The precisions of tensor cores are recorded at every so many shapes.
-EVERY = 5
 #: Sides of the squares at which the range check of operands for TF32 is timed.
 RANGE_SIDES = (64, 1024, 4096, 8192)
 #: Side of the square whose whole call is timed with that check.
@@ -173,11 +171,10 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
     end, data = time.monotonic() + seconds, begin(path, device)
     recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]
     wanted: dict[Sizes, dict[str, list[Choice]]] = {}
-    for number, (m, n, k) in enumerate(shapes()):
+    precisions = table.IMPLIED if "tensor" in device.features else ("float32",)
+    for m, n, k in shapes():
         sizes = n, m, k  # as the column-major product of the swapped operands
-        with_tensor = "tensor" in device.features and number % EVERY == 0
         if sizes not in recorded:
-            precisions = table.IMPLIED if with_tensor else ("float32",)
             wanted[sizes] = {one: candidates(device, sizes, one) for one in precisions}
             if not wanted[sizes]["float32"]:
                 raise ValueError(f"{device} has no candidates to time; they are for GPUs")

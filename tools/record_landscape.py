@@ -164,7 +164,7 @@ def missing(landscape: Landscape, device: Device, kernels: list[Key]) -> list[Jo
 def add(landscape: Landscape, device: Device, job: Job, outcome: Outcome, used: Used) -> None:
     """Put what came of a setting into the landscape."""
     spec = find(job.kernel)
-    gflops = rounded(outcome.result.gflops) if outcome.ok else 0.0
+    gflops = common.short(outcome.result.gflops) if outcome.ok else 0.0
     if job.params == spec.fit(device.limits):
         landscape.add_size(job.kernel, job.size, gflops)
     if job.size != landscape.size or tuple(job.params.values()) in landscape.rows(job.kernel):
@@ -175,12 +175,6 @@ def add(landscape: Landscape, device: Device, job: Job, outcome: Outcome, used: 
         landscape.add(job.kernel, job.params, [gflops, registers, spilled, occupied])
     else:
         landscape.add(job.kernel, job.params, [" ".join(outcome.verdict.split())[:160]])
-
-
-def rounded(gflops: float) -> float:
-    """With 4 significant digits, and as a whole number from 1,000 on."""
-    value = common.short(gflops)
-    return int(value) if value >= 1000 else value
 
 
 def occupancy(

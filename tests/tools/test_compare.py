@@ -88,17 +88,3 @@ def test_a_precision_is_compared_with_float32(any_device, quick, monkeypatch):
     monkeypatch.setattr(compare, "matmul", lambda x, y, precision="float32": None)
     (row,) = compare.compare([(8, 9, 10)], any_device, precision="tf32x3")
     assert [*row.seconds] == ["tf32x3", "float32"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("", "nothing to compare"),
-        ("--sizes 8 --dtype float80", "float80"),
-        ("--sizes 8 --json no-folder/x.json", "no-folder"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(arguments, words, any_device, capsys):
-    with pytest.raises((SystemExit, ValueError)) as refused:
-        compare.main(arguments.split())
-    assert words in capsys.readouterr().err + str(refused.value)
