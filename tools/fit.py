@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from record_candidates import PROMISED, SQUARES, THIN, groups_of, text_of
+from record_candidates import PROMISED, SQUARES, THIN, text_of, texts
 from scipy.optimize import least_squares
 
 from gemmlab import files
@@ -163,7 +163,8 @@ def precompiled(rows: list[Timed], units: int) -> dict[Choice, set[float]]:
 def constants(record: dict[str, Any]) -> dict[str, Any]:
     """What is written of a device, in nanoseconds."""
     rows, units = timed(record), record["device"]["units"]
-    (chip, texts), ways = fit(rows, units), precompiled(rows, units)
+    (chip, fitted), ways = fit(rows, units), precompiled(rows, units)
+    groups = {text: number for precision in IMPLIED for text, number in texts(precision).items()}
     return {
         **record["device"],
         "date": record["date"],
@@ -178,10 +179,10 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
                 dict(text[1]),
                 [*map(nanoseconds, own)],
                 sorted(ways[text]),
-                [*groups_of(text)],
+                [*groups.get(text, ())],
                 resident(text),
             ]
-            for text, own in texts.items()
+            for text, own in fitted.items()
             if text in ways
         ],
         "timed": [
@@ -230,11 +231,11 @@ def judged(rows: list[Timed], units: int, folds: int = 4) -> dict[str, float]:
     for fold in range(folds):
         left_out: dict[Sizes, list] = {(m, n, k): [] for m, n, k in order[fold::folds]}
         others = [row for row in rows if row.sizes not in left_out]
-        (chip, texts), ways = fit(others, units), precompiled(others, units)
+        (chip, fitted), ways = fit(others, units), precompiled(others, units)
         for row in rows:
             way = text_of(row.choice), sharing(row.choice, units)
             if row.sizes in left_out and not find(row.choice[0]).tensor and way[1] in ways[way[0]]:
-                predicted = seconds(row.work, texts[way[0]], chip)
+                predicted = seconds(row.work, fitted[way[0]], chip)
                 left_out[row.sizes].append((predicted, row.best / row.seconds))
         ratios += [min(offered)[1] for offered in left_out.values() if offered]
     mean, share = geometric_mean(ratios), float(np.mean(np.array(ratios) > 0.9))

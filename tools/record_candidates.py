@@ -8,7 +8,6 @@ order.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
@@ -106,47 +105,41 @@ TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
-def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ...]]]:
-    """Kernels with parameters, and the work-groups per compute unit among which to share."""
-    if precision != "float32":
-        for kernel, tiles in TENSOR_TILES.items():
-            implied = table.implied(precision, kernel)
-            yield from ((kernel, tile | implied, ()) for tile in tiles)
-        return
-    for (values, groups), width in product(WARP_TILES, (4, 1)):
-        tile = dict(zip(WARP_NAMES, values, strict=True))
-        yield "warp_tiling", {**tile, "WIDTH": width, "TRANSPOSED": 0}, groups
-    for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
-        for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
-            tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
-            yield "narrow", tile, NARROW_GROUPS
-
-
 def text_of(choice: Choice) -> Choice:
     """What has constants: the kernel and its parameters except those of sharing."""
     kernel, params = choice
     return kernel, tuple((name, value) for name, value in params if name not in SHARING)
 
 
-def groups_of(text: Choice) -> tuple[float, ...]:
-    """The work-groups per compute unit among which a text's work may be shared."""
-    kernel, params = text[0], dict(text[1])
-    for precision in table.IMPLIED:
-        for name, tile, groups in texts(precision):
-            if name == kernel and tile.items() <= params.items():
-                return groups
-    return ()
+def texts(precision: str) -> dict[Choice, tuple[float, ...]]:
+    """The texts to time, and the work-groups per compute unit among which each may be shared."""
+    found: list[tuple[str, dict[str, int], tuple[float, ...]]] = []
+    if precision != "float32":
+        for kernel, tiles in TENSOR_TILES.items():
+            implied = table.implied(precision, kernel)
+            found += [(kernel, tile | implied, ()) for tile in tiles]
+    else:
+        for (values, groups), width in product(WARP_TILES, (4, 1)):
+            tile = dict(zip(WARP_NAMES, values, strict=True))
+            found.append(("warp_tiling", tile | {"WIDTH": width, "TRANSPOSED": 0}, groups))
+        for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
+            for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
+                tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
+                found.append(("narrow", tile, NARROW_GROUPS))
+    return {
+        text_of((kernel, tuple(find(kernel).complete(tile).items()))): groups
+        for kernel, tile, groups in found
+    }
 
 
 def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
     """The kernels to time at M, N, K of a column-major product."""
-    found: list[Choice] = []
-    for kernel, tile, groups in texts(precision):
-        full = find(kernel).complete(tile)
-        if not find(kernel).problems(full, device.limits):
-            text = text_of((kernel, tuple(full.items())))
-            found += choice.settings(text, groups, sizes, device.units)
-    return found
+    return [
+        one
+        for text, groups in texts(precision).items()
+        if not find(text[0]).problems(find(text[0]).complete(dict(text[1])), device.limits)
+        for one in choice.settings(text, groups, sizes, device.units)
+    ]
 
 
 def shapes() -> list[Sizes]:

@@ -1,12 +1,11 @@
-"""Find the kernels and the constants of tiles that `matmul` and `gemm` choose by; add them to a
-table.
+"""Add the kernels and the constants of tiles that `matmul` and `gemm` choose by to a table.
 
-    python tools/tune.py kernels results/choice.json --sizes 1024,4096
+    python tools/tune.py kernels results/choice.json
     python tools/tune.py constants results/choice.json --letter d
 
-`kernels` times the settings of the ladder's kernels that were fastest in the device's landscape
-(`record.py landscape`), for a way to treat edges. `constants` measures the constants of the
-generator's tiles of warps. What is not exact never counts.
+`kernels` takes the fastest kernel for each way to treat edges from the device's landscape
+(`record.py landscape`). `constants` measures the constants of the generator's tiles of warps. What
+is not exact never counts.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ import pyopencl.array as cla
 from compare import operands
 from record_landscape import file_of
 
-from gemmlab import check, files, matmul, trial
+from gemmlab import check, files, matmul
 from gemmlab.catalog import catalog
-from gemmlab.cli import output_file, size_list
+from gemmlab.cli import output_file
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.table import Choice, Sizes
+from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import complete_tile, fits
 from gemmlab.measurement import clock, records
 from gemmlab.measurement.landscape import Landscape
@@ -42,8 +41,6 @@ Tile = dict[str, int]
 
 #: The precisions of generated kernels: float64, complex64, complex128 and float16.
 LETTERS = ("d", "c", "z", "h")
-#: Settings of each kernel that `kernels` times.
-TRIED = 5
 #: Steps of k of the products that show a tile's constants.
 STEPS = (1024, 4096)
 #: Work-groups per compute unit where many share it.
@@ -58,38 +55,6 @@ CUT = 1e-6
 PART = 1.5e-7
 #: Seconds to add 1024 bytes of each of them.
 ADD = 9e-9
-
-
-# Kernels
-
-
-def fastest(device: Device, edges: str, sizes: Sizes, known: Landscape) -> dict[str, Any]:
-    """The row of the table for M, N, K of the column-major product.
-
-    Those that lead a landscape are timed, and what the table has: a new row must be better.
-
-    Raises:
-        ValueError: if no setting is right.
-    """
-    tried = [choices.nearest(device, sizes, edges)]
-    for number, spec in catalog.items():
-        if spec.edges == edges and not spec.tensor:
-            rows = [(row[0], values) for values, row in known.rows(number).items() if row[1:]]
-            for _, values in sorted(rows, reverse=True)[:TRIED]:
-                tried.append((number, tuple(zip(spec.defaults, values, strict=True))))
-    rates: dict[Choice, float] = {}
-    for kernel, params in dict.fromkeys(tried):
-        outcome = trial(kernel, *sizes, params=dict(params), device=device, repeats=5)
-        if outcome.ok:
-            rates[kernel, params] = outcome.result.pipeline_gflops
-        else:
-            print(f"  kernel {kernel} {dict(params)} does not count: {outcome.verdict}")
-    if not rates:
-        raise ValueError(f"no kernel for edges={edges!r} is right at {sizes} on {device}")
-    best = max(rates, key=lambda choice: rates[choice])
-    row = {"kernel": best[0], "params": dict(best[1]), "gflops": round(rates[best], 1)}
-    print(f"  best of {len(rates)}: {row}")
-    return row
 
 
 # Tiles of warps
@@ -154,26 +119,22 @@ def open_section(path: Path, device: Device, name: str) -> tuple[dict[str, Any],
     return table, entry
 
 
-def put_row(entry: dict[str, Any], name: str, size: int | Sizes, row: dict[str, Any]) -> None:
-    """Replace the row of a size in a list; shapes come after cubes."""
-    key = size if isinstance(size, int) else list(size)
-    rows = [old for old in entry.get(name, []) if old["size"] != key] + [{"size": key, **row}]
-    entry[name] = sorted(rows, key=lambda one: (isinstance(one["size"], list), one["size"]))
-
-
 # Commands
 
 
 def run_kernels(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    known = Landscape.load(file_of(device.name))
-    for size in given.sizes:
-        sizes = choices.dimensions(size)
-        print(f"{' x '.join(map(str, sizes))} on {device}:")
-        row = fastest(device, given.edges, sizes, known)
-        table, entry = open_section(given.file, device, "kernels")
-        put_row(entry, given.edges, size, row)
-        records.write(given.file, table)
+    known = Landscape.load(given.landscape or file_of(device.name))
+    table, entry = open_section(given.file, device, "kernels")
+    for edges in choices.EDGES:
+        numbers = [n for n, spec in catalog.items() if spec.edges == edges and not spec.tensor]
+        if found := [best for best in map(known.best, numbers) if best]:
+            best = max(found, key=lambda one: one.gflops)
+            row = {"size": known.size, "kernel": best.kernel, "params": best.params}
+            rows = [old for old in entry.get(edges, []) if old["size"] != known.size]
+            rows.append({**row, "gflops": best.gflops})
+            entry[edges] = sorted(rows, key=lambda one: choices.dimensions(one["size"]))
+    records.write(given.file, table)
 
 
 def run_constants(given: argparse.Namespace) -> None:
@@ -197,10 +158,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True)
     kernels = commands.add_parser("kernels", help="rows of results/choice.json")
     kernels.set_defaults(run=run_kernels)
-    words = "where tiles do not fit"
-    kernels.add_argument("--edges", default="pad", choices=[*choices.EDGES], help=words)
-    words = "such as 512,64x8192x1024: M x N x K of column-major products"
-    kernels.add_argument("--sizes", type=size_list, required=True, help=words)
+    words = "at the size of the rows (default: landscape_DEVICE.json in results/)"
+    kernels.add_argument("--landscape", type=Path, metavar="FILE", help=words)
     own = commands.add_parser("constants", help="constants of tiles of warps")
     own.set_defaults(run=run_constants)
     words = "the precision: float64, complex64, complex128 or float16"
