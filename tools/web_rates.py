@@ -11,14 +11,15 @@ from __future__ import annotations
 import importlib
 import statistics
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import common
 import numpy as np
 
-from gemmlab import model, web
+from gemmlab import check, model, web
 from gemmlab.catalog import catalog
 from gemmlab.cli import count, kernel_numbers
 from gemmlab.measurement import clock, records
@@ -161,29 +162,25 @@ def arguments(job, a, b) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return arrays, {"M": job.m, "N": job.n, "K": job.k}
 
 
-def integers(rows: int, cols: int, seed: int) -> np.ndarray:
-    """Integers small enough for a product without any rounding error."""
-    return np.random.default_rng(seed).integers(-4, 5, (rows, cols)).astype(np.float32)
-
-
-def rates(host: Host, kernels: Iterable[int], size: int) -> list[dict[str, Any]]:
-    """Check and time kernels at M = N = K = size, in each style; print each."""
-    a, b = integers(size, size, 1), integers(size, size, 2)
-    wanted, rows = a @ b, []
-    for kernel in kernels:
+def rates(host: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, Any]]:
+    """Check and time kernels at M = N = K = size, in each style."""
+    a, b = check.exact_inputs(size, size, size)
+    for kernel, (label, style) in product(kernels, web.STYLES.items()):
         params = catalog[kernel].fit(host.allowed())
-        for label, style in web.STYLES.items():
-            job = web.job(kernel, size, size, size, params, style=style)
-            c, untouched = host.product(job, a, b)
-            exact = bool(np.array_equal(c, wanted) and untouched)
-            times = host.seconds(host.prepare(job.shader, *arguments(job, a, b), job.groups))
-            rate = model.gflops(size, size, size, statistics.median(times))
-            verdict = "exact" if exact else "WRONG"
-            print(f"{kernel:>2} {label:<8} {verdict} {rate:9.1f} GFLOPS {params}", flush=True)
-            measured = {"exact": exact, "gflops": rate, "kernel_ms": [1e3 * t for t in times]}
-            setting = {"kernel": kernel, "params": params, "style": label}
-            rows.append({**setting, "m": size, "n": size, "k": size, **measured})
-    return rows
+        job = web.job(kernel, size, size, size, params, style=style)
+        c, untouched = host.product(job, a, b)
+        times = host.seconds(host.prepare(job.shader, *arguments(job, a, b), job.groups))
+        yield {
+            "kernel": kernel,
+            "params": params,
+            "style": label,
+            "m": size,
+            "n": size,
+            "k": size,
+            "exact": untouched and check.exact(c, a, b).ok,
+            "gflops": model.gflops(size, size, size, statistics.median(times)),
+            "kernel_ms": [1e3 * t for t in times],
+        }
 
 
 def main() -> None:
@@ -196,24 +193,27 @@ def main() -> None:
     given = parser.parse_args()
     host = Host(given.backend, given.device)
     print(host.adapter.summary, host.limits, flush=True)
-    rows = rates(host, given.kernels, given.size)
-    if given.json:
-        compiler = "tint" if given.backend == "wgpudawn" else "naga"
-        name = host.adapter.info["device"]
-        device = {
+    compiler = "tint" if given.backend == "wgpudawn" else "naga"
+    name = host.adapter.info["device"]
+    record: dict[str, Any] = {
+        "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
+        **records.origin(common.command()),
+        "device": {
             "device": name,
             "platform": "Vulkan",
             "version": f"{compiler}, {given.backend} {host.wgpu.__version__}",
             "driver": host.adapter.info.get("description", ""),
             "kind": "GPU",
-        }
-        head = {
-            "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
-            **records.origin(common.command()),
-            "device": device,
-            "limits": host.limits,
-        }
-        records.write(given.json, {**head, "rates": rows})
+        },
+        "limits": host.limits,
+        "rates": [],
+    }
+    for row in rates(host, given.kernels, given.size):
+        verdict = "exact" if row["exact"] else "WRONG"
+        print(row["kernel"], row["style"], verdict, f"{row['gflops']:.1f} GFLOPS", flush=True)
+        record["rates"].append(row)
+        if given.json:
+            records.write(given.json, record)
 
 
 if __name__ == "__main__":
