@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True)
     explorers = commands.add_parser("landscape", help="every setting that the explorers offer")
     explorers.set_defaults(run=run_landscape)
-    words = "such as 1-3,10 (default: all)"
+    words = "such as 1,3,10 (default: all)"
     explorers.add_argument("--kernels", type=kernel_numbers, default=list(catalog), help=words)
     words = "the file to write (default: landscape_DEVICE.json in results/)"
     explorers.add_argument("--out", type=common.record_file, metavar="FILE", help=words)
