@@ -50,7 +50,9 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     file = tmp_path / "choice.json"
     tune.main(["constants", str(file), "--letter", "d"])
     (entry,) = json.loads(file.read_text()).values()
-    assert entry["tiles"]["constants"] == {"d": [[tile, pytest.approx([1e9 * x for x in known], rel=1e-3)]]}
+    assert entry["tiles"]["constants"] == {
+        "d": [[tile, pytest.approx([1e9 * x for x in known], rel=1e-3)]]
+    }
 
 
 def test_a_file_that_is_no_table_is_refused_before_the_search(tmp_path):
