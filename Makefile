@@ -55,7 +55,7 @@ bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench
 
 # PoCL from PyPI computes on the CPU. If it cannot, because the CPU is newer, and no other device works either (exit
-# status 3), Intel's CPU runtime is added, which is proprietary and takes about 260 MB.
+# status 3), Intel's CPU runtime is added, which is proprietary and takes 0.8 GB.
 $(VENV)/%.done: pyproject.toml
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyopencl as cl
 
+from gemmlab import files
+from gemmlab.cli import output_file
 from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Seconds between two writes of a long record.
-SAVE_EVERY = 15.0
 
 sys.path.insert(0, str(ROOT / "notebooks"))  # for `lessons`
 
@@ -46,6 +46,19 @@ def parser(words: str | None) -> argparse.ArgumentParser:
 def add_device(parser: argparse.ArgumentParser) -> None:
     words = "an index or part of a name (default: the preferred device)"
     parser.add_argument("--device", help=words)
+
+
+def record_file(text: str) -> Path:
+    """The name of a record to write or to continue; any other file stays as it is."""
+    path = output_file(text)
+    if path.exists():
+        try:
+            is_record = files.load_json(path, dict).keys() >= {"command", "date"}
+        except files.DamagedError:
+            is_record = False
+        if not is_record:
+            raise argparse.ArgumentTypeError(f"{path} exists and is no record; it stays as it is")
+    return path
 
 
 def head(device: Device, title: str | None = None) -> dict[str, Any]:

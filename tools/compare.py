@@ -1,12 +1,12 @@
 """Compare whole calls of `matmul` with those of PyTorch (on a GPU) or NumPy (on a CPU).
 
-    python tools/compare.py calls --sizes 512,64x8192x1024 --random 60 --seed 1
-    python tools/compare.py calls --random 60 --seed 1 --precision tf32x3
-    python tools/compare.py join results/cpu_calls.json "a CPU" "40 shapes, seed 1=random.json" ...
+    python tools/compare.py --sizes 512,64x8192x1024 --random 60 --seed 1
+    python tools/compare.py --random 60 --seed 1 --precision tf32x3
+    python tools/compare.py --random 60 --json results/my_calls.json
 
 Calls alternate, so whatever slows the machine for a while slows both. A round lasts from before its
-first call to the last result. `join` joins records of `calls` into one: each becomes a set with the
-shapes before its equals sign.
+first call to the last result. A record holds a set of calls for each run of this tool, and is
+written after each shape.
 """
 
 from __future__ import annotations
@@ -14,26 +14,24 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from statistics import geometric_mean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import common
 import numpy as np
 import pyopencl.array as cla
 
 from gemmlab import files, matmul
-from gemmlab.cli import amount, count, output_file, size_list
+from gemmlab.blas.request import DTYPES
+from gemmlab.cli import count, size_list
 from gemmlab.generate import table
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
 
 #: Rounds of a comparison; the median counts.
-ROUNDS = 5
-#: Rounds where precisions are compared, which often launch the same kernel.
-MOST_ROUNDS = 25
+ROUNDS = 9
 #: Seconds of a round, as far as `clock.MOST_CALLS` allows.
 ROUND_SECONDS = 0.05
 #: Seconds after which the threads of OpenBLAS, which wait busily after a product, are asleep.
@@ -44,11 +42,6 @@ LONGEST = 16384
 MOST_FLOPS = {"GPU": 2e12, "CPU": 1e10}
 #: With at least so many operations the device, not the host, decides how long a call takes.
 LARGE = {"GPU": 1e9, "CPU": 1e8}
-TYPES = ("float32", "float64", "complex64", "complex128", "float16")
-NOTE = (
-    "whole calls in wall-clock time, alternating with another library's product of the same "
-    "operands; a ratio is its seconds over ours"
-)
 
 Shape = tuple[int, int, int]
 #: A function that multiplies, and one that waits for all results.
@@ -60,8 +53,7 @@ class Row(NamedTuple):
 
     Attributes:
         m, n, k: sizes of the row-major product: a is m x k, b is k x n.
-        seconds: seconds per call of each round, by contender; the last one is what others are
-            compared with.
+        seconds: seconds per call of each round, by contender: ours, then the other one.
         dtype: of the matrices.
     """
 
@@ -77,19 +69,17 @@ class Row(NamedTuple):
         complex_factor = 4 if self.dtype.startswith("complex") else 1
         return 2.0 * complex_factor * self.m * self.n * self.k
 
-    def ratios(self, name: str) -> list[float]:
-        """The last contender's time over this one's, round by round."""
-        last = [*self.seconds.values()][-1]
-        return [theirs / ours for ours, theirs in zip(self.seconds[name], last, strict=True)]
+    @property
+    def ratios(self) -> list[float]:
+        """The other one's time over ours, round by round."""
+        return [theirs / ours for ours, theirs in zip(*self.seconds.values(), strict=True)]
 
     def __str__(self) -> str:
-        *ours, other = self.seconds
+        ours, other = self.seconds
         rate = 1e-9 * self.flops / median(self.seconds[other])
-        words = [f"{self.dtype}, {self.m} x {self.n} x {self.k}: {other} {rate:,.1f} GFLOPS"]
-        for name in ours:
-            low, middle, high = np.percentile(self.ratios(name), (0, 50, 100))
-            words.append(f"{name} {middle:.2f} ({low:.2f} to {high:.2f})")
-        return ", ".join(words)
+        low, middle, high = np.percentile(self.ratios, (0, 50, 100))
+        shape = f"{self.dtype}, {self.m} x {self.n} x {self.k}"
+        return f"{shape}: {other} {rate:,.1f} GFLOPS, {ours} {middle:.2f} ({low:.2f} to {high:.2f})"
 
 
 def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
@@ -113,35 +103,19 @@ def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
 
 
 def compare(
-    shapes: Iterable[Shape],
-    device: Device,
-    numpy: bool = False,
-    dtype: str = "float32",
-    precisions: Sequence[str] = (),
-) -> list[Row]:
-    """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU); print each shape.
+    shapes: Iterable[Shape], device: Device, dtype: str = "float32", precision: str | None = None
+) -> Iterator[Row]:
+    """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU).
 
     Args:
         shapes: M, N, K of the row-major products.
-        device: where.
-        numpy: whether operands and results are NumPy arrays instead of device arrays.
-        dtype: of `TYPES`.
-        precisions: "tf32", "tf32x3" or both, to compare `matmul` in these with `matmul` in float32.
-
-    Raises:
-        ValueError: for precisions of other types or of NumPy arrays.
+        device: where. On a CPU operands and results are NumPy arrays, on a GPU device arrays.
+        dtype: of the matrices.
+        precision: "tf32" or "tf32x3", to compare `matmul` in it with `matmul` in float32.
     """
-    if precisions and (numpy or dtype != "float32"):
-        given = f"numpy={numpy}, dtype={dtype!r}"
-        raise ValueError(f"precisions={[*precisions]} needs device arrays of float32, not {given}")
-    rows = []
     for m, n, k in shapes:
-        a, b = operands(m, n, k, dtype)
-        rivals = contenders(a, b, device, numpy, precisions)
-        seconds = alternating(rivals, MOST_ROUNDS if precisions else ROUNDS)
-        rows.append(Row(m, n, k, seconds, dtype))
-        print(rows[-1], flush=True)
-    return rows
+        rivals = contenders(*operands(m, n, k, dtype), device, precision)
+        yield Row(m, n, k, alternating(rivals), dtype)
 
 
 def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -158,37 +132,30 @@ def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray
 
 
 def contenders(
-    a: np.ndarray, b: np.ndarray, device: Device, numpy: bool, precisions: Sequence[str]
+    a: np.ndarray, b: np.ndarray, device: Device, precision: str | None
 ) -> dict[str, Contender]:
-    """`matmul`, then the other library, by name; or `matmul` in precisions, float32 last."""
-    if numpy:
-        ours = {"matmul of NumPy arrays": (partial(matmul, a, b, device=device), lambda: None)}
-    else:
-        u, v = (cla.to_device(device.queue, x) for x in (a, b))
-        if precisions:
-            return {
-                name: (partial(matmul, u, v, precision=name), device.queue.finish)
-                for name in (*precisions, "float32")
-            }
-        ours = {"matmul": (partial(matmul, u, v), device.queue.finish)}
-    if device.kind == "GPU":
-        return {**ours, "PyTorch": pytorch(a, b, numpy)}
-    return {**ours, "NumPy": (lambda: a @ b, lambda: None)}
+    """`matmul`, then the other library, by name; or `matmul` in a precision, then in float32."""
+    if device.kind != "GPU" and not precision:
+        ours: Contender = partial(matmul, a, b, device=device), lambda: None
+        return {"matmul of NumPy arrays": ours, "NumPy": (lambda: a @ b, lambda: None)}
+    u, v = (cla.to_device(device.queue, x) for x in (a, b))
+    in_float32: Contender = partial(matmul, u, v), device.queue.finish
+    if precision:
+        ours = partial(matmul, u, v, precision=precision), device.queue.finish
+        return {precision: ours, "float32": in_float32}
+    return {"matmul": in_float32, "PyTorch": pytorch(a, b)}
 
 
-def pytorch(a: np.ndarray, b: np.ndarray, numpy: bool) -> Contender:
+def pytorch(a: np.ndarray, b: np.ndarray) -> Contender:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    p, q = torch.from_numpy(a), torch.from_numpy(b)
-    if numpy:
-        return (lambda: torch.matmul(p.cuda(), q.cuda()).cpu()), torch.cuda.synchronize
-    u, v = p.cuda(), q.cuda()
+    u, v = torch.from_numpy(a).cuda(), torch.from_numpy(b).cuda()
     return (lambda: torch.matmul(u, v)), torch.cuda.synchronize
 
 
-def alternating(rivals: dict[str, Contender], rounds: int) -> dict[str, list[float]]:
+def alternating(rivals: dict[str, Contender]) -> dict[str, list[float]]:
     """Seconds per call of each round, by contender. All make the same number of calls."""
     for call, wait in rivals.values():
         clock.wall_seconds(call, wait)  # compiles
@@ -203,101 +170,72 @@ def alternating(rivals: dict[str, Contender], rounds: int) -> dict[str, list[flo
         return common.short(clock.wall_seconds(call, wait, calls))
 
     each = {name: partial(one_round, *contender) for name, contender in rivals.items()}
-    return clock.alternating(each, rounds)
+    return clock.alternating(each, ROUNDS)
 
 
 def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
-    """By contender: geometric "mean", "share" of ratios above 0.9, "least", and "spread".
+    """By our contender: geometric "mean", the "least", and the "spread" of the ratios.
 
     A shape's ratio is the median of its rounds; the spread is the median over the shapes of the
     difference between the fastest and the slowest round, relative to the ratio.
     """
-    sums: dict[str, dict[str, float]] = {}
-    for name in [*rows[0].seconds][:-1] if rows else []:
-        each = [row.ratios(name) for row in rows]
-        ratios = [median(r) for r in each]
-        sums[name] = {
-            "mean": geometric_mean(ratios),
-            "share": sum(ratio > 0.9 for ratio in ratios) / len(ratios),
-            "least": min(ratios),
-            "spread": median((max(r) - min(r)) / median(r) for r in each),
-        }
-    return sums
+    if not rows:
+        return {}
+    each = [row.ratios for row in rows]
+    ratios = [median(r) for r in each]
+    spread = median((max(r) - min(r)) / median(r) for r in each)
+    ours = next(iter(rows[0].seconds))
+    return {ours: {"mean": geometric_mean(ratios), "least": min(ratios), "spread": spread}}
 
 
-def large(rows: list[Row], kind: str) -> list[Row]:
-    """The rows of products whose operations take longer than the call."""
-    return [row for row in rows if row.flops >= LARGE.get(kind, LARGE["CPU"])]
-
-
-# Commands
-
-
-def run_calls(given: argparse.Namespace) -> None:
-    device = find_device(given.device)
-    shapes = [table.dimensions(size) for size in given.sizes]
-    if given.random:
-        most = given.most_flops or MOST_FLOPS.get(device.kind, MOST_FLOPS["CPU"])
-        print(f"random shapes of at most {most:.0e} operations (--most-flops)")
-        shapes += random_shapes(given.random, given.seed, most)
-    if not shapes:
-        raise ValueError("nothing to compare: give --sizes, --random N, or both")
-    rows: list[Row] = []
-    for dtype in given.types:
-        rows += compare(shapes, device, given.numpy, dtype, given.precision)
-    sums = {"summary": summary(rows), "large": summary(large(rows, device.kind))}
-    for which, values in sums.items():
-        print(f"{which}: {json.dumps(values)}")
-    if given.json:
-        head = common.head(device, given.title)
-        records.write(given.json, {**head, "calls": [row._asdict() for row in rows], **sums})
-        print(f"wrote {given.json}")
-
-
-def run_join(given: argparse.Namespace) -> None:
-    sets = []
-    for part in given.parts:
-        shapes, _, file = part.partition("=")
-        if not Path(file).is_file():
-            raise ValueError(f"{part!r} is not of the form SHAPES=FILE")
-        sets.append({"shapes": shapes, **files.load_json(file, dict)})
-    shared = {name: sets[0][name] for name in ("device", "date", "versions")}
-    head = {"title": given.title, "command": common.command(), **shared, "note": NOTE}
-    records.write(given.file, {**head, "sets": sets})
+def summaries(rows: list[Row], kind: str) -> dict[str, Any]:
+    """The "summary" of all rows, and that of products whose operations take longer than the
+    call.
+    """
+    large = [row for row in rows if row.flops >= LARGE.get(kind, LARGE["CPU"])]
+    return {"summary": summary(rows), "large": summary(large)}
 
 
 def parser() -> argparse.ArgumentParser:
     top = common.parser(__doc__)
-    commands = top.add_subparsers(required=True)
-    whole = commands.add_parser("calls", help="whole calls in wall-clock time")
-    whole.set_defaults(run=run_calls)
     words = "such as 512,64x8192x1024: M x N x K of row-major products"
-    whole.add_argument("--sizes", type=size_list, default=[], help=words)
-    whole.add_argument("--random", type=count, default=0, metavar="N", help="so many random shapes")
-    whole.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
-    words = "operations of a random shape at most (default: 2e12, on CPUs 1e10)"
-    whole.add_argument("--most-flops", type=amount, help=words)
+    top.add_argument("--sizes", type=size_list, default=[], help=words)
+    top.add_argument("--random", type=count, default=0, metavar="N", help="so many random shapes")
+    top.add_argument("--seed", type=int, default=0, help="of the random shapes (default: 0)")
     words = "of the elements (default: float32)"
-    whole.add_argument("--types", nargs="+", choices=TYPES, default=["float32"], help=words)
-    whole.add_argument("--numpy", action="store_true", help="NumPy arrays instead of device arrays")
+    top.add_argument("--dtype", choices=[*map(str, DTYPES)], default="float32", help=words)
     words = "compared with float32 instead of another library"
-    precisions = "tf32", "tf32x3"
-    whole.add_argument("--precision", nargs="+", choices=precisions, default=[], help=words)
-    common.add_device(whole)
-    whole.add_argument("--json", type=output_file, metavar="FILE", help="write a record")
-    whole.add_argument("--title", help="of the record: a short name of the device for charts")
-    join = commands.add_parser("join", help="join records of calls into one")
-    join.set_defaults(run=run_join)
-    join.add_argument("file", type=output_file, help="the file to write")
-    join.add_argument("title", help="of the joined record")
-    words = "what was recorded, and where"
-    join.add_argument("parts", nargs="+", metavar="SHAPES=FILE", help=words)
+    top.add_argument("--precision", choices=("tf32", "tf32x3"), help=words)
+    common.add_device(top)
+    words = "add a set of calls to a record"
+    top.add_argument("--json", type=common.record_file, metavar="FILE", help=words)
+    top.add_argument("--title", help="of the set: a short name of the device")
     return top
 
 
 def main(arguments: list[str] | None = None) -> None:
     given = parser().parse_args(arguments)
-    given.run(given)
+    device = find_device(given.device)
+    shapes = [table.dimensions(size) for size in given.sizes]
+    parts = [f"{len(shapes)} shapes"] if shapes else []
+    if given.random:
+        most = MOST_FLOPS.get(device.kind, MOST_FLOPS["CPU"])
+        shapes += random_shapes(given.random, given.seed, most)
+        parts.append(f"{given.random} random shapes, seed {given.seed}")
+    if not shapes:
+        raise ValueError("nothing to compare: give --sizes, --random N, or both")
+    head = common.head(device, given.title)
+    one_set = {**head, "shapes": " and ".join(parts)}
+    record = head | (files.load_json(given.json, dict) if given.json else {})
+    others = record.get("sets", [])
+    rows: list[Row] = []
+    for row in compare(shapes, device, given.dtype, given.precision):
+        rows.append(row)
+        print(row, flush=True)
+        if given.json:
+            calls = {**summaries(rows, device.kind), "calls": [row._asdict() for row in rows]}
+            records.write(given.json, {**record, "sets": [*others, one_set | calls]})
+    print(json.dumps(summaries(rows, device.kind)))
 
 
 if __name__ == "__main__":

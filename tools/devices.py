@@ -1,11 +1,11 @@
 """How fast are several GPUs of one host together?
 
-    python tools/devices.py OUT [--devices 0,1] [--size 65536] [--block 16384] [--only "in place"]
+    python tools/devices.py OUT [--devices 0,1] [--size 65536] [--folder /dev/shm]
 
-Writes OUT after each part, and keeps the parts that OUT already has. The matrices are blocks of one
-random pattern times small whole numbers, so float32 makes no rounding error and every block of the
-result is known: C_ij = (sum over l of s_il t_lj) P Q. Each result is checked by the product of C_ij
-and a random vector.
+Writes OUT after each part, and continues with the parts that OUT lacks. The matrices consist of
+4 x 4 blocks: one random pattern times small whole numbers, so float32 makes no rounding error and
+every block of the result is known: C_ij = (sum over l of s_il t_lj) P Q. Each result is checked by
+the product of C_ij and a random vector.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from dask.distributed import Client, wait
 
 import gemmlab
 from gemmlab import distributed, files
-from gemmlab.blas.staging import Staging
-from gemmlab.cli import output_file
-from gemmlab.distributed import blocks, stored
+from gemmlab.cli import count
+from gemmlab.distributed import blocks
 from gemmlab.measurement import clock, records
 
 FACTORS = np.array([-3, -1, 1, 3], np.float32)
@@ -64,66 +63,21 @@ def in_place(name: str, block: int, number: int, first: int, block_id=(0, 0)) ->
 
 @lru_cache
 def expected(block: int) -> tuple[np.ndarray, np.ndarray]:
-    """x and P Q x."""
+    """x and P Q x, in float64."""
     x = np.random.default_rng(7).integers(-9, 10, block).astype(np.float64)
-    return x, times(pattern("a", block), times(pattern("b", block), x))
-
-
-def times(matrix: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """matrix x in float64, without a copy of the matrix."""
-    starts = range(0, len(matrix), 256)
-    return np.concatenate([matrix[i : i + 256].astype(np.float64) @ x for i in starts])
+    p, q = (pattern(name, block).astype(np.float64) for name in "ab")
+    return x, p @ (q @ x)
 
 
 def right(c, block: int, number: int, block_id=(0, 0)) -> np.ndarray:
     """Whether a block of the result is right, as an array of one element."""
     x, wanted = expected(block)
     by = (factors("a", number) @ factors("b", number))[block_id]
-    return np.array([[np.array_equal(times(np.asarray(c), x), by * wanted)]])
+    return np.array([[np.array_equal(np.asarray(c).astype(np.float64) @ x, by * wanted)]])
 
 
 def finish() -> None:
     gemmlab.default_device().queue.finish()
-
-
-SPENT: dict[str, float] = {}
-
-
-def watch() -> None:
-    """From now on add up where this worker's seconds go. Stages of different blocks overlap."""
-
-    def timed(owner: Any, function: str, stage: str) -> None:
-        original = getattr(owner, function)
-
-        def call(*args, **options):
-            start = time.perf_counter()
-            try:
-                return original(*args, **options)
-            finally:
-                SPENT[stage] = SPENT.get(stage, 0.0) + time.perf_counter() - start
-
-        setattr(owner, function, call)
-
-    timed(stored, "_on_device", "reading, uploading and multiplying")
-    timed(Staging, "receive", "copying back")
-    timed(Target, "__setitem__", "writing")
-
-
-def spent() -> dict[str, float]:
-    seconds = dict(SPENT)
-    SPENT.clear()
-    return seconds
-
-
-def warm(rows: int, columns: int, depth: int) -> None:
-    """Compile what a product of such blocks needs, and pin memory."""
-    device = gemmlab.default_device()
-    x, y = (cla.zeros(device.queue, s, np.float32) for s in ((rows, depth), (depth, columns)))
-    c = gemmlab.matmul(x, y)
-    c += gemmlab.matmul(x, y)
-    small = np.zeros((2048, 2048), np.float32)
-    gemmlab.matmul(small, small)
-    finish()
 
 
 def one_call(block: int) -> dict:
@@ -178,8 +132,6 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
         rows = [made("b", i * each, each, worker) for i, worker in enumerate(addresses)]
         bs = [da.concatenate(rows)] * devices
     wait([*tops, *bs])
-    client.run(warm, block, block, block)
-    client.run(spent)
     start = time.perf_counter()
     products = [
         client.persist(distributed.matmul(a, b), workers=[worker])
@@ -188,16 +140,15 @@ def blocks_in_place(client: Client, size: int, block: int, copies: bool) -> dict
     wait(products)
     client.run(finish)
     measured = rate(size, time.perf_counter() - start, devices)
-    measured["spent"] = list(client.run(spent).values())
-    chunks = ((1,) * number,) * 2
-    checked = da.map_blocks(
-        right, da.concatenate(products), block, number, chunks=chunks, dtype=bool
-    )
-    return measured | {"right": bool(checked.compute().all())}
+    c, chunks = da.concatenate(products), ((1,) * number,) * 2
+    each = da.map_blocks(right, c, block, number, chunks=chunks, dtype=bool)
+    return measured | {"right": bool(each.compute().all())}
 
 
 def write_file(file: Path, size: int, block: int) -> None:
     """a or b, by the file's name."""
+    if file.exists():
+        return
     number = size // block
     whole = np.lib.format.open_memmap(file, "w+", np.float32, (size, size))
     tile, by = pattern(file.stem, block), factors(file.stem, number)
@@ -212,42 +163,32 @@ def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> d
         write_file(folder / f"{name}.npy", size, block)
     a, b = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in "ab")
     target: Any = Target(folder / "c.npy", size)
-    client.run(warm, *chunks)
-    client.run(spent)
     start = time.perf_counter()
     da.store(distributed.matmul(a, b, chunks=chunks), target, lock=False)
     measured = rate(size, time.perf_counter() - start, len(distributed.survey(client)))
-    measured |= {"chunks": chunks, "spent": list(client.run(spent).values())}
-    c, number = np.load(folder / "c.npy", mmap_mode="r"), size // block
-    parts = [slice(at, at + block) for at in range(0, size, block)]
-    measured["right"] = all(
-        bool(right(c[rows, columns], block, number, (i, j)).all())
-        for i, rows in enumerate(parts)
-        for j, columns in enumerate(parts)
-    )
-    return measured
+    number = size // block
+    c = np.load(folder / "c.npy", mmap_mode="r").reshape(number, block, number, block)
+    each = (right(c[i, :, j], block, number, (i, j)) for i, j in np.ndindex(number, number))
+    return measured | {"chunks": chunks, "right": bool(np.all([*each]))}
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("out", type=output_file)
-    parser.add_argument("--size", type=int, default=65536)
-    parser.add_argument("--block", type=int, default=16384, help="side of the known blocks")
+    parser.add_argument("out", type=common.record_file)
+    parser.add_argument("--size", type=count, default=65536)
     parser.add_argument("--devices", type=lambda s: [int(i) for i in s.split(",")], default=[0, 1])
-    parser.add_argument("--only", default="", help="words in the names of the parts to run")
     parser.add_argument("--folder", default="/dev/shm", help="for files of 12 size^2 bytes")
-    given = parser.parse_args()
-    size, block, device = given.size, given.block, gemmlab.devices()[given.devices[0]]
+    given = parser.parse_args(arguments)
+    size, block, device = given.size, given.size // 4, gemmlab.devices()[given.devices[0]]
     everything = common.head(device, f"{len(given.devices)} x {device.name}")
     everything["device"] |= {"devices": len(given.devices)}
-    everything["parts"] = files.load_json(given.out, dict).get("parts", {})
+    parts = everything["parts"] = files.load_json(given.out, dict).get("parts", {})
     rows, depth = size // 2, block // 2
     with (
         tempfile.TemporaryDirectory(dir=given.folder) as folder,
         distributed.cluster(given.devices, dashboard=False) as client,
     ):
-        client.run(watch)
-        parts: dict[str, Callable[[], dict]] = {
+        runs: dict[str, Callable[[], dict]] = {
             "one call": lambda: client.submit(one_call, block).result(),
             f"from files, blocks of {rows} x {rows}, steps of {depth}": lambda: from_files(
                 client, Path(folder), size, block, (rows, rows, depth)
@@ -255,11 +196,11 @@ def main() -> None:
             "in place": lambda: blocks_in_place(client, size, block, True),
             "b spread": lambda: blocks_in_place(client, size // 2, block // 2, False),
         }
-        for name, run in parts.items():
-            if given.only in name:
-                everything["parts"][name] = run()
-                records.write(given.out, everything)
-                print(name, everything["parts"][name], flush=True)
+        for name in [name for name in runs if name not in parts]:
+            runs[name]()  # compiles, and pins memory
+            parts[name] = runs[name]()
+            records.write(given.out, everything)
+            print(name, parts[name], flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import numpy as np
@@ -36,22 +35,15 @@ def measure(kernel: int, size: int) -> dict[str, Any]:
         "registers" per work-item.
     """
     import cupy
+    from cupyx.profiler import benchmark
 
     spec = find(kernel)
     code = cupy.RawKernel(translate(kernel), "gemm", options=("--std=c++14",))
-    ok = _is_right(code, spec)
-    a, b, c = (cupy.random.rand(size, size, dtype=cupy.float32) for _ in range(3))
-    seconds = []
-    for _ in range(12):
-        start, end = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        _launch(code, spec, (size, size, size), (a, b, c))
-        end.record()
-        end.synchronize()
-        seconds.append(cupy.cuda.get_elapsed_time(start, end) * 1e-3)
-    rate = model.gflops(size, size, size, statistics.median(seconds[2:]))
+    matrices = tuple(cupy.random.rand(size, size, dtype=cupy.float32) for _ in range(3))
+    timed = benchmark(_launch, (code, spec, (size, size, size), matrices), n_repeat=10, n_warmup=2)
+    rate = model.gflops(size, size, size, float(np.median(timed.gpu_times)))
     facts = {"kernel": kernel, "params": spec.defaults, "size": size}
-    return facts | {"ok": ok, "gflops": rate, "registers": code.num_regs}
+    return facts | {"ok": _is_right(code, spec), "gflops": rate, "registers": code.num_regs}
 
 
 def _is_right(code: Any, spec: KernelSpec) -> bool:

@@ -11,7 +11,7 @@ the kernels themselves.
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
+from collections.abc import Iterator
 from math import inf
 from typing import Any
 
@@ -23,9 +23,8 @@ from registers import registers
 
 from gemmlab import catalog
 from gemmlab.catalog import Key
-from gemmlab.cli import count, kernel_numbers, output_file
+from gemmlab.cli import count, kernel_numbers
 from gemmlab.measurement import records, sweeps, timing
-from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
 
@@ -45,11 +44,15 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
 }
 
 
-def sweeps_of(device: Device, size: int) -> dict[str, Any]:
-    """GFLOPS ("curves") and registers per work-item with bytes spilled ("registers") of each sweep,
-    and by size the milliseconds of each pass ("passes").
+def chapters(device: Device, size: int) -> Iterator[dict[str, Any]]:
+    """What the chapters show of a recorded device, as far as it is measured, after each step.
+
+    Args:
+        device: where.
+        size: M = N = K of the sweeps over parameters.
     """
-    recorded: dict[str, Any] = {"size": size, "curves": {}, "passes": {}, "registers": {}}
+    parts = "curves", "passes", "registers", "instructions", "transposing", "switches"
+    recorded: dict[str, Any] = {"size": size, **{part: {} for part in parts}}
     for title, (kernel, name, values, params) in CURVES.items():
         results = sweeps.sweep(kernel, name, values, size, params, device, repeats=5)
         if name == "size":
@@ -62,30 +65,24 @@ def sweeps_of(device: Device, size: int) -> dict[str, Any]:
             }
         recorded["curves"][title] = rates
         print(title, {value: round(rate) for value, rate in rates.items()}, flush=True)
-    return recorded
-
-
-def chapters(device: Device, size: int) -> dict[str, Any]:
-    """All that the chapters show of a recorded device; `size` is that of the square matrices."""
-    recorded = sweeps_of(device, size) | {"instructions": {}, "switches": {}}
+        yield recorded
     for wpt in CURVES["03 WPT"][2]:
         if text := ptx.ptx(launch.kernel(3, {"TS": 32, "WPT": wpt}, device)):
             recorded["instructions"][wpt] = ptx.instructions(text)
-    recorded["transposing"] = {
-        name: sweeps.transposing(size, name == "coalesced", device)
-        for name in ("coalesced", "naive")
-    }
+    for name in ("coalesced", "naive"):
+        recorded["transposing"][name] = sweeps.transposing(size, name == "coalesced", device)
     for name, (readonly, shuffle) in SWITCHES.items():
         params = {"READONLY": readonly, "SHUFFLE": shuffle}
         result = timing.measure(8, size, params=params, device=device, repeats=10)
         recorded["switches"][name] = {"gflops": result.gflops, "path": result.path, "ok": result.ok}
+        yield recorded
     if "nvidia" in device.features:
-        recorded["cuda"] = {number: in_cuda.measure(number, size) for number in in_cuda.KERNELS}
-        recorded["opencl"] = {
-            number: timing.measure(number, size, device=device, repeats=10).gflops
-            for number in in_cuda.KERNELS
-        }
-    return recorded
+        recorded["cuda"], recorded["opencl"] = {}, {}
+        for number in in_cuda.KERNELS:
+            recorded["cuda"][number] = in_cuda.measure(number, size)
+            result = timing.measure(number, size, device=device, repeats=10)
+            recorded["opencl"][number] = result.gflops
+            yield recorded
 
 
 # Commands
@@ -94,9 +91,7 @@ def chapters(device: Device, size: int) -> dict[str, Any]:
 def run_landscape(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     path = given.out or record_landscape.file_of(device.name)
-    with suppress(KeyboardInterrupt):
-        record_landscape.record(device, given.kernels, given.size, path, given.seconds)
-    recorded = Landscape.load(path)
+    recorded = record_landscape.record(device, given.kernels, given.size, path, given.seconds)
     for kernel in recorded.kernels:
         best = recorded.best(kernel)
         rate = f"at best {best.gflops:,.0f} GFLOPS with {best.params}" if best else "none is right"
@@ -105,13 +100,14 @@ def run_landscape(given: argparse.Namespace) -> None:
 
 
 def run_candidates(given: argparse.Namespace) -> None:
-    record_candidates.record(find_device(given.device), given.file, given.seconds, given.random)
+    record_candidates.record(find_device(given.device), given.file, given.seconds)
 
 
 def run_chapters(given: argparse.Namespace) -> None:
     device = find_device(given.device)
-    recorded = common.head(device, given.title) | chapters(device, given.size)
-    records.write(given.file, recorded)
+    head = common.head(device, given.title)
+    for recorded in chapters(device, given.size):
+        records.write(given.file, head | recorded)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -119,19 +115,17 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True)
     explorers = commands.add_parser("landscape", help="every setting that the explorers offer")
     explorers.set_defaults(run=run_landscape)
-    words = "such as 1-3,10 (default: all)"
+    words = "such as 1,3,10 (default: all)"
     explorers.add_argument("--kernels", type=kernel_numbers, default=list(catalog), help=words)
     words = "the file to write (default: landscape_DEVICE.json in results/)"
-    explorers.add_argument("--out", type=output_file, metavar="FILE", help=words)
+    explorers.add_argument("--out", type=common.record_file, metavar="FILE", help=words)
     candidates = commands.add_parser("candidates", help="every kernel that matmul may choose")
     candidates.set_defaults(run=run_candidates)
-    words = "so many random shapes (default: 240)"
-    candidates.add_argument("--random", type=count, default=240, metavar="N", help=words)
     shown = commands.add_parser("chapters", help="the sweeps that the chapters show")
     shown.set_defaults(run=run_chapters)
     shown.add_argument("--title", help="a short name of the device for charts")
     for command in (candidates, shown):
-        command.add_argument("file", type=output_file, help="the file to write")
+        command.add_argument("file", type=common.record_file, help="the file to write")
     for command in (explorers, shown):
         command.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
     for command in (explorers, candidates):

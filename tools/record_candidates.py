@@ -8,7 +8,6 @@ order.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
@@ -30,8 +29,8 @@ from gemmlab import files, matmul
 from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
-from gemmlab.generate import choice
-from gemmlab.generate.table import IMPLIED, Choice, Sizes, implied
+from gemmlab.generate import choice, table
+from gemmlab.generate.table import Choice, Sizes
 from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
@@ -56,17 +55,12 @@ THIN = (
 #: saw.
 SEED = 20101
 RANDOM = 240
-#: The precisions of tensor cores are recorded at every so many shapes.
-EVERY = 5
 #: Sides of the squares at which the range check of operands for TF32 is timed.
 RANGE_SIDES = (64, 1024, 4096, 8192)
 #: Side of the square whose whole call is timed with that check.
 RANGE_CALL_SIDE = 65
-#: Seconds that timing a candidate at a shape should take.
-PAIR_SECONDS = 0.02
-LEAST_RUNS, MOST_RUNS = 2, 5
-#: A candidate that takes so many times as long as the best one so far is run once.
-HOPELESS = 3.0
+#: Timed runs of a candidate at a shape.
+RUNS = 3
 
 #: Parameters that do not change a text's constants: how work is shared, and whether the last steps
 #: of k have a separate loop, which is used only where it is faster than the model assumes.
@@ -111,96 +105,80 @@ TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
-def texts(precision: str) -> Iterator[tuple[str, dict[str, int], tuple[float, ...]]]:
-    """Kernels with parameters, and the work-groups per compute unit among which to share."""
-    if precision != "float32":
-        for kernel, tiles in TENSOR_TILES.items():
-            yield from ((kernel, {**tile, **implied(precision, kernel)}, ()) for tile in tiles)
-        return
-    for (values, groups), width in product(WARP_TILES, (4, 1)):
-        tile = dict(zip(WARP_NAMES, values, strict=True))
-        yield "warp_tiling", {**tile, "WIDTH": width, "TRANSPOSED": 0}, groups
-    for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
-        for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
-            tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
-            yield "narrow", tile, NARROW_GROUPS
-
-
 def text_of(choice: Choice) -> Choice:
     """What has constants: the kernel and its parameters except those of sharing."""
     kernel, params = choice
     return kernel, tuple((name, value) for name, value in params if name not in SHARING)
 
 
-def groups_of(text: Choice) -> tuple[float, ...]:
-    """The work-groups per compute unit among which a text's work may be shared."""
-    kernel, params = text[0], dict(text[1])
-    for precision in IMPLIED:
-        for name, tile, groups in texts(precision):
-            if name == kernel and tile.items() <= params.items():
-                return groups
-    return ()
+def texts(precision: str) -> dict[Choice, tuple[float, ...]]:
+    """The texts to time, and the work-groups per compute unit among which each may be shared."""
+    found: list[tuple[str, dict[str, int], tuple[float, ...]]] = []
+    if precision != "float32":
+        for kernel, tiles in TENSOR_TILES.items():
+            implied = table.implied(precision, kernel)
+            found += [(kernel, tile | implied, ()) for tile in tiles]
+    else:
+        for (values, groups), width in product(WARP_TILES, (4, 1)):
+            tile = dict(zip(WARP_NAMES, values, strict=True))
+            found.append(("warp_tiling", tile | {"WIDTH": width, "TRANSPOSED": 0}, groups))
+        for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
+            for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
+                tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
+                found.append(("narrow", tile, NARROW_GROUPS))
+    return {
+        text_of((kernel, tuple(find(kernel).complete(tile).items()))): groups
+        for kernel, tile, groups in found
+    }
 
 
 def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
     """The kernels to time at M, N, K of a column-major product."""
-    found: list[Choice] = []
-    for kernel, tile, groups in texts(precision):
-        full = find(kernel).complete(tile)
-        if not find(kernel).problems(full, device.limits):
-            text = text_of((kernel, tuple(full.items())))
-            found += choice.settings(text, groups, sizes, device.units)
-    return found
+    return [
+        one
+        for text, groups in texts(precision).items()
+        if not find(text[0]).problems(find(text[0]).complete(dict(text[1])), device.limits)
+        for one in choice.settings(text, groups, sizes, device.units)
+    ]
 
 
-def shapes(random: int = RANDOM) -> list[Sizes]:
+def shapes() -> list[Sizes]:
     """M, N, K of the row-major products to record, shuffled: any part has all kinds."""
-    drawn = random_shapes(random, SEED, MOST_FLOPS["GPU"])
+    drawn = random_shapes(RANDOM, SEED, MOST_FLOPS["GPU"])
     found = list(dict.fromkeys([*PROMISED, *SQUARES, *THIN, *drawn]))
     np.random.default_rng(SEED).shuffle(found)
     return [(int(m), int(n), int(k)) for m, n, k in found]
 
 
-def record(device: Device, path: Path, seconds: float = inf, random: int = RANDOM) -> None:
+def record(device: Device, path: Path, seconds: float = inf) -> None:
     """Time the candidates at the shapes that the file lacks.
 
     Args:
         device: a GPU.
-        path: the file to write or to continue; it is up to date even after an interrupt.
+        path: the file to write or to continue, after each shape.
         seconds: begin no more shapes after that time.
-        random: how many random shapes.
 
     Raises:
         ValueError: for a device without candidates, such as a CPU, and a file of another device.
     """
     end, data = time.monotonic() + seconds, begin(path, device)
-    recorded = {tuple(shape["sizes"]) for shape in data["shapes"]}
+    recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]
     wanted: dict[Sizes, dict[str, list[Choice]]] = {}
-    for number, (m, n, k) in enumerate(shapes(random)):
+    precisions = table.IMPLIED if "tensor" in device.features else ("float32",)
+    for m, n, k in shapes():
         sizes = n, m, k  # as the column-major product of the swapped operands
-        with_tensor = "tensor" in device.features and number % EVERY == 0
         if sizes not in recorded:
-            wanted[sizes] = {
-                precision: candidates(device, sizes, precision)
-                for precision in ("float32", *(("tf32", "tf32x3") if with_tensor else ()))
-            }
+            wanted[sizes] = {one: candidates(device, sizes, one) for one in precisions}
             if not wanted[sizes]["float32"]:
                 raise ValueError(f"{device} has no candidates to time; they are for GPUs")
     compile_all(device, {one for each in wanted.values() for some in each.values() for one in some})
-    bench = Bench(device)
     if "tensor" in device.features and "range_call_us" not in data:
-        data["range_us"] = [bench.range_check(side) for side in RANGE_SIDES]
-        data["range_call_us"] = bench.call_with_range_check()
-    saved = time.monotonic()
-    try:
-        for sizes, precisions in tqdm(wanted.items(), unit="shape", disable=None):
-            if time.monotonic() > end:
-                break
-            data["shapes"].append(bench.shape(sizes, precisions, data["kernels"]))
-            if time.monotonic() > saved + common.SAVE_EVERY:
-                records.write(path, data)
-                saved = time.monotonic()
-    finally:
+        data["range_us"] = [range_check(device, side) for side in RANGE_SIDES]
+        data["range_call_us"] = call_with_range_check(device)
+    for sizes, each in tqdm(wanted.items(), unit="shape", disable=None):
+        if time.monotonic() > end:
+            break
+        data["shapes"].append(time_shape(device, sizes, each, data["kernels"]))
         records.write(path, data)
 
 
@@ -235,66 +213,57 @@ def build(device: Device, one: Choice) -> Kernel:
     return Kernel(find(one[0]), dict(one[1]), device, device.context)
 
 
-class Bench:
-    """Times candidates, one shape at a time, on random matrices."""
+def time_shape(
+    device: Device, sizes: Sizes, precisions: dict[str, list[Choice]], kernels: list
+) -> dict[str, Any]:
+    """What is recorded of a shape; new candidates are added to `kernels`."""
+    m, n, k = sizes
+    a, b = random(device, m * k), random(device, k * n)
+    found: dict[str, Any] = {"sizes": list(sizes)}
+    for precision, some in precisions.items():
+        runs, failed = [], []
+        for one in some:
+            if (entry := [one[0], dict(one[1])]) not in kernels:
+                kernels.append(entry)
+            number = kernels.index(entry)
+            try:
+                timed = timing.Product(build(device, one), device, sizes, a, b)
+                taken = [1e3 * sum(timed.run().values()) for _ in range(RUNS)]
+            except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
+                failed.append([number, str(error).splitlines()[0][:120]])
+                continue
+            runs.append([number, common.short(min(taken)), common.short(median(taken))])
+        found[precision] = {"runs": runs, "failed": failed}
+    return found
 
-    def __init__(self, device: Device):
-        self.device = device
-        self._generator = PhiloxGenerator(device.context, seed=0)
 
-    def shape(
-        self, sizes: Sizes, precisions: dict[str, list[Choice]], kernels: list
-    ) -> dict[str, Any]:
-        """What is recorded of a shape; new candidates are added to `kernels`."""
-        m, n, k = sizes
-        operands = self._random(m * k), self._random(k * n)
-        found: dict[str, Any] = {"sizes": list(sizes)}
-        for precision, some in precisions.items():
-            runs, failed, best = [], [], inf
-            for one in some:
-                if (entry := [one[0], dict(one[1])]) not in kernels:
-                    kernels.append(entry)
-                number = kernels.index(entry)
-                try:
-                    seconds = self._seconds(one, sizes, operands, best)
-                except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
-                    failed.append([number, str(error).splitlines()[0][:120]])
-                    continue
-                best = min(best, *seconds)
-                least, middle = 1e6 * min(seconds), 1e6 * median(seconds)
-                runs.append([number, common.short(least), common.short(middle)])
-            found[precision] = {"runs": runs, "failed": failed}
-        return found
+def range_check(device: Device, side: int) -> list[float]:
+    """Elements of two square matrices, and microseconds of the device to check their range."""
+    matrices = [Matrix.compact(side, side, random(device, side**2)) for _ in range(2)]
+    builder = Builder(device.timed_queue, device)
+    builder.look_for_unsplittable(*matrices)
+    plan = builder.plan()
 
-    def range_check(self, side: int) -> list[float]:
-        """Elements of two square matrices, and microseconds of the device to check their range."""
-        matrices = [Matrix.compact(side, side, self._random(side**2)) for _ in range(2)]
-        builder = Builder(self.device.timed_queue, self.device)
-        builder.look_for_unsplittable(*matrices)
-        plan = builder.plan()
+    def seconds() -> float:
+        return clock.device_seconds(*(event for _, event in plan(device.timed_queue)))
 
-        def seconds() -> float:
-            return clock.device_seconds(*(event for _, event in plan(self.device.timed_queue)))
+    seconds()  # compiles
+    return [2 * side**2, common.short(1e6 * min(seconds() for _ in range(20)))]
 
-        seconds()  # compiles
-        return [2 * side**2, common.short(1e6 * min(seconds() for _ in range(20)))]
 
-    def call_with_range_check(self) -> float:
-        """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
-        queue = cl.CommandQueue(self.device.context, self.device.cl)
-        x = self._generator.normal(queue, (RANGE_CALL_SIDE, RANGE_CALL_SIDE), np.float32)
-        call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
-        return common.short(1e6 * clock.call_seconds(call, queue.finish))
+def call_with_range_check(device: Device) -> float:
+    """Microseconds of a call in TF32 so small that the host decides, nothing aligned."""
+    shape = RANGE_CALL_SIDE, RANGE_CALL_SIDE
+    x = generator(device).normal(device.queue, shape, np.float32)
+    call = partial(matmul, x, x, kernel="tensor_cores", precision="tf32")
+    return common.short(1e6 * clock.call_seconds(call, device.queue.finish))
 
-    def _random(self, elements: int) -> cl.Buffer:
-        """So many standard normal numbers on the device."""
-        return self._generator.normal(self.device.queue, elements, np.float32).base_data
 
-    def _seconds(self, one: Choice, sizes: Sizes, operands, best: float) -> list[float]:
-        """Seconds on the device of each run after the first one."""
-        timed = timing.Product(build(self.device, one), self.device, sizes, *operands)
-        first = 1e-3 * sum(timed.run().values())
-        if first > HOPELESS * best and first > 1e-4:
-            return [first]
-        runs = int(np.clip(PAIR_SECONDS / first, LEAST_RUNS, MOST_RUNS))
-        return [1e-3 * sum(timed.run().values()) for _ in range(runs)]
+def random(device: Device, elements: int) -> cl.Buffer:
+    """Standard normal numbers on the device."""
+    return generator(device).normal(device.queue, elements, np.float32).base_data
+
+
+@cache
+def generator(device: Device) -> PhiloxGenerator:
+    return PhiloxGenerator(device.context, seed=0)

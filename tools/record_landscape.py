@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import combinations, islice, product
+from itertools import product
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -34,8 +34,11 @@ from gemmlab.worker.client import Outcome
 SIZES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192)
 #: Timed runs of a setting.
 REPEATS = 5
-#: A kernel with more legal settings than this is recorded at `SOME` of them.
-MOST, SOME = 3000, 500
+#: Of a kernel with more legal settings, those are recorded that differ from the defaults in at most
+#: two parameters, so that every picture over two parameters is whole around the defaults.
+MOST = 3000
+#: Seconds between two writes of the file.
+SAVE_EVERY = 15.0
 
 #: Registers per work-item and bytes spilled, where the compiler reports them.
 Used = tuple[int, int] | None
@@ -78,7 +81,7 @@ def record(
                     job.kernel, job.size, params=job.params, device=device, repeats=REPEATS
                 )
                 add(landscape, device, job, outcome, of_job)
-                if time.monotonic() > saved + common.SAVE_EVERY:
+                if time.monotonic() > saved + SAVE_EVERY:
                     landscape.save(path)
                     saved = time.monotonic()
     finally:
@@ -108,33 +111,13 @@ def file_of(device: str) -> Path:
 
 
 def settings(spec: KernelSpec, limits: Limits) -> list[dict[str, int]]:
-    """The settings of a kernel to record on a device with `limits`, none twice, defaults first.
-
-    These are all legal combinations of the values that an explorer offers. Where there are more
-    than `MOST`, they are those in which at most two parameters differ from the defaults, so that
-    every picture over two parameters is whole around the defaults, and a sample, up to `SOME`.
-    """
-    chosen = [spec.fit(limits)]
-    names, offered = spec.defaults, product(*(p.choices for p in spec.params))
-    combinations_of_all = (dict(zip(names, values, strict=True)) for values in offered)
-    legal = (setting for setting in combinations_of_all if not spec.problems(setting, limits))
-    every = list(islice(legal, MOST + 1))
-    if len(every) <= MOST:
-        chosen += every
-    else:
-        chosen += [*variations(spec, limits, 1), *variations(spec, limits, 2)]
-        chosen += spec.sample(limits, max(0, SOME - len(chosen)))
-    return list({tuple(setting.values()): setting for setting in chosen}.values())
-
-
-def variations(spec: KernelSpec, limits: Limits, moved: int) -> Iterator[dict[str, int]]:
-    """The legal settings in which exactly `moved` parameters differ from the defaults."""
-    start = spec.fit(limits)
-    for params in combinations(spec.params, moved):
-        for values in product(*([v for v in p.choices if v != start[p.name]] for p in params)):
-            setting = {**start, **{p.name: value for p, value in zip(params, values, strict=True)}}
-            if not spec.problems(setting, limits):
-                yield setting
+    """The settings of a kernel to record on a device with `limits`, none twice, defaults first."""
+    start, offered = spec.fit(limits), product(*(p.choices for p in spec.params))
+    every = [start, *(dict(zip(start, values, strict=True)) for values in offered)]
+    legal = [setting for setting in every if not spec.problems(setting, limits)]
+    if len(legal) > MOST:
+        legal = [s for s in legal if sum(s[name] != start[name] for name in s) <= 2]
+    return list({tuple(setting.values()): setting for setting in legal}.values())
 
 
 def begin(path: Path, device: Device, size: int) -> Landscape:
@@ -144,7 +127,10 @@ def begin(path: Path, device: Device, size: int) -> Landscape:
         head = {**common.head(device), "begun": origin["date"], "size": size}
         peak = round(peaks.peaks(device).gflops, 1)
         return Landscape({**head, "peak": peak, "limits": asdict(device.limits)})
-    landscape = Landscape.load(path)
+    try:
+        landscape = Landscape.load(path)
+    except ValueError as error:
+        raise ValueError(f"{path} is no landscape: {error}") from None
     recorded, here = landscape.head["device"], device.facts()
     if (recorded, landscape.size) != (here, size):
         raise ValueError(
@@ -178,7 +164,7 @@ def missing(landscape: Landscape, device: Device, kernels: list[Key]) -> list[Jo
 def add(landscape: Landscape, device: Device, job: Job, outcome: Outcome, used: Used) -> None:
     """Put what came of a setting into the landscape."""
     spec = find(job.kernel)
-    gflops = rounded(outcome.result.gflops) if outcome.ok else 0.0
+    gflops = common.short(outcome.result.gflops) if outcome.ok else 0.0
     if job.params == spec.fit(device.limits):
         landscape.add_size(job.kernel, job.size, gflops)
     if job.size != landscape.size or tuple(job.params.values()) in landscape.rows(job.kernel):
@@ -189,12 +175,6 @@ def add(landscape: Landscape, device: Device, job: Job, outcome: Outcome, used: 
         landscape.add(job.kernel, job.params, [gflops, registers, spilled, occupied])
     else:
         landscape.add(job.kernel, job.params, [" ".join(outcome.verdict.split())[:160]])
-
-
-def rounded(gflops: float) -> float:
-    """With 4 significant digits, and as a whole number from 1,000 on."""
-    value = common.short(gflops)
-    return int(value) if value >= 1000 else value
 
 
 def occupancy(

@@ -91,35 +91,27 @@ def beside_cublas() -> str:
     )
 
 
-def ratios(one: dict, name: str) -> list[str]:
+def ratios(one: dict) -> list[str]:
     """The mean ratio, and the least one, of all shapes, and of those with many operations."""
-    parts = (one[part][name] for part in ("summary", "large"))
+    parts = (next(iter(one[part].values())) for part in ("summary", "large"))
     return [f"{some['mean']:.2f} ({some['least']:.2f})" for some in parts]
 
 
 def calls() -> str:
     """Whole calls of `matmul` and PyTorch's: over all shapes, and at the slowest one."""
-    rows = []
-    for name, alone in (
-        ("nvidia_h200_calls", ""),
-        ("nvidia_h200_device_time", ", time of the device alone"),
-    ):
-        record = records.read(name)
-        rows += [[one["shapes"] + alone, *ratios(one, "matmul")] for one in record["sets"]]
+    record, device_time = map(records.read, ("nvidia_h200_calls", "nvidia_h200_device_time"))
+    rows = [[one["shapes"], *ratios(one)] for one in record["sets"]]
+    alone = ", time of the device alone"
+    rows += [[one["shapes"] + alone, *ratios(one)] for one in device_time["sets"]]
     return markdown([record["title"], ">geometric mean (slowest shape)", ">large products"], rows)
 
 
 def calls_on_cpus() -> str:
     """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
-    record, name = records.read("cpu_calls"), "matmul of NumPy arrays"
-    rows = [
-        [
-            f"{one['title']}, {one['shapes']}",
-            *ratios(one, name),
-            f"{one['summary'][name]['spread']:.0%}",
-        ]
-        for one in record["sets"]
-    ]
+    record, rows = records.read("cpu_calls"), []
+    for one in record["sets"]:
+        (ours,) = one["summary"].values()
+        rows.append([f"{one['title']}, {one['shapes']}", *ratios(one), f"{ours['spread']:.0%}"])
     heads = [record["title"], ">geometric mean (slowest shape)", ">large products", ">spread"]
     return markdown(heads, rows)
 

@@ -1,19 +1,17 @@
-"""Find the kernels and the constants of tiles that `matmul` and `gemm` choose by; add them to a
-table.
+"""Add the kernels and the constants of tiles that `matmul` and `gemm` choose by to a table.
 
-    python tools/tune.py kernels results/choice.json --sizes 1024,4096
+    python tools/tune.py kernels results/choice.json
     python tools/tune.py constants results/choice.json --letter d
 
-`kernels` times the settings of the ladder's kernels that were fastest in the device's landscape
-(`record.py landscape`), for a way to treat edges. `constants` measures the constants of the
-generator's tiles of warps. What is not exact never counts.
+`kernels` takes the fastest kernel for each way to treat edges from the device's landscape
+(`record.py landscape`). `constants` measures the constants of the generator's tiles of warps. What
+is not exact never counts.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from contextlib import suppress
 from datetime import date
 from functools import partial
 from math import isqrt
@@ -27,13 +25,13 @@ import pyopencl.array as cla
 from compare import operands
 from record_landscape import file_of
 
-from gemmlab import check, files, matmul, trial
-from gemmlab.catalog import ParameterError, catalog
-from gemmlab.cli import output_file, size_list
+from gemmlab import check, files, matmul
+from gemmlab.catalog import catalog
+from gemmlab.cli import output_file
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.table import Choice, Sizes
+from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import complete_tile, fits
 from gemmlab.measurement import clock, records
 from gemmlab.measurement.landscape import Landscape
@@ -43,10 +41,6 @@ Tile = dict[str, int]
 
 #: The precisions of generated kernels: float64, complex64, complex128 and float16.
 LETTERS = ("d", "c", "z", "h")
-#: Settings of each kernel that `kernels` times.
-TRIED = 5
-#: A tile's sides along M, N and K.
-SIDES = ("TSM", "TSN", "TSK")
 #: Steps of k of the products that show a tile's constants.
 STEPS = (1024, 4096)
 #: Work-groups per compute unit where many share it.
@@ -63,49 +57,6 @@ PART = 1.5e-7
 ADD = 9e-9
 
 
-# Kernels
-
-
-def fastest(device: Device, edges: str, sizes: Sizes, known: Landscape) -> dict[str, Any]:
-    """The row of the table for M, N, K of the column-major product.
-
-    What the table has is timed, too: a new row must be better.
-
-    Raises:
-        ValueError: if no setting is right.
-    """
-    rates: dict[Choice, float] = {}
-    for kernel, params in dict.fromkeys(
-        [choices.nearest(device, sizes, edges), *best(known, edges)]
-    ):
-        outcome = trial(kernel, *sizes, params=dict(params), device=device, repeats=5)
-        if outcome.ok:
-            rates[kernel, params] = outcome.result.pipeline_gflops
-        else:
-            print(f"  kernel {kernel} {dict(params)} does not count: {outcome.verdict}")
-    if not rates:
-        raise ValueError(f"no kernel for edges={edges!r} is right at {sizes} on {device}")
-    kernel, params = max(rates, key=lambda choice: rates[choice])
-    row = {"kernel": kernel, "params": dict(params), "gflops": round(rates[kernel, params], 1)}
-    print(f"  best of {len(rates)}: {row}")
-    return row
-
-
-def best(known: Landscape, edges: str) -> list[Choice]:
-    """The settings of each kernel for `edges` that were fastest in a landscape."""
-    leading = []
-    for number, spec in catalog.items():
-        if spec.edges != edges or spec.tensor:
-            continue
-        rows = known.rows(number).items()
-        right = [
-            (measured[0], values) for values, measured in rows if not isinstance(measured[0], str)
-        ]
-        for _, values in sorted(right, reverse=True)[:TRIED]:
-            leading.append((number, tuple(zip(spec.defaults, values, strict=True))))
-    return leading
-
-
 # Tiles of warps
 
 
@@ -118,15 +69,9 @@ def with_constants(letter: str) -> list[Tile]:
     ]
 
 
-def is_legal(device: Device, letter: str, tile: Tile) -> bool:
-    with suppress(ParameterError):
-        return fits(letter, tile, device)
-    return False
-
-
-def is_exact(device: Device, letter: str, tile: Tile, sizes: Sizes) -> bool:
-    """Whether a small product that has the same edges is exact."""
-    m, n, k = (2 * tile[side] + size % tile[side] for side, size in zip(SIDES, sizes, strict=True))
+def is_exact(device: Device, letter: str, tile: Tile) -> bool:
+    """Whether a small product that has edges is exact."""
+    m, n, k = (2 * tile[side] + 8 for side in ("TSM", "TSN", "TSK"))
     a, b = check.exact_inputs(n, m, k, dtype=PRECISIONS[letter].dtype)
     c = matmul(a, b, kernel="family", params=tile, device=device)
     wide = np.result_type(a.dtype, np.float32)
@@ -134,14 +79,7 @@ def is_exact(device: Device, letter: str, tile: Tile, sizes: Sizes) -> bool:
 
 
 def call_seconds(device: Device, letter: str, tile: Tile, sizes: Sizes) -> float:
-    """Seconds of `matmul` on device arrays.
-
-    Args:
-        device: where.
-        letter: of the precision.
-        tile: of the generated kernel.
-        sizes: M, N and K of the column-major product: the row-major one is N x K by K x M.
-    """
+    """Seconds of `matmul` on device arrays at M, N and K of the column-major product."""
     m, n, k = sizes
     queue = cl.CommandQueue(device.context, device.cl)  # profiling, as on other queues, takes time
     a, b = (cla.to_device(queue, x) for x in operands(n, m, k, str(PRECISIONS[letter].dtype)))
@@ -181,42 +119,38 @@ def open_section(path: Path, device: Device, name: str) -> tuple[dict[str, Any],
     return table, entry
 
 
-def put_row(entry: dict[str, Any], name: str, size: int | Sizes, row: dict[str, Any]) -> None:
-    """Replace the row of a size in a list; shapes come after cubes."""
-    key = size if isinstance(size, int) else list(size)
-    rows = [old for old in entry.get(name, []) if old["size"] != key] + [{"size": key, **row}]
-    entry[name] = sorted(rows, key=lambda one: (isinstance(one["size"], list), one["size"]))
-
-
 # Commands
 
 
 def run_kernels(given: argparse.Namespace) -> None:
     device = find_device(given.device)
     known = Landscape.load(given.landscape or file_of(device.name))
-    for size in given.sizes:
-        sizes = choices.dimensions(size)
-        print(f"{' x '.join(map(str, sizes))} on {device}:")
-        row = fastest(device, given.edges, sizes, known)
-        table, entry = open_section(given.file, device, "kernels")
-        put_row(entry, given.edges, size, row)
-        records.write(given.file, table)
+    table, entry = open_section(given.file, device, "kernels")
+    for edges in choices.EDGES:
+        numbers = [n for n, spec in catalog.items() if spec.edges == edges and not spec.tensor]
+        if found := [best for best in map(known.best, numbers) if best]:
+            best = max(found, key=lambda one: one.gflops)
+            row = {"size": known.size, "kernel": best.kernel, "params": best.params}
+            rows = [old for old in entry.get(edges, []) if old["size"] != known.size]
+            rows.append({**row, "gflops": best.gflops})
+            entry[edges] = sorted(rows, key=lambda one: choices.dimensions(one["size"]))
+    records.write(given.file, table)
 
 
 def run_constants(given: argparse.Namespace) -> None:
-    device, sizes = find_device(given.device), (1000, 1000, 1000)
-    wanted = [*with_constants(given.letter), *map(complete_tile, given.tile)]
-    tiles = [tile for tile in wanted if is_legal(device, given.letter, tile)]
+    device, letter = find_device(given.device), given.letter
+    wanted = [*with_constants(letter), *map(complete_tile, given.tile)]
+    tiles = [tile for tile in wanted if fits(letter, tile, device)]
     if not tiles:
-        raise ValueError(f"{device} takes no tile of warps for --letter {given.letter}")
-    rows = [
-        [tile, [float(f"{1e9 * value:.5g}") for value in constants(device, given.letter, tile)]]
-        for tile in tiles
-        if is_exact(device, given.letter, tile, sizes)
-    ]
-    table, entry = open_section(given.file, device, "tiles")
-    entry.setdefault("constants", {})[given.letter] = rows
-    records.write(given.file, table)
+        raise ValueError(f"{device} takes no tile of warps for --letter {letter}")
+    for tile in tiles:
+        table, entry = open_section(given.file, device, "tiles")
+        rows = entry.setdefault("constants", {}).setdefault(letter, [])
+        rows[:] = [row for row in rows if row[0] != tile]
+        if is_exact(device, letter, tile):
+            measured = constants(device, letter, tile)
+            rows.append([tile, [float(f"{1e9 * value:.5g}") for value in measured]])
+        records.write(given.file, table)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -224,12 +158,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True)
     kernels = commands.add_parser("kernels", help="rows of results/choice.json")
     kernels.set_defaults(run=run_kernels)
-    words = "where tiles do not fit"
-    kernels.add_argument("--edges", default="pad", choices=[*choices.EDGES], help=words)
-    words = "the landscape (default: landscape_DEVICE.json in results/)"
+    words = "at the size of the rows (default: landscape_DEVICE.json in results/)"
     kernels.add_argument("--landscape", type=Path, metavar="FILE", help=words)
-    words = "such as 512,64x8192x1024: M x N x K of column-major products"
-    kernels.add_argument("--sizes", type=size_list, required=True, help=words)
     own = commands.add_parser("constants", help="constants of tiles of warps")
     own.set_defaults(run=run_constants)
     words = "the precision: float64, complex64, complex128 or float16"

@@ -11,28 +11,21 @@ from __future__ import annotations
 import importlib
 import statistics
 import struct
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import common
 import numpy as np
 
-from gemmlab import model, web
+from gemmlab import check, model, web
 from gemmlab.catalog import catalog
-from gemmlab.cli import count, kernel_numbers, output_file
-from gemmlab.measurement import records
+from gemmlab.cli import count, kernel_numbers
+from gemmlab.measurement import clock, records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
 SECONDS = 0.2  # of work in one submission
-LIMITS = (
-    "max-compute-invocations-per-workgroup",
-    "max-compute-workgroup-size-x",
-    "max-compute-workgroup-size-y",
-    "max-compute-workgroup-storage-size",
-    "max-storage-buffer-binding-size",
-    "max-buffer-size",
-)
 
 
 class Ready(NamedTuple):
@@ -49,25 +42,19 @@ class Host:
 
     def __init__(self, backend: str = "wgpu", name: str = ""):
         self.wgpu = importlib.import_module(backend)
-        self.backend = backend
         adapters = self.wgpu.gpu.enumerate_adapters_sync()
         adapters = [a for a in adapters if a.info["backend_type"] == "Vulkan"]
         adapters = [a for a in adapters if name.lower() in a.summary.lower()]
         if not adapters:
             raise RuntimeError(f"{backend} offers no Vulkan device named {name!r}")
         self.adapter = adapters[0]
-        self.limits = {key: self.adapter.limits[key] for key in LIMITS}
-        self.features = [f for f in ("timestamp-query",) if f in self.adapter.features]
-        self.device = self.adapter.request_device_sync(
-            required_features=self.features, required_limits=self.limits
-        )
+        self.limits = dict(self.adapter.limits)
+        self.device = self.adapter.request_device_sync(required_limits=self.limits)
 
     def allowed(self):
-        """Its limits as the catalog takes them."""
-        of = {
-            "".join(p.capitalize() if i else p for i, p in enumerate(key.split("-"))): value
-            for key, value in self.limits.items()
-        }
+        """Its limits as the catalog takes them; JavaScript's names are in camel case."""
+        names = {key: key.title().replace("-", "") for key in self.limits}
+        of = {name[0].lower() + name[1:]: self.limits[key] for key, name in names.items()}
         return web.limits(of, "this GPU")
 
     def buffer(self, data, usage: str = "STORAGE"):
@@ -77,12 +64,6 @@ class Host:
 
     def read(self, buffer, dtype=np.float32) -> np.ndarray:
         return np.frombuffer(self.device.queue.read_buffer(buffer), dtype)
-
-    def wait(self) -> None:
-        if self.backend == "wgpu":
-            self.device._poll_wait()
-        else:
-            self.device.queue.on_submitted_work_done_sync()
 
     def prepare(self, shader, arrays, values, groups) -> Ready:
         """Compile a kernel and copy its arguments to the GPU.
@@ -125,21 +106,15 @@ class Host:
         bindings = self.device.create_bind_group(layout=layout, entries=entries)
         return Ready(pipeline, bindings, groups, buffers)
 
-    def launch(self, ready: Ready, times: int = 1, stamps=None) -> None:
-        """Submit so many launches; `stamps` is a set of two time stamps, and a buffer for them."""
+    def launch(self, ready: Ready, times: int = 1) -> None:
+        """Submit so many launches."""
         encoder = self.device.create_command_encoder()
-        options: dict[str, Any] = {}
-        if stamps:
-            options = {"query_set": stamps[0], "beginning_of_pass_write_index": 0}
-            options = {"timestamp_writes": {**options, "end_of_pass_write_index": 1}}
-        compute = encoder.begin_compute_pass(**options)
+        compute = encoder.begin_compute_pass()
         compute.set_pipeline(ready.pipeline)
         compute.set_bind_group(0, ready.bindings)
         for _ in range(times):
             compute.dispatch_workgroups(*ready.groups)
         compute.end()
-        if stamps:
-            encoder.resolve_query_set(stamps[0], 0, 2, stamps[1], 0)
         self.device.queue.submit([encoder.finish()])
 
     def run(self, shader, arrays, values, groups) -> dict[str, np.ndarray]:
@@ -154,68 +129,50 @@ class Host:
 
     def product(self, job, a, b) -> tuple[np.ndarray, bool]:
         """C = A B, and whether the frame behind C is untouched."""
-        ready = self.prepare_product(job, a, b)
-        self.launch(ready)
-        got = self.read(ready.buffers["C"])
+        got = self.run(job.shader, *arguments(job, a, b), job.groups)["C"]
         untouched = bool(np.isnan(got[job.m * job.n :]).all())
         return got[: job.m * job.n].reshape(job.n, job.m).T, untouched
 
-    def prepare_product(self, job, a, b) -> Ready:
-        c = np.full(job.m * job.n + FRAME, np.nan, np.float32)
-        arrays = {"A": flat(a), "B": flat(b.T if job.transposed else b), "C": c}
-        sizes = {"M": job.m, "N": job.n, "K": job.k}
-        return self.prepare(job.shader, arrays, sizes, job.groups)
-
     def seconds(self, ready: Ready) -> list[float]:
-        """Seconds per launch, three times, from timestamps or in wall-clock time."""
-        use, stamps = self.wgpu.BufferUsage, None
-        if self.features:
-            memory = self.device.create_buffer(size=16, usage=use.QUERY_RESOLVE | use.COPY_SRC)
-            stamps = (self.device.create_query_set(type="timestamp", count=2), memory)
+        """Wall-clock seconds per launch of three submissions."""
+
+        def wait() -> None:  # reading waits for what was submitted
+            self.device.queue.read_buffer(ready.buffers["C"], 0, 4)
 
         def one(times: int) -> float:
-            start = time.perf_counter()
-            self.launch(ready, times, stamps)
-            self.wait()
-            wall = time.perf_counter() - start
-            if stamps is None:
-                return wall / times
-            begin, end = self.read(stamps[1], np.uint64)
-            return float(end - begin) * 1e-9 / times
+            return clock.wall_seconds(partial(self.launch, ready, times), wait) / times
 
         one(1)
-        times = max(1, min(50, int(SECONDS / max(one(1), 1e-5))))
+        times = max(1, min(5000, int(SECONDS / one(1))))
         return [one(times) for _ in range(3)]
 
 
-def flat(matrix: np.ndarray) -> np.ndarray:
-    """Column-major."""
-    return np.ascontiguousarray(matrix.T, np.float32).ravel()
+def arguments(job, a, b) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """The arrays, column-major, and the sizes of a product."""
+    c = np.full(job.m * job.n + FRAME, np.nan, np.float32)
+    arrays = {"A": a.ravel("F"), "B": (b.T if job.transposed else b).ravel("F"), "C": c}
+    return arrays, {"M": job.m, "N": job.n, "K": job.k}
 
 
-def integers(rows: int, cols: int, seed: int) -> np.ndarray:
-    """Integers small enough for a product without any rounding error."""
-    return np.random.default_rng(seed).integers(-4, 5, (rows, cols)).astype(np.float32)
-
-
-def rates(host: Host, kernels: Iterable[int], size: int) -> list[dict[str, Any]]:
-    """Check and time kernels at M = N = K = size, in each style; print each."""
-    a, b = integers(size, size, 1), integers(size, size, 2)
-    wanted, rows = a @ b, []
-    for kernel in kernels:
+def rates(host: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, Any]]:
+    """Check and time kernels at M = N = K = size, in each style."""
+    a, b = check.exact_inputs(size, size, size)
+    for kernel, (label, style) in product(kernels, web.STYLES.items()):
         params = catalog[kernel].fit(host.allowed())
-        for label, style in web.STYLES.items():
-            job = web.job(kernel, size, size, size, params, style=style)
-            c, untouched = host.product(job, a, b)
-            exact = bool(np.array_equal(c, wanted) and untouched)
-            times = host.seconds(host.prepare_product(job, a, b))
-            rate = model.gflops(size, size, size, statistics.median(times))
-            verdict = "exact" if exact else "WRONG"
-            print(f"{kernel:>2} {label:<8} {verdict} {rate:9.1f} GFLOPS {params}", flush=True)
-            measured = {"exact": exact, "gflops": rate, "kernel_ms": [1e3 * t for t in times]}
-            setting = {"kernel": kernel, "params": params, "style": label}
-            rows.append({**setting, "m": size, "n": size, "k": size, **measured})
-    return rows
+        job = web.job(kernel, size, size, size, params, style=style)
+        c, untouched = host.product(job, a, b)
+        times = host.seconds(host.prepare(job.shader, *arguments(job, a, b), job.groups))
+        yield {
+            "kernel": kernel,
+            "params": params,
+            "style": label,
+            "m": size,
+            "n": size,
+            "k": size,
+            "exact": untouched and check.exact(c, a, b).ok,
+            "gflops": model.gflops(size, size, size, statistics.median(times)),
+            "kernel_ms": [1e3 * t for t in times],
+        }
 
 
 def main() -> None:
@@ -224,28 +181,31 @@ def main() -> None:
     parser.add_argument("--device", default="", help="part of its name")
     parser.add_argument("--kernels", type=kernel_numbers, default=range(1, 14))
     parser.add_argument("--size", type=count, default=4096)
-    parser.add_argument("--json", type=output_file)
+    parser.add_argument("--json", type=common.record_file)
     given = parser.parse_args()
     host = Host(given.backend, given.device)
-    print(host.adapter.summary, host.features, host.limits, flush=True)
-    rows = rates(host, given.kernels, given.size)
-    if given.json:
-        compiler = "tint" if given.backend == "wgpudawn" else "naga"
-        name = host.adapter.info["device"]
-        device = {
+    print(host.adapter.summary, flush=True)
+    compiler = "tint" if given.backend == "wgpudawn" else "naga"
+    name = host.adapter.info["device"]
+    record: dict[str, Any] = {
+        "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
+        **records.origin(common.command()),
+        "device": {
             "device": name,
             "platform": "Vulkan",
             "version": f"{compiler}, {given.backend} {host.wgpu.__version__}",
             "driver": host.adapter.info.get("description", ""),
             "kind": "GPU",
-        }
-        head = {
-            "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
-            **records.origin(common.command()),
-            "device": device,
-            "limits": host.limits,
-        }
-        records.write(given.json, {**head, "rates": rows})
+        },
+        "limits": host.limits,
+        "rates": [],
+    }
+    for row in rates(host, given.kernels, given.size):
+        verdict = "exact" if row["exact"] else "WRONG"
+        print(row["kernel"], row["style"], verdict, f"{row['gflops']:.1f} GFLOPS", flush=True)
+        record["rates"].append(row)
+        if given.json:
+            records.write(given.json, record)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from .request import (
     PLAIN,
     ArraySpec,
     Request,
+    check_apart,
     check_out,
     checked,
     flag,
@@ -117,7 +118,7 @@ def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
     """The matrices of a result if they are not row-major and adjacent: kernels cannot write there,
     so a copy follows.
     """
-    out.check_apart("out")
+    check_apart("out", out)
     if is_row:
         out = out.with_axis(len(out.shape) - (not is_column))
     if is_column:
@@ -212,6 +213,7 @@ def _in_numpy(call: Call, device: Device) -> np.ndarray | np.generic:
     """The product of NumPy arrays: in their own memory on a CPU, otherwise through copies."""
     on_cpu, target = device.kind == "CPU", call.out
     if target is not None and not is_writable(target, call.a, call.b):
+        check_apart("out", target)
         target = np.empty(target.shape, target.dtype)
     arrays = call.a, call.b, call.c, target
     a, b, c, out = (None if x is None else ArraySpec.on_host(x) for x in arrays)

@@ -339,17 +339,18 @@ class ArraySpec(NamedTuple):
                 f"they must be multiples of the {each} bytes of an element"
             )
 
-    def check_apart(self, name: str) -> None:
-        """Reject an array whose elements share memory."""
-        span = self.dtype.itemsize
-        dimensions = zip(map(abs, self.strides), self.shape, strict=True)
-        for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
-            if stride < span:
-                raise ValueError(
-                    f"{name} has the shape {self.shape} and the strides {self.strides}, so its "
-                    "elements share memory; give another array"
-                )
-            span += stride * (size - 1)
+
+def check_apart(name: str, x: ArraySpec | np.ndarray) -> None:
+    """Reject an array whose elements share memory."""
+    span = x.dtype.itemsize
+    dimensions = zip(map(abs, x.strides), x.shape, strict=True)
+    for stride, size in sorted(pair for pair in dimensions if pair[1] > 1):
+        if stride < span:
+            raise ValueError(
+                f"{name} has the shape {x.shape} and the strides {x.strides}, so its elements "
+                "share memory; give another array"
+            )
+        span += stride * (size - 1)
 
 
 def rows_of(x: np.ndarray) -> np.ndarray:

@@ -139,6 +139,8 @@ def _describe(index: int, d: cl.Device) -> Device:
     kind = (
         "GPU" if d.type & cl.device_type.GPU else "CPU" if d.type & cl.device_type.CPU else "other"
     )
+    if _is_checker(d):  # it calls itself all of these
+        kind = "other"
     name = d.name.strip()
     nvidia = "nvidia" in d.platform.name.lower()
     # it aborts the whole process for some kernels with vectors of 64 bytes
@@ -169,6 +171,11 @@ def _describe(index: int, d: cl.Device) -> Device:
         features=_features(d),
         cl=d,
     )
+
+
+def _is_checker(d: cl.Device) -> bool:
+    """Whether it is Oclgrind, which checks kernels, and computes if there is no other device."""
+    return "oclgrind" in d.platform.name.lower()
 
 
 def _features(d: cl.Device) -> frozenset[str]:
@@ -242,8 +249,7 @@ def listed() -> tuple[cl.Device, ...]:
 @lru_cache(maxsize=1)
 def _find() -> tuple[Device, ...]:
     usable = [d for d in listed() if not trouble(d)]
-    # a checker and not a device to compute on
-    real = [d for d in usable if "oclgrind" not in d.platform.name.lower()]
+    real = [d for d in usable if not _is_checker(d)]
     return tuple(_describe(i, d) for i, d in enumerate(sorted(real or usable, key=_preference)))
 
 

@@ -302,4 +302,5 @@ def no_device() -> str:
 def another_cpu_runtime() -> bool:
     """Whether a CPU is listed, but its runtime cannot compute on it, as PoCL on a newer CPU."""
     cpus = [d for d in devices.listed() if d.type & cl.device_type.CPU]
-    return bool(cpus) and not any("intel" in d.platform.name.lower() for d in cpus)
+    is_intel = any("intel" in d.platform.name.lower() for d in cpus)
+    return any(map(devices.trouble, cpus)) and not is_intel

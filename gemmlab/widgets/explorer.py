@@ -489,7 +489,7 @@ def _edited(source: str, original: str) -> bool:
 
 def _usual_size(device: Device | Browser) -> int:
     """M, N and K for a start; a browser's GPU may be one that a CPU plays."""
-    return 1024 if isinstance(device, Device) and device.kind != "CPU" else 256
+    return 1024 if isinstance(device, Device) and device.kind == "GPU" else 256
 
 
 def _values(outcome: client.Outcome) -> dict[str, int]:

@@ -72,7 +72,10 @@ def load(name: str) -> list[Try]:
     """
     with suppress(OSError, ValueError, TypeError, KeyError):
         found = files.load_json(_file(), dict)[name]
-        return [Try(**{**one, "rate": one["rate"] and tuple(one["rate"])}) for one in found]
+        return [
+            Try(**one | {"settings": {**one["settings"]}, "rate": one["rate"] and (*one["rate"],)})
+            for one in found
+        ]
     return []
 
 

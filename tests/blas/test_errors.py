@@ -208,6 +208,8 @@ def test_a_result_that_shares_memory(any_device):
     for strides in ((0, 4), (4, 4), (4, 0)):
         out = cla.Array(any_device.queue, (4, 4), F32, data=memory.base_data, strides=strides)
         refused(ValueError, "out", matmul, *2 * [cla.to_device(any_device.queue, SQUARE)], out)
+        out = np.lib.stride_tricks.as_strided(host, (4, 4), strides)
+        refused(ValueError, "out", matmul, SQUARE, SQUARE, out, device=any_device)
     frozen = SQUARE.copy()
     frozen.flags.writeable = False
     refused(ValueError, "out", matmul, SQUARE, SQUARE, frozen, device=any_device)

@@ -2,11 +2,15 @@
 
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
+from conftest import lacking
 
 import gemmlab
 from gemmlab.opencl.devices import find_device
@@ -36,6 +40,20 @@ def test_what_fits_no_device_is_named_with_the_devices_that_there_are(
     monkeypatch.setattr("gemmlab.opencl.devices._find", lambda: ())
     with pytest.raises(gemmlab.NoDeviceError, match="gemmlab doctor"):
         gemmlab.matmul(x, x)
+
+
+@pytest.mark.system
+def test_oclgrind_computes_where_it_is_alone_but_is_no_gpu(tmp_path):
+    if not shutil.which("oclgrind"):
+        lacking("Oclgrind is not installed")
+    text = (
+        "import gemmlab; from gemmlab import check; a, b = check.exact_inputs(5, 6, 7)\n"
+        "print(gemmlab.default_device().kind, check.exact(gemmlab.matmul(a, b), a, b).ok)"
+    )
+    nothing = {"OCL_ICD_VENDORS": str(tmp_path / "nothing"), "GEMMLAB_DEVICE": ""}
+    command = ["oclgrind", sys.executable, "-c", text]
+    done = subprocess.run(command, env={**os.environ, **nothing}, capture_output=True, text=True)
+    assert done.stdout.split() == ["other", "True"], done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

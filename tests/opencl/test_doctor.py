@@ -191,7 +191,10 @@ def test_the_first_command_fits_the_system(monkeypatch, system, machine, command
 def test_another_runtime_is_added_only_where_one_cannot_compute(monkeypatch):
     offer(monkeypatch, None)
     assert not doctor.another_cpu_runtime()
-    offer(monkeypatch, None, listed("Portable Computing Language", type=CPU))
-    assert doctor.another_cpu_runtime()
-    offer(monkeypatch, None, listed("Intel(R) OpenCL", type=CPU))
-    assert not doctor.another_cpu_runtime()
+    pocl, intel = (listed(name, type=CPU) for name in ("Portable Computing Language", "Intel"))
+    for trouble in ("", "older than this processor"):
+        monkeypatch.setattr(devices, "trouble", lambda device, trouble=trouble: trouble)
+        offer(monkeypatch, None, pocl)
+        assert doctor.another_cpu_runtime() is bool(trouble), "a full disk needs no other runtime"
+        offer(monkeypatch, None, pocl, intel)
+        assert not doctor.another_cpu_runtime()

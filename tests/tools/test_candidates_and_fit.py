@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import record
 import record_candidates
-from conftest import lacking
 
 from gemmlab.catalog import NARROW, sources
 from gemmlab.generate import cost
@@ -23,8 +22,7 @@ def tiny(monkeypatch):
     def two(device, sizes, precision="float32"):
         return [("narrow", tuple((TILE | {"GROUPS": groups}).items())) for groups in (0, 2)]
 
-    shapes = [(2, 40, 100), (1, 33, 130)]
-    monkeypatch.setattr(record_candidates, "shapes", lambda random: shapes[:random])
+    monkeypatch.setattr(record_candidates, "shapes", lambda: [(2, 40, 100), (1, 33, 130)])
     monkeypatch.setattr(record_candidates, "candidates", two)
 
 
@@ -38,15 +36,15 @@ def test_the_recorded_shapes_are_not_those_of_comparisons():
 
 
 def test_the_range_check_is_timed(any_device, monkeypatch):
-    bench, precisions = record_candidates.Bench(any_device), []
-    elements, microseconds = bench.range_check(16)
+    precisions = []
+    elements, microseconds = record_candidates.range_check(any_device, 16)
     assert elements == 2 * 16**2 and 0 < microseconds < 1e7
 
     def matmul(*operands, precision, **options):
         precisions.append(precision)
 
     monkeypatch.setattr(record_candidates, "matmul", matmul)
-    assert bench.call_with_range_check() > 0
+    assert record_candidates.call_with_range_check(any_device) > 0
     assert {*precisions} == {"tf32"} and len(precisions) > 1
 
 
@@ -54,20 +52,21 @@ def test_the_range_check_is_timed(any_device, monkeypatch):
 def test_a_record_is_continued(any_device, tiny, tmp_path):
     path = tmp_path / "candidates.json"
     command = ["candidates", str(path), "--device", str(any_device.index)]
-    record.main([*command, "--random", "1"])
-    first = json.loads(path.read_text())
-    (one,) = first["shapes"]
-    assert one["sizes"] == [40, 2, 100]
-    assert first["kernels"] == [["narrow", TILE | {"GROUPS": g}] for g in (0, 2)]
-    runs = one["float32"]["runs"]
-    assert {run[0] for run in runs} == {0, 1} and one["float32"]["failed"] == []
-    assert all(0 < least <= median < 1e7 for _, least, median in runs)
-    record.main([*command, "--random", "2"])
+    record.main(command)
     both = json.loads(path.read_text())
-    assert len(both["shapes"]) == 2 and both["shapes"][0] == one
+    assert [one["sizes"] for one in both["shapes"]] == [[40, 2, 100], [33, 1, 130]]
+    assert both["kernels"] == [["narrow", TILE | {"GROUPS": g}] for g in (0, 2)]
+    for one in both["shapes"]:
+        runs = one["float32"]["runs"]
+        assert {run[0] for run in runs} == {0, 1} and one["float32"]["failed"] == []
+        assert all(0 < least <= median < 1e7 for _, least, median in runs)
+    path.write_text(json.dumps(both | {"shapes": both["shapes"][:1]}))
+    record.main(command)
+    again = json.loads(path.read_text())["shapes"]
+    assert len(again) == 2 and again[0] == both["shapes"][0]
     path.write_text(json.dumps(both | {"device": {"device": "another"}}))
     with pytest.raises(ValueError, match="another"):
-        record.main([*command, "--random", "2"])
+        record.main(command)
 
 
 def made(units: int = 20) -> tuple[dict, dict]:
@@ -102,23 +101,13 @@ def made(units: int = 20) -> tuple[dict, dict]:
     return record | looks, texts
 
 
-@pytest.fixture
-def scipy():
-    try:
-        import scipy.optimize  # noqa: F401
-    except ImportError:
-        lacking("SciPy is not installed")
-
-
-def test_constants_are_recovered(tmp_path, monkeypatch, capsys, scipy):
+def test_constants_are_recovered(tmp_path, capsys):
     """From times with a spread of 2 %, well enough to choose as the times themselves would."""
     record, texts = made()
     file, table = tmp_path / "record.json", tmp_path / "choice.json"
     file.write_text(json.dumps(record))
     table.write_text(json.dumps({"gpu": {"device": "another", "texts": []}}))
-    monkeypatch.setattr(fit, "judged", lambda record: {"mean": 1.0})
     fit.main([str(file), str(table)])
-    assert "left out of the fit: {'mean': 1.0}" in capsys.readouterr().out
     written = json.loads(table.read_text())
     assert written["gpu"] == {"device": "another", "texts": []}
     found = written["nvidia"]["model"]
@@ -131,21 +120,16 @@ def test_constants_are_recovered(tmp_path, monkeypatch, capsys, scipy):
         (name, tuple(params.items())): cost.Constants(*(1e-9 * ns for ns in constants))
         for name, params, constants, *_ in found["texts"]
     }
-    assert {text[0] for text in own} == {NARROW.number} and own.keys() <= texts.keys()
-    errors = []
-    for row in fit.timed(record):
-        text = record_candidates.text_of(row.choice)
-        if row.best > 0.5 * row.seconds and text in own:
-            errors.append(np.log(cost.seconds(row.work, own[text], chip) / row.seconds))
+    assert own.keys() <= texts.keys()
+    errors = [
+        np.log(cost.seconds(row.work, own[text], chip) / row.seconds)
+        for row in fit.timed(record)
+        if row.best > 0.5 * row.seconds and (text := record_candidates.text_of(row.choice)) in own
+    ]
     assert np.median(np.abs(errors)) < 0.1
-
-
-def test_the_choice_is_judged_by_shapes_that_were_left_out(scipy):
-    record, _ = made()
-    record["shapes"] = record["shapes"][:24]
-    found = fit.judged(record, folds=2)
-    assert found["shapes"] == 24
-    assert 0.9 < found["mean"] <= 1 and found["least"] > 0.5
+    judged = found["held_out"]  # at shapes that were left out
+    assert judged["shapes"] == 60 and 0.9 < judged["mean"] <= 1 and judged["least"] > 0.5
+    assert f"left out of the fit: {judged}" in capsys.readouterr().out
 
 
 def test_the_recorded_constants_are_those_of_the_record():

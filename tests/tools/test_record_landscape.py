@@ -10,7 +10,6 @@ import record_landscape
 from texts import edited
 
 from gemmlab import catalog, trial
-from gemmlab.catalog import sources
 from gemmlab.measurement import peaks
 from gemmlab.measurement.landscape import Landscape
 from gemmlab.model import Peaks
@@ -91,6 +90,9 @@ def test_a_file_of_something_else_is_not_continued(any_device, tmp_path):
     path.write_text(json.dumps({**data, "device": {**data["device"], "driver": "older"}}))
     with pytest.raises(ValueError, match="older"):
         record_landscape.record(any_device, [2], SIZE, path)
+    path.write_text(json.dumps({"command": "python tools/compare.py", "date": "2026-11-22"}))
+    with pytest.raises(ValueError, match="landscape.json is no landscape"):
+        record_landscape.record(any_device, [2], SIZE, path)
 
 
 def test_an_interrupt_loses_nothing(any_device, tmp_path, monkeypatch):
@@ -122,11 +124,5 @@ def test_a_wrong_kernel_does_not_count(any_device, tmp_path):
 def test_occupancy_follows_from_registers_and_local_memory():
     spec, params = catalog[6], catalog[6].defaults  # 16 x 16 work-items, 16.5 KB of local memory
     h200 = types.SimpleNamespace(name="NVIDIA H200")
-    assert record_landscape.occupancy(h200, spec, params, None) is None
     assert record_landscape.occupancy(h200, spec, params, 32) == 100
     assert record_landscape.occupancy(h200, spec, params, 128) == 25  # 2 groups of 8 warps of 64
-
-
-def test_a_landscape_is_named_after_its_device():
-    path = record_landscape.file_of(" GeForce (TM) 4090")
-    assert path == sources.folder("results") / "landscape_geforce_tm_4090.json"

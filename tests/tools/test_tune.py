@@ -2,80 +2,34 @@
 
 import dataclasses
 import json
-import types
 
 import pytest
 import tune
 from landscapes import made_up
 
-from gemmlab.catalog import catalog
 from gemmlab.generate import table
 from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
 from gemmlab.generate.tiles import complete_tile
-from gemmlab.worker.client import Outcome
-
-# Kernels
 
 
-def made_up_trial(rate):
-    """A trial whose rate is made up; 0 for a kernel that is wrong."""
-
-    def trial(kernel, m, n, k, params, **options):
-        gflops = rate(kernel, params)
-        result = types.SimpleNamespace(ok=gflops > 0, pipeline_gflops=gflops, verdict="wrong")
-        return Outcome({}, result)
-
-    return trial
-
-
-def test_the_fastest_of_a_landscape_is_found_and_never_a_wrong_one(any_device, monkeypatch):
-    """On a made-up device on which kernel 3 is fast, and kernel 2 faster, but wrong."""
-    tried = []
-
-    def rate(kernel, params):
-        tried.append((kernel, tuple(params.items())))
-        return {2: 0.0, 3: 100.0 + params.get("WPT", 0)}.get(kernel, 1.0)
-
-    monkeypatch.setattr(tune, "trial", made_up_trial(rate))
-    known = made_up(2, 3, 12)
-    row = tune.fastest(any_device, "pad", (512, 512, 512), known)
-    best = {values for number, values in tried if number == 3}
-    assert row["kernel"] == 3 and tuple(row["params"].items()) in best
-    assert row["gflops"] == 100 + max(dict(values)["WPT"] for values in best)
-    assert len(tried) == len(set(tried)) and not any(number == 12 for number, _ in tried)
-    assert len(best) <= tune.TRIED + 1
-    # what the table has stays unless something is faster
-    number, params = table.nearest(any_device, (512, 512, 512), "pad")
-    before = {"kernel": number, "params": dict(params), "gflops": 5.0}
-    monkeypatch.setattr(
-        tune, "trial", made_up_trial(lambda k, p: 5.0 if (k, p) == (number, dict(params)) else 1.0)
-    )
-    assert tune.fastest(any_device, "pad", (512, 512, 512), known) == before
-
-
-def test_kernels_go_into_their_list_and_the_rest_stays(tmp_path, any_device, monkeypatch):
-    monkeypatch.setattr(tune, "fastest", lambda device, edges, sizes, known: {"new": 1})
+def test_kernels_come_from_a_landscape_and_the_rest_stays(tmp_path, any_device):
     file, recorded = tmp_path / "choice.json", tmp_path / "landscape.json"
-    made_up(12).save(recorded)
-    kind, kept = table.kind(any_device), [{"size": 101, "kernel": 1}, {"size": 1002, "kernel": 1}]
-    known = {kind: {"kernels": {"guard": kept, "commands": ["before"]}}, "other": {"rows": []}}
-    file.write_text(json.dumps(known))
-    options = ["--edges", "guard", "--device", str(any_device.index), "--landscape", str(recorded)]
-    tune.main(["kernels", str(file), "--sizes", "1002,512", *options])
+    known = made_up(2, 3, 12)
+    wrong = known.kernels[3]["settings"].pop()  # the fastest
+    known.kernels[3]["refused"].append([*wrong[:2], "wrong"])
+    known.save(recorded)
+    kind, kept = table.kind(any_device), [{"size": 101, "kernel": 1}, {"size": 4096, "kernel": 1}]
+    before = {kind: {"kernels": {"guard": kept, "commands": ["before"]}}, "other": {"rows": []}}
+    file.write_text(json.dumps(before))
+    device = ["--device", str(any_device.index)]
+    tune.main(["kernels", str(file), *device, "--landscape", str(recorded)])
     written = json.loads(file.read_text())
-    new = [{"size": 512, "new": 1}, {"size": 1002, "new": 1}]
-    assert written[kind]["kernels"]["guard"] == [kept[0], *new]
-    assert written["other"] == {"rows": []} and len(written[kind]["kernels"]["commands"]) == 2
-
-
-@pytest.mark.system
-def test_settings_are_really_timed(any_device):
-    known = made_up(3, limits=any_device.limits)
-    row = tune.fastest(any_device, "pad", (64, 64, 64), known)
-    assert row["gflops"] > 0 and not catalog[row["kernel"]].problems(row["params"])
-
-
-# Tiles of warps
+    rows = written[kind]["kernels"]
+    ((pad,), (old, guard)) = rows["pad"], rows["guard"]
+    assert pad["params"] == dict(zip(("TS", "WPT"), known.kernels[3]["settings"][-1], strict=False))
+    assert (pad["kernel"], guard["kernel"], old) == (3, 12, kept[0]) and "shift" not in rows
+    assert pad["size"] == guard["size"] == 4096 and pad["gflops"] < wrong[2]
+    assert written["other"] == {"rows": []} and len(rows["commands"]) == 2
 
 
 def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path):
@@ -91,12 +45,14 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     monkeypatch.setattr(tune, "call_seconds", call_seconds)
     monkeypatch.setattr(tune, "find_device", lambda index: device)
     monkeypatch.setattr(tune, "with_constants", lambda letter: [complete_tile({"TSM": 32}), tile])
-    monkeypatch.setattr(tune, "is_legal", lambda device, letter, tile: True)
-    monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile, sizes: tile["TSM"] == 64)
+    monkeypatch.setattr(tune, "fits", lambda letter, tile, device: True)
+    monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile: tile["TSM"] == 64)
     file = tmp_path / "choice.json"
     tune.main(["constants", str(file), "--letter", "d"])
     (entry,) = json.loads(file.read_text()).values()
-    assert entry["tiles"]["constants"] == {"d": [[tile, pytest.approx([1e9 * x for x in known], rel=1e-3)]]}
+    assert entry["tiles"]["constants"] == {
+        "d": [[tile, pytest.approx([1e9 * x for x in known], rel=1e-3)]]
+    }
 
 
 def test_a_file_that_is_no_table_is_refused_before_the_search(tmp_path):
@@ -104,12 +60,5 @@ def test_a_file_that_is_no_table_is_refused_before_the_search(tmp_path):
     for text in ("", "{", "[]"):
         file.write_text(text)
         with pytest.raises(ValueError, match="damaged"):
-            tune.main(["kernels", str(file), "--sizes", "8"])
+            tune.main(["kernels", str(file)])
         assert file.read_text() == text
-
-
-@pytest.mark.parametrize("more", ["kernels", "constants --letter x"])
-def test_what_makes_no_sense_is_refused(more):
-    command, *options = more.split()
-    with pytest.raises(SystemExit):
-        tune.main([command, "x.json", *options])

@@ -7,9 +7,9 @@ import pytest
 from conftest import FULL, lacking
 from web.products import LADDER, same, settings, sizes, support
 from web.small_kernels import ITEMS, text
-from web_rates import Host, integers
+from web_rates import Host
 
-from gemmlab import simt, web
+from gemmlab import check, simt, web
 from gemmlab.catalog import catalog, sources
 
 STYLES = {**web.STYLES, "watched": web.Style(watched=True)}
@@ -47,7 +47,7 @@ CASES = [
 def test_a_product_is_exact_and_framed(lavapipe, kernel, params, label):
     m, n, k = sizes(kernel, params)
     job = web.job(kernel, m, n, k, params, style=STYLES[label])
-    a, b = integers(m, k, 1), integers(k, n, 2)
+    a, b = check.exact_inputs(m, n, k)
     c, untouched = lavapipe.product(job, a, b)
     assert np.array_equal(c, a @ b)
     # a watched kernel reports what it does outside C, and is run without a frame

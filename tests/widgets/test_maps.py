@@ -100,8 +100,14 @@ def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
     save("one", history)
     save("another", [])
     assert load("one") == history and load("a third") == []
-    (tmp_path / "explorers.json").write_text("{")
-    assert load("one") == []
+    file = tmp_path / "explorers.json"
+    for damaged in (
+        "{",
+        file.read_text().replace('"TS": 32', '"TS"'),
+        '{"one": [{"settings": null}]}',
+    ):
+        file.write_text(damaged)
+        assert load("one") == []
 
 
 @pytest.mark.parametrize("rate", [1e-5, 0.0123, 0.4, 7.61, 53.6, 9999, 3e6])
