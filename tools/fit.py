@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 
 import common
 import numpy as np
-from record_candidates import PROMISED, SQUARES, THIN, text_of, texts
+from record_candidates import text_of, texts
 from scipy.optimize import least_squares
 
 from gemmlab import files
 from gemmlab.catalog import find
 from gemmlab.cli import output_file
-from gemmlab.generate.cost import Chip, Constants, Work, seconds, sharing, work
+from gemmlab.generate.cost import Chip, Constants, Work, seconds, work
 from gemmlab.generate.table import IMPLIED, Choice, Sizes, kind_of
 from gemmlab.measurement import records
 
@@ -45,8 +45,8 @@ LAUNCH = 5e-6
 MUCH = 2**25
 #: Seconds per byte where no product shows it.
 BYTE = 3e-13
-#: Pairs of a text and a way to share its work from which the choice is made.
-PRECOMPILED = 64
+#: Texts from which the choice is made.
+TEXTS = 50
 #: What a shape counts that none of them supports.
 UNSUPPORTED = 0.05
 #: An error of this size, as a logarithm, counts as large.
@@ -131,39 +131,37 @@ def usual_constants(text: Choice) -> Constants:
 # What is written
 
 
-def precompiled(rows: list[Timed], units: int) -> dict[Choice, set[float]]:
-    """Texts, and ways to share their work, among which every recorded shape finds a good one.
+def kept(rows: list[Timed]) -> set[Choice]:
+    """Texts among which every recorded shape finds a good one.
 
     They are picked one after another, each as the one that most improves the geometric mean over
-    all shapes. With all candidates the choice would be slightly better, but nearly every shape
-    would have to wait for the compiler.
+    all shapes. With all texts the choice would be slightly better, but nearly every shape would
+    have to wait for the compiler.
     """
-    kept: dict[Choice, set[float]] = defaultdict(set)
-    # by way, then by shape and precision: the part of the best rate
-    offered: dict[tuple, dict[tuple, float]] = defaultdict(dict)
+    found: set[Choice] = set()
+    # by text, then by shape and precision: the part of the best rate
+    offered: dict[Choice, dict[tuple, float]] = defaultdict(dict)
     for row in rows:
-        way = text_of(row.choice), sharing(row.choice, units)
-        precision = dict(row.choice[1]).get("PARTS")
-        offered[way][row.sizes, precision] = row.best / row.seconds
+        at, parts = (row.sizes, dict(row.choice[1]).get("PARTS")), offered[text_of(row.choice)]
+        parts[at] = max(row.best / row.seconds, parts.get(at, 0.0))
     reached = dict.fromkeys({at for parts in offered.values() for at in parts}, UNSUPPORTED)
 
-    def gain(way: tuple) -> float:
-        return sum(log(max(1.0, part / reached[at])) for at, part in offered[way].items())
+    def gain(text: Choice) -> float:
+        return sum(log(max(1.0, part / reached[at])) for at, part in offered[text].items())
 
-    for _ in range(PRECOMPILED):
+    for _ in range(TEXTS):
         best = max(offered, key=gain)
         if gain(best) <= 0:
             break
-        text, shared = best
-        kept[text].add(shared)
+        found.add(best)
         reached |= {at: max(part, reached[at]) for at, part in offered[best].items()}
-    return kept
+    return found
 
 
 def constants(record: dict[str, Any]) -> dict[str, Any]:
     """What is written of a device, in nanoseconds."""
     rows, units = timed(record), record["device"]["units"]
-    (chip, fitted), ways = fit(rows, units), precompiled(rows, units)
+    (chip, fitted), best = fit(rows, units), kept(rows)
     groups = {text: number for precision in IMPLIED for text, number in texts(precision).items()}
     return {
         **record["device"],
@@ -178,16 +176,11 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
                 text[0],
                 dict(text[1]),
                 [*map(nanoseconds, own)],
-                sorted(ways[text]),
                 [*groups.get(text, ())],
                 resident(text),
             ]
             for text, own in fitted.items()
-            if text in ways
-        ],
-        "timed": [
-            [*sizes, best.choice[0], dict(best.choice[1])]
-            for sizes, best in sorted(quickest(rows, chip).items())
+            if text in best
         ],
         "held_out": judged(rows, units),
     }
@@ -201,16 +194,6 @@ def range_check(record: dict[str, Any]) -> list[float]:
     element, start = np.polyfit(elements, looks * 1e3, 1, w=1 / looks)
     host = 1e3 * record["range_call_us"] - start
     return [nanoseconds(1e-9 * value) for value in (start, element, host)]
-
-
-def quickest(rows: list[Timed], chip: Chip) -> dict[Sizes, Timed]:
-    """The quickest float32 candidate at common sizes, launches included."""
-    common_sizes = {(n, m, k) for m, n, k in (*PROMISED, *SQUARES, *THIN)}
-    found: dict[Sizes, Timed] = {}
-    for row in sorted(rows, key=lambda row: row.seconds + row.work.launches * chip.launch):
-        if row.sizes in common_sizes and not find(row.choice[0]).tensor:
-            found.setdefault(row.sizes, row)
-    return found
 
 
 def nanoseconds(value: float) -> float:
@@ -231,11 +214,11 @@ def judged(rows: list[Timed], units: int, folds: int = 4) -> dict[str, float]:
     for fold in range(folds):
         left_out: dict[Sizes, list] = {(m, n, k): [] for m, n, k in order[fold::folds]}
         others = [row for row in rows if row.sizes not in left_out]
-        (chip, fitted), ways = fit(others, units), precompiled(others, units)
+        (chip, fitted), best = fit(others, units), kept(others)
         for row in rows:
-            way = text_of(row.choice), sharing(row.choice, units)
-            if row.sizes in left_out and not find(row.choice[0]).tensor and way[1] in ways[way[0]]:
-                predicted = seconds(row.work, fitted[way[0]], chip)
+            text = text_of(row.choice)
+            if row.sizes in left_out and not find(text[0]).tensor and text in best:
+                predicted = seconds(row.work, fitted[text], chip)
                 left_out[row.sizes].append((predicted, row.best / row.seconds))
         ratios += [min(offered)[1] for offered in left_out.values() if offered]
     mean, share = geometric_mean(ratios), float(np.mean(np.array(ratios) > 0.9))

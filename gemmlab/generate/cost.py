@@ -89,11 +89,6 @@ def _step(own: Constants, groups: int) -> float:
     return (own.latency**5 + (groups * own.share) ** 5) ** 0.2
 
 
-def sharing(choice: Choice, units: int) -> float:
-    """Work-groups per compute unit, to a quarter; 0 for one per tile."""
-    return round(4 * dict(choice[1]).get("GROUPS", 0) / units) / 4
-
-
 def work(choice: Choice, sizes: Sizes, resident: int) -> Work:
     """What a kernel of the catalog does for M, N, K of a column-major product.
 
