@@ -15,8 +15,8 @@ from gemmlab.model.costs import line_turns, local_turns
 def per_multiply_add(name: str, *args, **options) -> float:
     """A count of `Phase` per multiply-add of a warp, between the beginning and the end."""
     c = model.costs(*args, **options)
-    cost, adds = (c.total(n, 2 * c.steps) - c.total(n, c.steps) for n in (name, "multiply_adds"))
-    return cost / (adds / 32)
+    cost, adds = (c.total(n, 2 * c.steps) - c.total(n, c.steps) for n in (name, "arithmetic"))
+    return cost / adds
 
 
 def ceiling(resource, *args, **options):
@@ -238,18 +238,3 @@ def test_an_edited_text_has_its_own_ceilings():
     stopped = text.replace("Atile[tn][tm] = A", "Atile[tn + 32][tm] = A")
     with pytest.raises(ValueError, match="cannot be counted, because it stopped"):
         model.costs(2, {"TS": 16}, stopped)
-
-
-def test_the_reader_s_device_is_a_chip(any_device):
-    peaks = model.Peaks(100.0, 20.0, 8, local_bandwidth=400.0, cache_bandwidth=100.0)
-    chip = model.measured(any_device, peaks)
-    assert chip.gflops == pytest.approx(100)
-    assert (chip.bandwidth, chip.source) == (20, "measured here")
-    found = model.ceilings(3, {"TS": 16, "WPT": 4}, chip, 256)
-    assert all(0 < c.low <= c.share <= 1 for c in found)
-    if chip.width:
-        assert next(c for c in found if c.resource == "multiply-adds").low == 1 / chip.width
-        assert {"nearest cache", "global memory"} <= {c.resource for c in found}
-    unknown = model.measured(any_device, model.Peaks(100.0, 20.0, 8))
-    found = model.ceilings(3, {"TS": 16, "WPT": 4}, unknown, 256)
-    assert "nearest cache" not in {c.resource for c in found}
