@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
 from ..generate.tiles import OperandLayout
-from ..generate.written import Pairs, View
 from ..opencl.launch import INDEX_LIMIT
 
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
@@ -81,8 +80,8 @@ class Matrix(NamedTuple):
         return self._replace(offset=self.offset + elements)
 
     @property
-    def view(self) -> View:
-        """The matrix as the argument of a kernel; one of its strides is 1.
+    def indexed(self) -> Matrix:
+        """The matrix as a kernel indexes it: one of its strides is 1.
 
         Raises:
             ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
@@ -94,7 +93,7 @@ class Matrix(NamedTuple):
                 f"{self.name} spans {span:,} elements of a larger matrix; this kernel indexes "
                 f"with 32 bits, below {INDEX_LIMIT:,}"
             )
-        return View(self.buffer, self.offset, down, across)
+        return self._replace(down=down, across=across)
 
     @property
     def layout(self) -> OperandLayout:
@@ -128,15 +127,15 @@ class Batch(NamedTuple):
                 starts = [(i * a + x, i * b + y) for i in range(size) for x, y in starts]
         return cls(number, steps, tuple(starts))
 
-    def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
-        """For each launch of a kernel for batches, the elements before A and B, and what it
-        multiplies.
+    def launches(self) -> Iterator[tuple[int, int, int, int]]:
+        """For each launch of a kernel for batches, the elements before A and B, the results before
+        its first one, and the number of its products.
         """
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
             for i in range(0, self.number, MAX_BATCH):
-                pairs = Pairs(min(MAX_BATCH, self.number - i), turn * self.number + i, a, b)
-                yield (at_a + i * a, at_b + i * b), pairs
+                number = min(MAX_BATCH, self.number - i)
+                yield at_a + i * a, at_b + i * b, turn * self.number + i, number
 
     def products(self) -> Iterator[tuple[int, int]]:
         """For each product, the elements before A and B."""

@@ -119,11 +119,11 @@ def test_a_batch_on_paper(monkeypatch):
         assert list(batch.products()) == wanted
         launches = list(batch.launches())
         assert wanted == [
-            (a + i * pairs.step_a, b + i * pairs.step_b)
-            for (a, b), pairs in launches
-            for i in range(pairs.number)
+            (a + i * batch.steps[0], b + i * batch.steps[1])
+            for a, b, _, number in launches
+            for i in range(number)
         ]
-        assert all(pairs.number <= 2 for _, pairs in launches)
+        assert all(number <= 2 for *_, number in launches)
 
 
 def test_a_batch_is_one_launch_if_its_matrices_are_at_equal_distances(some_device, launched):
