@@ -187,13 +187,8 @@ def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
 
 def best(order: list[Candidate]) -> Candidate:
     """The fastest candidate, but one in TF32 only if it is clearly faster than all in float32."""
-    plain = fastest(order, tensor=False) or order[0]
+    plain = next((one for one in order if not find(one.choice[0]).tensor), order[0])
     return plain if CLEARLY * order[0].seconds > plain.seconds else order[0]
-
-
-def fastest(order: list[Candidate], tensor: bool) -> Candidate | None:
-    """The fastest candidate with tensor cores, or without."""
-    return next((one for one in order if find(one.choice[0]).tensor == tensor), None)
 
 
 @cached(4096)

@@ -78,7 +78,6 @@ def test_tf32_has_to_be_clearly_faster_than_float32(gpu):
     order = choice.ranked(gpu, close, "tf32")
     assert find(order[0].choice[0]).tensor
     assert choice.kernel_for(gpu, close, precision="tf32") == choice.ranked(gpu, close)[0].choice
-    assert "too close" in gemmlab.auto(2088, 528, 4345, gpu, "tf32").why
 
 
 def test_a_batch_takes_tiles_that_fill_the_units(gpu, cpu):
