@@ -12,8 +12,6 @@ import pytest
 
 import gemmlab
 from gemmlab import environment
-from gemmlab.catalog import sources
-from gemmlab.measurement import landscape
 from gemmlab.opencl import devices
 
 posix = pytest.mark.skipif(os.name == "nt", reason="folders and permissions are those of Unix")
@@ -84,23 +82,6 @@ def test_without_a_home_pocl_takes_no_kernels_from_tmp(monkeypatch):
     finally:
         environment.bad_pocl_folder.cache_clear()
         environment.pocl_variables.cache_clear()
-
-
-def test_without_a_home_and_an_entry_in_the_list_of_users(monkeypatch):
-    """Recorded landscapes are there; who stores a file is told how."""
-
-    def none(*_, **__):
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("GEMMLAB_DATA", raising=False)
-    monkeypatch.setattr("platformdirs.user_data_path", none)
-    with pytest.raises(OSError, match="GEMMLAB_DATA"):
-        sources.own_folder()
-    landscape.recorded.cache_clear()
-    try:
-        assert landscape.recorded()
-    finally:
-        landscape.recorded.cache_clear()
 
 
 @posix

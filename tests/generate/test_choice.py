@@ -146,9 +146,10 @@ def test_what_cannot_be_chosen_or_tuned(arguments, words, any_device):
         gemmlab.auto(m, n, k, device, precision)
     with pytest.raises(ValueError, match=words):
         gemmlab.tune([(m, n, k)], device, precision)
-    for shape in ((4, 5), 4, "abc"):
-        with pytest.raises(ValueError, match="shapes must hold"):
-            gemmlab.tune([shape], device)
+    with pytest.raises(ValueError, match="shapes must hold"):
+        gemmlab.tune([(4, 5)], device)
+    with pytest.raises(ValueError, match="dtype must be one of float32, .*, not int32"):
+        gemmlab.auto(8, 8, 8, device, dtype="int32")
 
 
 # By the nearest row
