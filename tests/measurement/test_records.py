@@ -81,9 +81,3 @@ def test_rates_are_told_apart_only_beyond_their_spread():
     overlapping = {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
     assert "no difference" in records.distinguish(overlapping)
     assert len(records.distinguish({"alone": slow}).splitlines()) == 1
-
-
-def test_pooled_results_keep_every_run():
-    runs = [timed(2.0, 1.0, 3.0), timed(4.0, 3.5, 9.0), timed(3.0, 2.0, 5.0)]
-    assert records.pooled(runs).kernel_ms == (3.0, 1.0, 9.0) and records.pooled(runs).repeats == 9
-    assert records.pooled(runs[:1]) == runs[0]

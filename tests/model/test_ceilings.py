@@ -1,6 +1,5 @@
 """Ceilings: by hand for some kernels, over all records as bounds, and what is refused."""
 
-import dataclasses
 import random
 
 import numpy as np
@@ -53,20 +52,6 @@ def test_kernel_2_by_hand(ts):
     # The K40m has 6 warps of multiply-adds per cycle, and another path for loads from global memory
     by_hand = 1 / (6 * (2 + 2 / ts))
     assert ceiling("local memory", *given, model.K40M).share == pytest.approx(by_hand, rel=1e-3)
-
-
-@pytest.mark.parametrize("wpt", (1, 8))
-def test_kernel_3_by_hand(wpt):
-    """1 + 1/WPT local loads; per WPT elements of C and 32 steps, 2 WPT loads and 2 WPT stores of
-    tiles.
-    """
-    given = 3, {"TS": 32, "WPT": wpt}
-    assert per_multiply_add("local_turns", *given) == pytest.approx(1 + 1 / wpt + 2 / 32)
-    by_hand = 1 / (4 * (1 + 1 / wpt + 4 / 32))
-    assert ceiling("local memory", *given).share == pytest.approx(by_hand, rel=2e-3)
-    if wpt == 8:  # merged: four neighbours of Btile in one load, which all lanes share
-        merged = per_multiply_add("local_turns", *given, fewest=True)
-        assert merged == pytest.approx(1 / 8 + 1 / 4 + 2 / 32)
 
 
 def test_kernel_5_s_padding_costs_what_the_banks_say():
@@ -149,14 +134,6 @@ def test_formulas_of_the_chip():
     assert found["latency"].share == pytest.approx(
         32 * warps / (400 + loading + warps * 32 * 3 + warps / 2), rel=0.02
     )
-
-
-def test_more_of_a_resource_never_lowers_a_ceiling():
-    low = {c.resource: c.share for c in model.ceilings(6, chip=model.H200)}
-    for name in ("issued", "turns", "l2_bytes", "bandwidth"):
-        better = dataclasses.replace(model.H200, **{name: 2 * getattr(model.H200, name)})
-        high = {c.resource: c.share for c in model.ceilings(6, chip=better)}
-        assert all(high[resource] >= share - 1e-12 for resource, share in low.items()), name
 
 
 # Records
