@@ -87,10 +87,6 @@ def double(c, a, b, i, j, p):
     return changed(c, i, j, c[i, j] + a[i, p] * b[p, j])
 
 
-def nudge(c, a, b, i, j, p):
-    return changed(c, i, j, np.nextafter(c[i, j], np.float32(np.inf)))
-
-
 def infinity(c, a, b, i, j, p):
     return changed(c, i, j, np.inf)
 
@@ -107,7 +103,7 @@ def swapped_neighbours(c, a, b, i, j, p):
     return out
 
 
-DAMAGES = (drop, double, nudge, infinity, unwritten, swapped_neighbours)
+DAMAGES = (drop, double, infinity, unwritten, swapped_neighbours)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -126,14 +122,6 @@ def test_the_exact_checks_reject(damage):
         assert (row, col) == (i, j) or (damage is swapped_neighbours and col == j)
         assert np.array_equal((got, want), (wrong[row, j], c[row, j]), equal_nan=True)
         assert f"C[{row}, {col}] = " in str(verdict) and f"expected {want:g}" in str(verdict)
-
-
-def test_one_round_of_the_check_for_large_products_misses_rarely():
-    """An error e in column j hides if e x_j = 0: one of 1,024 values of x_j."""
-    a, b, c = exact_case()
-    wrong = changed(c, 3, 5, c[3, 5] + 2)
-    missed = sum(check.exact_large(wrong, a, b, rounds=1, seed=seed) for seed in range(5000))
-    assert 0 < missed < 20  # about 5 of 5,000; of three rounds about 5 of 10^9
 
 
 @pytest.mark.parametrize("damage", (drop, double, infinity, unwritten))

@@ -54,16 +54,6 @@ def test_kernel_2_by_hand(ts):
     assert ceiling("local memory", *given, model.K40M).share == pytest.approx(by_hand, rel=1e-3)
 
 
-def test_kernel_5_s_padding_costs_what_the_banks_say():
-    """16 stores of a column of Btile fall into the same bank without padding, 2 with PAD = 2, none
-    with 1.
-    """
-    for pad, way in ((0, 16), (1, 1), (2, 2)):
-        turns = per_multiply_add("local_turns", 5, {"PAD": pad})
-        assert turns == pytest.approx(1 + 1 / 8 + (1 + way) / 32), pad
-    assert model.stride_turns(16) == 16 and model.stride_turns(18) == 2
-
-
 #: Turns per access that were measured on an H200, for vectors of 1, 2 and 4 floats, by which vector
 #: each lane reads.
 MEASURED = {
