@@ -104,13 +104,8 @@ def model(device: Device) -> Model | None:
 
 
 def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
-    """A text with each number of work-groups at M, N, K; none if its tiles do not suit C.
-
-    Args:
-        text: the kernel, and its parameters except those of sharing.
-        groups: work-groups per compute unit among which the work may be shared.
-        sizes: M, N, K of a column-major product.
-        units: compute units of the device.
+    """A text with each number of work-groups (`groups` are those per compute unit) at M, N, K; none
+    if its tiles do not suit C.
     """
     kernel, p = text[0], dict(text[1])
     spec = find(kernel)

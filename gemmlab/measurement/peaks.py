@@ -27,16 +27,15 @@ SECONDS = 10e-3
 #: Timed runs of a loop; the fastest counts.
 RUNS = 5
 
-#: By the index of a device: the highest rate of a kernel, and which kernel it was.
-_beaten: dict[int, tuple[float, str]] = {}
+#: By the index of a device: the highest rate of a kernel.
+_beaten: dict[int, float] = {}
 on_clear(_beaten.clear)
 
 
 def peaks(device: Device | int | str | None = None) -> model.Peaks:
     """The peaks of a device: multiply-adds in registers, and a copy within global memory.
 
-    If a kernel was faster than the loop of multiply-adds (see `note`), the loop was not the peak:
-    the kernel's rate is, and `how` says so.
+    If a kernel was faster than the loop of multiply-adds (see `note`), its rate is the peak.
 
     Args:
         device: a Device, an index or part of a name; the preferred device by default.
@@ -47,11 +46,7 @@ def peaks(device: Device | int | str | None = None) -> model.Peaks:
     """
     device = find_device(device)
     measured = _measured(device)
-    gflops, which = _beaten.get(device.index, (0.0, ""))
-    if gflops > measured.gflops:
-        how = f"{which}, which was faster than every loop of multiply-adds"
-        measured = replace(measured, gflops=gflops, how=how)
-    return measured
+    return replace(measured, gflops=max(measured.gflops, _beaten.get(device.index, 0.0)))
 
 
 def note(device: Device, result: Result) -> None:
@@ -62,26 +57,21 @@ def note(device: Device, result: Result) -> None:
     """
     if not result.ok or result.kernel_ms[0] < 0.1 or find(result.kernel).tensor:
         return
-    which = f"kernel {result.kernel} at {result.m} x {result.n} x {result.k}"
-    _beaten[device.index] = max((result.gflops, which), _beaten.get(device.index, (0.0, "")))
+    _beaten[device.index] = max(result.gflops, _beaten.get(device.index, 0.0))
 
 
 @cached(8)
 def _measured(device: Device) -> model.Peaks:
-    rates = {}
-    problem: BuildError | None = None
-    for one in LOOPS.get(device.kind, LOOPS["CPU"]):
+    rates, problem = [], None
+    for chains, width, fused in LOOPS.get(device.kind, LOOPS["CPU"]):
         try:
-            if one[1] <= device.limits.vector:
-                rates[one] = _arithmetic(device, *one)
+            if width <= device.limits.vector:
+                rates.append(_arithmetic(device, chains, width, fused))
         except BuildError as error:  # some versions of Mesa cannot compile fma
             problem = error
     if problem and not rates:
         raise problem
-    fastest = max(rates, key=rates.__getitem__)
-    chains, width, fused = fastest
-    how = f"{chains} chains of {width} floats, {'fma(a, b, c)' if fused else 'a*b + c'}"
-    return model.Peaks(rates[fastest], _copy(device), how)
+    return model.Peaks(max(rates), _copy(device))
 
 
 def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:

@@ -149,10 +149,8 @@ def _arithmetic(x: _Launch) -> Ceiling:
     return Ceiling("multiply-adds", share, share, sentence)
 
 
-def _issue(x: _Launch) -> Ceiling | None:
+def _issue(x: _Launch) -> Ceiling:
     """Every instruction takes an issue slot; only some of them multiply and add."""
-    if not x.chip.issued:
-        return None
     arithmetic, accesses = x.total("arithmetic"), x.total("loads")
     instructions = arithmetic + accesses + x.total("barriers")
     share = x.share(instructions / (x.chip.units * x.chip.issued))
@@ -264,7 +262,7 @@ def _fewest_cycles(phases: tuple[Phase, ...], chip: Chip) -> float:
     cycles = 0.0
     for p in phases:
         turns = p.local_turns + (p.global_turns if chip.unified else 0)
-        issue = (p.arithmetic + p.loads + p.barriers) / chip.issued if chip.issued else 0
+        issue = (p.arithmetic + p.loads + p.barriers) / chip.issued
         work = max(p.arithmetic * chip.warp / chip.lanes, turns / chip.turns, issue)
         wait = chip.latency if p.fetches else 0
         cycles += max(work, wait) if p.arithmetic else work + wait

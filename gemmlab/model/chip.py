@@ -27,7 +27,7 @@ class Chip:
         warp: work-items per warp.
         ghz: the highest clock, in 10^9 cycles per second, so that no ceiling is too low.
         lanes: multiply-adds per cycle.
-        issued: instructions of whole warps per cycle; 0 if unknown.
+        issued: instructions of whole warps per cycle.
         turns: accesses of whole warps that local memory serves per cycle, one word per bank.
         bank_bytes: width of a bank of local memory.
         unified: whether loads from global memory share local memory's path, because the L1 cache is
@@ -48,7 +48,7 @@ class Chip:
     warp: int = 32
     ghz: float = 1.0
     lanes: float = 128
-    issued: float = 0
+    issued: float = 4
     turns: float = 1
     bank_bytes: int = 4
     unified: bool = False

@@ -19,12 +19,10 @@ class Peaks:
     Attributes:
         gflops: in single precision.
         bandwidth: of global memory, in GB/s.
-        how: the text that reached the GFLOPS, such as "8 chains of 16 floats, a*b + c".
     """
 
     gflops: float
     bandwidth: float
-    how: str = ""
 
 
 def flops(m: int, n: int, k: int) -> int:

@@ -36,7 +36,7 @@ def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monke
     buffer, result, out = allocate(x.nbytes), allocate(x.nbytes), np.empty_like(x)
 
     def launch():
-        return cl.enqueue_copy(queue, result, buffer)
+        return [("copy", cl.enqueue_copy(queue, result, buffer))]
 
     def slowly(to, source):
         busy.append(1)

@@ -28,7 +28,7 @@ def test_the_loop_of_multiply_adds_computes_what_it_says(width, fused):
 
 def test_peaks_of_every_device(device):
     found = peaks.peaks(device)
-    assert found.gflops > 0 and found.bandwidth > 0 and found.how
+    assert found.gflops > 0 and found.bandwidth > 0
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_kernel_that_beats_the_peak_corrects_it(any_device, result):
         assert peaks.peaks(any_device) == before, "wrong, of other units, or too short"
     peaks.note(any_device, result)
     after = peaks.peaks(any_device)
-    assert after.gflops == result.gflops and "kernel 1 at 4096 x 4096 x 4096" in after.how
+    assert after.gflops == result.gflops
     peaks.note(any_device, dataclasses.replace(result, kernel_ms=(2.0, 2.0, 2.0)))
     assert peaks.peaks(any_device) == after
 
@@ -64,7 +64,7 @@ def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
 
     gemmlab.clear_caches()
     monkeypatch.setattr(peaks, "build", build)
-    assert "a*b + c" in peaks.peaks(device).how
+    assert peaks.peaks(device).gflops > 0
     gemmlab.clear_caches()
     refuses.add("all")
     with pytest.raises(gemmlab.BuildError, match="Internal compilation error"):
