@@ -135,22 +135,6 @@ def test_the_accuracy_check_rejects(damage):
         assert not verdict.ok and verdict.first[:2] == (i, j) and verdict.wrong == 1
 
 
-def test_the_bound_alone_lets_an_error_through_that_the_exact_check_catches():
-    """A kernel that forgets one product of 512: if its factors are small, the bound cannot tell it
-    from rounding.
-    """
-    m, n, k = 8, 8, 512
-    a, b = check.random_inputs(m, n, k)
-    terms = np.abs(a[:, :, None] * b[None, :, :])  # m x k x n
-    i, p, j = np.unravel_index(np.argmin(terms), terms.shape)
-    right = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
-    dropped = float(a[i, p]) * float(b[p, j])
-    assert dropped != 0
-    assert check.accuracy(changed(right, i, j, np.float32(float(right[i, j]) - dropped)), a, b).ok
-    a, b, c = exact_case(m, n, k)
-    assert not check.exact(drop(c, a, b, i, j, p), a, b).ok
-
-
 def test_every_dropped_or_doubled_product_shows():
     a, b, c = exact_case(3, 4, 50)
     for i, j, p in itertools.product(range(3), range(4), range(50)):
@@ -206,11 +190,3 @@ def errors_in_bounds(x, y, order) -> float:
 def test_the_bound_for_random_data_holds_in_every_order(seed, k, kind, order):
     a, b = check.random_inputs(1, 1, k, seed, kind)
     assert errors_in_bounds(a.ravel(), b.ravel(), order) <= 1
-
-
-def test_the_bound_for_random_data_does_not_hold_for_arbitrary_data():
-    """The same term over and over: all roundings lean one way, which independent data never
-    does.
-    """
-    ones, terms = np.ones(100_000, np.float32), np.full(100_000, 0.1, np.float32)
-    assert errors_in_bounds(ones, terms, forward) > 1

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import multiprocessing
 import os
 import stat
@@ -82,17 +81,6 @@ def test_a_damaged_file_is_renamed_with_a_warning(tmp_path, content):
         progress.note("01.1", True)
     assert progress.entries == {"01.1": True}
     assert (tmp_path / "progress.json.damaged").read_bytes() == content
-
-
-def test_odd_notebooks_are_no_chapters(tmp_path):
-    odd = [b"", b"{", b"{}", b'{"cells": [{}]}', b'{"cells": []}', b"\xff", b"[]"]
-    odd.append(json.dumps({"cells": [{"source": "# ", "metadata": {}}]}).encode())
-    for number, content in enumerate(odd):
-        (tmp_path / f"{number:02}_mine.ipynb").write_bytes(content)
-    good = {"cells": [{"source": ["# 99 Mine\n"], "metadata": {"tags": ["exercise-99-1"]}}]}
-    good["cells"][0]["metadata"]["tags"] += ["exercise-<script>"]
-    (tmp_path / "99_mine.ipynb").write_text(json.dumps(good))
-    assert "0 of 1 exercises" in str(gemmlab.Progress(tmp_path / "p.json", tmp_path))
 
 
 def test_a_file_keeps_its_mode_a_link_stays_one_and_a_device_is_not_replaced(tmp_path):

@@ -199,13 +199,6 @@ def test_binder_installs_the_packages_of_the_environment():
     assert binder == wanted
 
 
-def test_runtimes_have_markers():
-    """Their wheels exist for some platforms only; without a marker pip fails on the others."""
-    extras = project()["optional-dependencies"]
-    for requirement in extras["pocl"] + extras["intel"]:
-        assert "sys_platform" in requirement and "platform_machine" in requirement
-
-
 def test_every_import_of_the_package_is_a_declared_dependency():
     told = project()
     extras = told["optional-dependencies"]

@@ -73,18 +73,6 @@ def test_the_plan_is_what_is_launched(number, some_device):
         assert np.array_equal(out.get(), a @ b)
 
 
-def test_layouts_and_factors_that_need_no_pass(some_device, launched):
-    """A generated kernel needs one launch; one of the ladder transposes only what it must."""
-    a, b, c = whole((64, 32), 0, "c8"), whole((32, 96), 1, "c8"), whole((64, 96), 2, "c8")
-    gemmlab.gemm(2j, a.T.copy(), b, 3, c, 2, 0, device=some_device, **GENERATED)
-    assert launched == ["gemm"]
-    for (x, y), needed in (("CC", 0), ("FC", 1), ("CF", 1)):
-        u, v = (np.array(z.real, "f4", order=o) for z, o in ((a, x), (b, y)))
-        launched.clear()
-        got = matmul(u, v, kernel=3, params={"TS": 32}, device=some_device)
-        assert np.array_equal(got, u @ v) and sorted(launched) == ["gemm"] + needed * ["transpose"]
-
-
 @pytest.mark.parametrize(
     "m, n, k, params",
     [(64, 32, 48, {}), (67, 45, 33, {"WIDTH": 1}), (66, 34, 16, {"TRANSPOSED": 1})],

@@ -95,7 +95,7 @@ def test_a_batch_takes_tiles_that_fill_the_units(gpu, cpu):
 
 
 def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
-    """For shapes of its class, in later sessions, in every precision where float32 multiplies."""
+    """For shapes of its class, in later sessions."""
     sizes, timed = (1000, 1004, 1008), []
 
     def seconds(device, sizes, one):
@@ -108,16 +108,10 @@ def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
     winner = timed[-1]
     assert 1 < len(timed) <= tuned.BEST and timed[0] == before != winner
     assert (told.kernel, told.params) == (winner[0], dict(winner[1])) and "timed" in told.why
-    gemmlab.tune([(1004, 1000, 1008), (1003, 1004, 1008)], gpu)
-    assert len(timed) <= 2 * tuned.BEST, "what was tried is not tried again"
     choice._winners.cache_clear()  # the next session
     assert choice.kernel_for(gpu, sizes) == choice.kernel_for(gpu, (1004, 1000, 1012)) == winner
-    assert choice.kernel_for(gpu, (300, 1004, 1008), precision="tf32x3") != winner
-    assert winner not in (
-        choice.kernel_for(gpu, (500, 1000, 1000)),
-        choice.kernel_for(gpu, (1001, 9, 8)),
-    )
-    key = next(key for key, entry in choice.winners.read().items() if entry[1] == dict(winner[1]))
+    assert choice.kernel_for(gpu, (500, 1000, 1000)) != winner
+    (key,) = choice.winners.read()
     choice.winners.write(key, ["warp_tiling", {"TSM": 7}])
     choice._winners.cache_clear()
     choice.kernel_for.cache_clear()

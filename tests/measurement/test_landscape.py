@@ -126,25 +126,16 @@ def test_a_file_of_somebody_else_with_wrong_types_is_named_and_left_out(own, ent
         assert landscape.recorded() == ()
 
 
-def test_a_record_of_an_older_text_does_not_count(own, monkeypatch):
-    made, path, real = made_up(2, 3), own / "landscape_x.json", sources.read
-    made.save(path)
-
-    def rates_with(change):
-        """Whether kernels 2 and 3 have rates."""
-        monkeypatch.setattr(
-            sources,
-            "read",
-            lambda file: change(real(file)) if file.startswith("03") else real(file),
-        )
-        clear_caches()
-        read = Landscape.load(path)
-        return [read.rate(number, catalog[number].defaults) is not None for number in (2, 3)]
-
-    assert rates_with(lambda text: text + "\n// a remark\n") == [True, True]
-    assert rates_with(lambda text: text.replace("acc", "sum")) == [True, False]
-    made.forget(3)
-    assert list(made.kernels) == [2] and made.rate(3, catalog[3].defaults) is None
+@pytest.mark.parametrize(
+    ("edit", "counts"), [(("__kernel", "// a remark\n__kernel"), True), (("acc", "sum"), False)]
+)
+def test_a_record_of_an_older_text_does_not_count(own, monkeypatch, edit, counts):
+    made, real = made_up(2, 3), sources.read
+    made.save(own / "landscape_x.json")
+    monkeypatch.setattr(sources, "read", lambda file: real(file).replace(*edit))
+    clear_caches()
+    read = Landscape.load(own / "landscape_x.json")
+    assert (read.rate(3, catalog[3].defaults) is not None) == counts
     hidden = [landscape.fingerprint_of(f"x; {mark} wgmma") for mark in ("//", "//@")]
     assert hidden[0] == landscape.fingerprint_of("x;\n\n") != hidden[1], "instructions count"
 

@@ -1,13 +1,11 @@
 """Ceilings: by hand for some kernels, over all records as bounds, and what is refused."""
 
-import random
-
 import numpy as np
 import pytest
 
 from gemmlab import ParameterError, catalog, model
 from gemmlab.catalog import sources
-from gemmlab.measurement import explained, landscape, records, sweeps
+from gemmlab.measurement import explained, records, sweeps
 from gemmlab.model.costs import line_turns, local_turns
 
 
@@ -161,20 +159,6 @@ def test_no_recorded_rate_is_above_its_ceiling():
     assert compared > 70
     # CUDA's compiler merges them by itself, OpenCL's where the text aligns the tiles
     assert {kernel for _, kernel in above} == {2, 3, 5, 12}
-
-
-@pytest.mark.system
-def test_no_recorded_rate_is_above_its_ceiling_in_the_landscape():
-    """Every setting of kernel 1, and some of each other kernel of the ladder by a seed."""
-    found, drawn = landscape.find_landscape("H200"), random.Random(18)
-    for number in range(1, 14):
-        spec = catalog[number]
-        keys = sorted(key for key, row in found.rows(number).items() if not isinstance(row[0], str))
-        for key in keys if number == 1 else drawn.sample(keys, 4):
-            record = found.rate(number, dict(zip(spec.defaults, key, strict=True)))
-            measured = (record.params, model.H200, record.gflops, found.size)
-            one = model.explain(number, *measured, registers=record.registers)
-            assert one.share <= one.roof.share, str(one)
 
 
 # Bad input
