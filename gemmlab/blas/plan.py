@@ -320,6 +320,10 @@ class Builder:
         passes = plan(kernel.spec, kernel.params, problem, self.device.features)
         b = problem.b.T if kernel.b_transposed else problem.b
         now = {"A": problem.a, "B": b, "C": out}
+        names = {operand: x.name or "the result" for operand, x in now.items()}
+        sizes = {names[operand]: x.rows * x.cols for operand, x in now.items()}
+        sizes |= {f"{names[p.operand]} after '{p.kind}'": p.floats for p in passes if p.out}
+        check_memory(self.device, sizes, kernel.spec.wide)
         for step in passes:
             x, made = now[step.operand], step.out
             if step.kind == "gemm":

@@ -1,7 +1,7 @@
 """A product on paper: its matrices in memory, and the passes that multiply them.
 
-Nothing here needs a device. Launching (`Builder.multiply`), counting memory (`footprint`) and
-comparing strategies (`lessons.edges`) all use the list that `plan` returns.
+Nothing here needs a device. Launching (`Builder.multiply`) and comparing strategies
+(`lessons.edges`) use the list that `plan` returns.
 """
 
 from __future__ import annotations
@@ -226,12 +226,11 @@ class Pass(NamedTuple):
     kind: str  # "transpose", "pad", "gemm", "fix-up" or "unpad"
     operand: str  # what it makes: "A", "B" or "C"
     out: Matrix | None = None  # the matrix that is made for it; None if it writes to the result
-    workspace: int = 0  # additional floats of memory, for partial tiles
 
     @property
     def floats(self) -> int:
         """Floats of memory that it needs in addition to the operands and the result."""
-        return (self.out.room if self.out else 0) + self.workspace
+        return self.out.room if self.out else 0
 
 
 def plan(
@@ -248,9 +247,7 @@ def plan(
     else:
         passes += _prepare("B", problem.b, (k, n, ldb), align_b)
     whole = (m, n) == sizes[:2]
-    passes.append(
-        Pass("gemm", "C", None if whole else Matrix.compact(m, n), spec.workspace(params))
-    )
+    passes.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
     if spec.needs_fixup(params, features):
         passes.append(Pass("fix-up", "C"))
     if not whole:
@@ -268,18 +265,3 @@ def _prepare(name: str, x: Matrix, required: tuple[int, int, int], alignment: in
         _, cols, ld = required
         passes.append(Pass("pad", name, Matrix.compact(ld, cols)))
     return passes
-
-
-def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
-    """The elements of each matrix of a product, by name: the operands, the result, and what the
-    passes make.
-    """
-    matrices = {"A": problem.a, "B": problem.b, "C": problem.c._replace(name="the result")}
-    elements = {x.name: x.rows * x.cols for x in matrices.values()}
-    for step in passes:
-        if step.out:
-            form = ", transposed" if step.kind == "transpose" else " in whole tiles"
-            elements[matrices[step.operand].name + form] = step.out.room
-        if step.workspace:
-            elements["the workspace for partial tiles"] = step.workspace
-    return elements

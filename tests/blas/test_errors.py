@@ -219,7 +219,7 @@ def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
     ladder = {"kernel": 3, "params": {"TS": 32, "WPT": 8}}
     for words, call in (
         (str(poor), lambda: matmul(np.ones((300, 300)), np.ones((300, 300)), device=poor)),
-        ("whole tiles", lambda: matmul(*2 * [np.ones((244, 244), F32)], device=large, **ladder)),
+        ("after 'pad'", lambda: matmul(*2 * [np.ones((244, 244), F32)], device=large, **ladder)),
         ("bytes", lambda: gemmlab.measure(1, 500, device=poor)),
     ):
         with pytest.raises(MemoryError, match=re.escape(words)):
