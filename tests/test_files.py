@@ -1,4 +1,4 @@
-"""Files survive a full disk, two processes at once, and damage."""
+"""Files survive a full disk, and damage."""
 
 import contextlib
 import io
@@ -52,21 +52,6 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     process.start()
     process.join()
     assert process.exitcode == 0
-
-
-def _note(path, number):
-    for i in range(40):
-        gemmlab.Progress(path).note(f"{number}.{i}", True)
-
-
-def test_two_processes_lose_no_entry(tmp_path):
-    path = tmp_path / "progress.json"
-    both = [SPAWN.Process(target=_note, args=(path, number)) for number in (1, 2)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join()
-    assert len(gemmlab.Progress(path).entries) == 80
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD)
