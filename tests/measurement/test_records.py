@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gemmlab import catalog
 from gemmlab.measurement import records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,25 +45,6 @@ def test_the_table_of_choices_names_device_command_and_date():
     for entry in (each for kind in table.values() for each in kind.values()):
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", entry["date"]) and len(entry["device"]) > 3
         assert entry["commands"] and all(c.startswith(SCRIPTS) for c in entry["commands"])
-
-
-def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
-    """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
-
-    def row(gflops, kernel=1, m=1024):
-        return {"m": m, "kernel": kernel, "gflops": gflops}
-
-    taken = [row(20.0, 15, 512), row(30.0, 15, 4096), row(40.0, 15, 8192)]
-    files = [
-        {"title": "a chip", "results": [row(5.0), row(7.0)], "auto": [row(99.0)]},
-        {"title": "a chip", "results": [], "auto": taken},
-        {"title": "another", "results": [row(50.0)]},
-    ]
-    assert set(records.ladders()["NVIDIA H200"]) == set(catalog)
-    monkeypatch.setattr(records, "recorded", lambda: files)
-    assert records.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
-    assert list(records.ladders()) == ["another", "a chip"]  # the fastest first
-    assert records.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
 
 
 def timed(median: float, least: float, most: float) -> records.Result:
