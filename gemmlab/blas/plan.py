@@ -322,7 +322,7 @@ class Builder:
         now = {"A": problem.a, "B": b, "C": out}
         names = {operand: x.name or "the result" for operand, x in now.items()}
         sizes = {names[operand]: x.rows * x.cols for operand, x in now.items()}
-        sizes |= {f"{names[p.operand]} after '{p.kind}'": p.floats for p in passes if p.out}
+        sizes |= {f"{names[p.operand]} after '{p.kind}'": p.out.room for p in passes if p.out}
         check_memory(self.device, sizes, kernel.spec.wide)
         for step in passes:
             x, made = now[step.operand], step.out

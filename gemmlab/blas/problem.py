@@ -1,7 +1,6 @@
 """A product on paper: its matrices in memory, and the passes that multiply them.
 
-Nothing here needs a device. Launching (`Builder.multiply`) and comparing strategies
-(`lessons.edges`) use the list that `plan` returns.
+Nothing here needs a device. `plan` lists the passes that `Builder.multiply` launches.
 """
 
 from __future__ import annotations
@@ -226,11 +225,6 @@ class Pass(NamedTuple):
     kind: str  # "transpose", "pad", "gemm", "fix-up" or "unpad"
     operand: str  # what it makes: "A", "B" or "C"
     out: Matrix | None = None  # the matrix that is made for it; None if it writes to the result
-
-    @property
-    def floats(self) -> int:
-        """Floats of memory that it needs in addition to the operands and the result."""
-        return self.out.room if self.out else 0
 
 
 def plan(

@@ -64,7 +64,7 @@ def test_the_plan_is_what_is_launched(number, some_device):
         builder.multiply(kernel, turned)
         made, passes = builder.plan(), plan(spec, kernel.params, turned, some_device.features)
         assert [name for name, _ in made.steps] == [step.kind for step in passes]
-        assert made.size_bytes == 4 * sum(step.floats for step in passes)
+        assert made.size_bytes == 4 * sum(step.out.room for step in passes if step.out)
         made(some_device.queue)
         assert np.array_equal(out.get(), a @ b)
 
