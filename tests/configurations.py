@@ -8,10 +8,11 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import check
+from gemmlab.blas.plan import Builder
+from gemmlab.blas.problem import Matrix, Problem
 from gemmlab.generate import Schedule
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import EDGES
-from gemmlab.generate.written import Gemm, GeneratedKernel, View
 from gemmlab.opencl.devices import Device
 
 #: Tiles that compile and run quickly, with several work-items and steps along each axis.
@@ -147,18 +148,6 @@ def case(s: Schedule, seed: int = 0) -> Case:
     return Case((m, n, k), alpha, beta, left, right, stored(before), expected)
 
 
-def loaded() -> list[Schedule]:
-    """The schedules with the longest texts: everything switched on, and the widest loads."""
-    full = Schedule(beta=True, edges="both", tail=True, stages=2)
-    warps = replace(full, unit="tensor", precision="z", micro_tile=(4, 8), depth=8, unroll=8)
-    widest = (("s", 4), ("d", 4), ("c", 4), ("z", 4), ("h", 4))
-    return [replace(full, precision=p, load_widths=(w, w)) for p, w in widest] + [
-        replace(full, precision="z", trans_a="C", trans_b="R", load_widths=(2, 2)),
-        replace(warps, trans_a="C", trans_b="R", stages=3),
-        replace(warps, unit="warps", precision="c", load_widths=(2, 1), stages=3),
-    ]
-
-
 FRAME_BYTES = 4096  # before and behind C; a multiple of every device's alignment
 
 
@@ -167,51 +156,48 @@ def on_device(device: Device, memory: np.ndarray) -> cl.Buffer:
     return cl.Buffer(device.context, flags, hostbuf=np.ascontiguousarray(memory))
 
 
-def split_k_memory(kernel: GeneratedKernel, given: Case, queue) -> tuple[cl.Buffer, ...]:
-    """Partial tiles and counters, where the kernel has them; the counters are 0."""
-    sizes = [size for size in kernel.workspace(given.sizes) if size]
-    found = [cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size) for size in sizes]
-    for buffer, size in zip(found, sizes, strict=True):
-        cl.enqueue_fill_buffer(queue, buffer, np.int32(0), 0, size)
-    return tuple(found)
-
-
 def computed(
-    kernel: GeneratedKernel, given: Case, in_place: bool = False, queue=None, workspace=()
+    s: Schedule, device: Device, given: Case, in_place: bool = False, runs: int = 1
 ) -> tuple[np.ndarray, bool]:
-    """C, and whether the memory around it is untouched. C is NaN before, or C0 if `in_place`."""
-    s, (m, n, _), queue = kernel.schedule, given.sizes, queue or kernel.device.queue
-    before = given.before
-    dtype = given.expected.dtype
+    """C after so many runs, and whether the memory around it is untouched. C is NaN before, or C0
+    if `in_place`.
+    """
+    (m, n, k), dtype = given.sizes, given.expected.dtype
     frame = FRAME_BYTES // dtype.itemsize
     memory = np.full(m * n + 2 * frame, 7, dtype)
     inner = memory[frame:-frame].reshape(n, m).T
     inner[:] = np.nan
     if in_place:
-        inner[:] = before.memory[before.offset :].reshape(n, before.ld).T[:m]
-    framed = on_device(kernel.device, memory)
+        inner[:] = given.before.memory[given.before.offset :].reshape(n, given.before.ld).T[:m]
+    framed, before_run = on_device(device, memory), memory.copy()
     out = framed.get_sub_region(FRAME_BYTES, m * n * dtype.itemsize)
-    views = [
-        View(on_device(kernel.device, x.memory), x.offset, 1, x.ld)
-        for x in (given.a, given.b, before)
-    ]
-    added = None
-    if s.beta:
-        added = View(out, 0, 1, m) if in_place else views[2]
-    product = Gemm(given.sizes, given.alpha, views[0], views[1], given.beta, added, out)
-    kernel.bound(product, workspace or split_k_memory(kernel, given, queue))(queue)
-    cl.enqueue_copy(queue, memory, framed)
+
+    def matrix(x: Stored, rows: int, columns: int, operation: str) -> Matrix:
+        if operation in "TC":
+            return matrix(x, columns, rows, "N").T
+        return Matrix(rows, columns, 1, x.ld, x.offset, buffer=on_device(device, x.memory))
+
+    a, b = matrix(given.a, m, k, s.trans_a), matrix(given.b, k, n, s.trans_b)
+    c = Matrix.compact(m, n, out)
+    before = (c if in_place else matrix(given.before, m, n, "N")) if s.beta else None
+    builder = Builder(device.queue, device, s.element.dtype, dtype)
+    builder.generated(s, Problem(a, b, c, given.alpha, given.beta, before))
+    plan = builder.plan()
+    for _ in range(runs):
+        cl.enqueue_copy(device.queue, framed, before_run)
+        plan(device.queue)
+    cl.enqueue_copy(device.queue, memory, framed)
     return inner, bool((memory[:frame] == 7).all() and (memory[-frame:] == 7).all())
 
 
 def wrong(device: Device, schedules: list[Schedule]) -> list[str]:
-    """Those that are not exact, or store outside of C."""
+    """Those that are not exact, or store outside of C; split-K runs twice, for its counters."""
     found = []
     for s in schedules:
         if s.element.real == "double" and "double" not in device.features:
             continue
         given = case(s)
-        got, inside = computed(GeneratedKernel(s, device, device.context), given)
+        got, inside = computed(s, device, given, runs=1 + (s.split_k > 1))
         verdict = check.compare(got, given.expected, 0.0)
         if not verdict.ok or not inside:
             found.append(f"{s.name}: {verdict}{'' if inside else '; stores outside C'}")

@@ -12,9 +12,6 @@ import pytest
 
 import gemmlab
 from gemmlab import environment
-from gemmlab.catalog import sources
-from gemmlab.measurement import landscape
-from gemmlab.opencl import devices
 
 posix = pytest.mark.skipif(os.name == "nt", reason="folders and permissions are those of Unix")
 
@@ -86,23 +83,6 @@ def test_without_a_home_pocl_takes_no_kernels_from_tmp(monkeypatch):
         environment.pocl_variables.cache_clear()
 
 
-def test_without_a_home_and_an_entry_in_the_list_of_users(monkeypatch):
-    """Recorded landscapes are there; who stores a file is told how."""
-
-    def none(*_, **__):
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.delenv("GEMMLAB_DATA", raising=False)
-    monkeypatch.setattr("platformdirs.user_data_path", none)
-    with pytest.raises(OSError, match="GEMMLAB_DATA"):
-        sources.own_folder()
-    landscape.recorded.cache_clear()
-    try:
-        assert landscape.recorded()
-    finally:
-        landscape.recorded.cache_clear()
-
-
 @posix
 def test_folders_that_must_not_be_used(tmp_path, monkeypatch):
     good = tmp_path / "a" / "b"
@@ -121,17 +101,6 @@ def test_folders_that_must_not_be_used(tmp_path, monkeypatch):
         assert "another user" in environment.bad_folder(good)
     monkeypatch.setattr(environment, "ROOM", 2**62)
     assert "no space" in environment.bad_folder(tmp_path)
-
-
-def test_without_a_temporary_folder_intels_runtime_alone_is_left_out(monkeypatch):
-    def none(*arguments, **options):
-        raise FileNotFoundError("No usable temporary directory found")
-
-    monkeypatch.setattr(devices, "intel_library", lambda: Path("libintelocl.so"))
-    monkeypatch.setattr(devices.tempfile, "TemporaryDirectory", none)
-    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    with pytest.warns(UserWarning, match="Intel's CPU runtime is left out"):
-        assert isinstance(devices.platforms(), tuple)
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):

@@ -169,8 +169,11 @@ def alternating(rivals: dict[str, Contender]) -> dict[str, list[float]]:
             clock.wall_seconds(call, wait)  # a first call after another library's takes longer
         return common.short(clock.wall_seconds(call, wait, calls))
 
-    each = {name: partial(one_round, *contender) for name, contender in rivals.items()}
-    return clock.alternating(each, ROUNDS)
+    found: dict[str, list[float]] = {name: [] for name in rivals}
+    for _ in range(ROUNDS):  # what slows the machine for a while slows all of them alike
+        for name, contender in rivals.items():
+            found[name].append(one_round(*contender))
+    return found
 
 
 def summary(rows: list[Row]) -> dict[str, dict[str, float]]:

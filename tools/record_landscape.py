@@ -180,12 +180,14 @@ def add(landscape: Landscape, device: Device, job: Job, outcome: Outcome, used: 
 def occupancy(
     device: Device, spec: KernelSpec, params: dict[str, int], registers: int | None
 ) -> int | None:
-    """Per cent of the work-items that a multiprocessor holds; None if `registers` is unknown."""
-    if registers is None:
-        return None
+    """Per cent of the work-items that a multiprocessor holds; None if `registers` or the chip is
+    unknown.
+    """
     # OpenCL reports less than the whole local memory of a multiprocessor
     chips = {chip.name: chip for chip in (model.H200, model.K40M)}
-    chip = chips.get(device.name) or model.measured(device)
+    chip = chips.get(device.name)
+    if registers is None or chip is None:
+        return None
     across, down = spec.local_size(params)
     limits = model.occupancy(chip, across * down, registers, spec.local_memory(params))
     return round(100 * min(limits.values()) * across * down / chip.work_items)

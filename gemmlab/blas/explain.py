@@ -28,8 +28,7 @@ class Explanation(NamedTuple):
     precision: str  # or the type of the elements, if it is not float32
     kernel: int | str  # as in `matmul`: the name of a kernel, "packed" or "family"
     params: dict[str, int]
-    why: str  # sentences
-    seconds: float  # the predicted time; inf if there is no prediction
+    why: str
     candidates: tuple[choice.Candidate, ...]  # kernels with their seconds, fastest first
     refused: dict[str, str]  # why routes do not support the product, by their names
 
@@ -53,21 +52,14 @@ def explain(
 ) -> Explanation:
     """What an m x k by k x n product of matrices without gaps runs on a device, and why."""
     sizes = n, m, k  # of the column-major product
-    request = Request(precision=precision)
-    query = Query(request, np.dtype(dtype), Problem.compact(*sizes), device)
+    query = Query(Request(precision=precision), np.dtype(dtype), Problem.compact(*sizes), device)
     route = choose(query)
-    order: list[choice.Candidate] = []
-    seconds = route.seconds
-    if isinstance(route, Ladder):
-        order = choice.ranked(device, sizes, precision)
-        own = route.kernel, tuple(route.params.items())
-        seconds = next((one.seconds for one in order if one.choice == own), inf)
+    order = choice.ranked(device, sizes, precision) if isinstance(route, Ladder) else []
     why = _why(route, query, order)
     named = precision if query.dtype == np.float32 else query.dtype.name
     answers = {kind.__name__: kind.of(query) for kind in ROUTES}
     refused = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
-    facts = route.kernel, route.params, why, seconds, tuple(order), refused
-    return Explanation(m, n, k, named, *facts)
+    return Explanation(m, n, k, named, route.kernel, route.params, why, tuple(order), refused)
 
 
 def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
@@ -91,24 +83,8 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
             f"There are no constants for {device}: it is the row of the table that is nearest to "
             "these sizes."
         )
-    source = "" if model.device in device.name else f", by the constants of {model.device}"
-    best = choice.best(order)
-    words = f"It is predicted to be the fastest, with {microseconds(best.seconds)}{source}."
-    return f"{words} {_compared(order, precision)}".strip()
-
-
-def _compared(order: list[choice.Candidate], precision: str) -> str:
-    """TF32 compared with float32."""
-    tensor, plain = choice.fastest(order, True), choice.fastest(order, False)
-    if precision == "float32" or tensor is None or plain is None:
-        return ""
-    used = f"{precision if choice.best(order) is tensor else 'float32'} is used"
-    if tensor.seconds < plain.seconds and choice.best(order) is plain:
-        used = f"too close to be sure, so {used}"
-    return (
-        f"In {precision} it takes {microseconds(tensor.seconds)} with the range check, and in "
-        f"float32 {microseconds(plain.seconds)}: {used}."
-    )
+    seconds = microseconds(choice.best(order).seconds)
+    return f"It is predicted to be the fastest, with {seconds}, by the constants of {model.device}."
 
 
 def microseconds(seconds: float) -> str:

@@ -10,11 +10,10 @@ import numpy as np
 
 from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
-from ..generate.written import View
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .plan import Builder
-from .problem import Problem
+from .problem import Matrix, Problem
 
 FILE = "production/packed.cl"
 HALF_FILE = "support/half.cl"
@@ -88,13 +87,13 @@ def gemm(builder: Builder, problem: Problem) -> None:
     float16 is converted to float32, and the result back.
     """
     m, n, k = problem.sizes
-    a, b, out = problem.a.view, problem.b.view, problem.c.buffer
-    before = problem.before and problem.before.view
+    a, b, out = problem.a.indexed, problem.b.indexed, problem.c.buffer
+    before = problem.before and problem.before.indexed
     if builder.dtype == np.float16:
-        a, b = _floats(builder, a, m, k), _floats(builder, b, k, n)
+        a, b = _floats(builder, a), _floats(builder, b)
     if builder.result == np.float16:
         out = builder.memory(m * n, FLOAT_BYTES)
-        before = before and _floats(builder, before, m, n)
+        before = before and _floats(builder, before)
     blocks = Blocks.of(builder.device, builder.dtype)
     macros = blocks.macros(before is not None)
     pack, multiply = (_compiled(builder, FILE, name, macros) for name in ("pack", "gemm"))
@@ -108,7 +107,9 @@ def gemm(builder: Builder, problem: Problem) -> None:
         size = height // blocks.rows, tiles_over(steps, blocks.depth)
         from_a = a.buffer, a.offset + k0 * a.across, a.down, a.across
         from_b = b.buffer, b.offset + k0 * b.down, b.across, b.down
-        added = (problem.beta, *before) if before else ()
+        added: tuple = ()
+        if before:
+            added = problem.beta, before.buffer, before.offset, before.down, before.across
         builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
         sizes = m, n, steps, rows, columns
         arguments = *sizes, problem.alpha, panels, *from_b, *added, int(k0 == 0), out
@@ -119,19 +120,16 @@ def gemm(builder: Builder, problem: Problem) -> None:
         builder.launch("to_half", Bound(to_half, (tiles_over(m * n, CHUNK), 1), (1, 1), arguments))
 
 
-def _floats(builder: Builder, x: View, rows: int, columns: int) -> View:
+def _floats(builder: Builder, x: Matrix) -> Matrix:
     """Launch the conversion of a float16 matrix: its elements as float32, without gaps."""
-    step, line, length, lines = x.down, x.across, rows, columns
-    if x.down != 1:
-        step, line, length, lines = line, step, lines, length
-    to = builder.memory(rows * columns, FLOAT_BYTES)
-    arguments = length, x.buffer, x.offset, step, line, to
-    from_half, groups = (
-        _compiled(builder, HALF_FILE, "from_half", {}),
-        (lines, tiles_over(length, CHUNK)),
-    )
+    stored = x if x.down == 1 else x.T
+    made = Matrix.compact(stored.rows, stored.cols)
+    made = made._replace(buffer=builder.memory(made.room, FLOAT_BYTES))
+    arguments = stored.rows, x.buffer, x.offset, 1, stored.across, made.buffer
+    from_half = _compiled(builder, HALF_FILE, "from_half", {})
+    groups = stored.cols, tiles_over(stored.rows, CHUNK)
     builder.launch("from_half", Bound(from_half, groups, (1, 1), arguments))
-    return View(to, 0, 1, length) if x.down == 1 else View(to, 0, length, 1)
+    return made if x.down == 1 else made.T
 
 
 def _compiled(builder: Builder, file: str, name: str, macros: dict[str, int | str]) -> Built:

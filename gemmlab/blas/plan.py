@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,11 @@ import pyopencl.array as cla
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from ..caches import cached
-from ..catalog import sources
+from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, round_up, tiles_over
-from ..generate import tiles
+from ..generate import Schedule, tiles, write
 from ..generate.precision import letter_of
-from ..generate.written import Gemm, written
-from ..opencl.build import Bound, build
+from ..opencl.build import Bound, Built, WorkGroupError, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel
 from .problem import Matrix, Problem, plan
@@ -321,6 +320,10 @@ class Builder:
         passes = plan(kernel.spec, kernel.params, problem, self.device.features)
         b = problem.b.T if kernel.b_transposed else problem.b
         now = {"A": problem.a, "B": b, "C": out}
+        names = {operand: x.name or "the result" for operand, x in now.items()}
+        sizes = {names[operand]: x.rows * x.cols for operand, x in now.items()}
+        sizes |= {f"{names[p.operand]} after '{p.kind}'": p.out.room for p in passes if p.out}
+        check_memory(self.device, sizes, kernel.spec.wide)
         for step in passes:
             x, made = now[step.operand], step.out
             if step.kind == "gemm":
@@ -348,36 +351,50 @@ class Builder:
         copies = self.dtype.itemsize == 2 and tile["UNIT"] and problem.batch is None
         if copies and min(problem.sizes) >= WORTH_A_COPY:
             problem = problem._replace(a=self._aligned(problem.a), b=self._aligned(problem.b))
-        (a, b), c, batch = problem.layouts, problem.c, problem.batch
-        before = problem.before and problem.before.view
+        a, b = problem.layouts
         schedule = tiles.configure(
             letter_of(self.dtype, self.result),
             tile,
             problem.sizes,
             a,
             b,
-            beta=before is not None,
-            batch=batch is not None,
-            submatrix=not c.is_compact,
+            beta=problem.before is not None,
+            batch=problem.batch is not None,
+            submatrix=not problem.c.is_compact,
         )
-        kernel = written(schedule, self.device, self.queue.context)
-        workspace = self._workspace(*kernel.workspace(problem.sizes))
-        out = c.buffer if c.is_compact else c.view
-        starts: Any = batch.launches() if batch else [((0, 0), None)]
-        for (at_a, at_b), pairs in starts:
-            left, right = problem.a.moved(at_a).stored.view, problem.b.moved(at_b).stored.view
-            factors = problem.alpha, left, right, problem.beta
-            gemm = Gemm(problem.sizes, *factors, before, out, pairs)
-            self.launch("gemm", kernel.bound(gemm, workspace))
+        self.generated(schedule, problem)
 
-    def _workspace(self, pieces_bytes: int, counters_bytes: int) -> tuple[Memory, ...]:
-        """Temporary memory for partial tiles, and the plan's own counters, which are 0 now."""
-        if not pieces_bytes:
+    def generated(self, s: Schedule, problem: Problem) -> None:
+        """Launch the kernel of a schedule; for a batch as often as its matrices require."""
+        built = _compiled(s, self.device, self.queue.context)
+        sizes, c, batch, before = problem.sizes, problem.c, problem.batch, problem.before
+        axes = zip(sizes, s.tile, s.local_size, strict=False)
+        items = [tiles_over(size, side) * count for size, side, count in axes]
+        added: tuple = ()
+        if before:
+            x = before.indexed
+            added = *self._factor(problem.beta), x.buffer, x.offset, x.down, x.across
+        last = *self.for_shares(s, sizes), c.buffer, *((c.offset, c.across) if s.submatrix else ())
+        for at_a, at_b, first, number in batch.launches() if batch else [(0, 0, 0, s.split_k)]:
+            a, b = problem.a.moved(at_a).stored.indexed, problem.b.moved(at_b).stored.indexed
+            operands = a.buffer, a.offset, a.across, b.buffer, b.offset, b.across
+            pairs = (first, *batch.steps) if batch else ()
+            arguments = *sizes, *self._factor(problem.alpha), *operands, *added, *pairs, *last
+            self.launch("gemm", Bound(built, (*items, number), (*s.local_size, 1), arguments))
+
+    def _factor(self, number: float | complex) -> tuple[float, ...]:
+        return (number.real, number.imag) if self.dtype.kind == "c" else (number.real,)
+
+    def for_shares(self, s: Schedule, sizes: tuple[int, int, int]) -> tuple[Memory, ...]:
+        """What split-K needs: temporary memory for partial tiles, and the plan's own counters,
+        which are 0 before and after each launch.
+        """
+        if s.split_k == 1:
             return ()
-        flags = cl.mem_flags.READ_WRITE
-        counters = cl.Buffer(self.queue.context, flags, counters_bytes)
-        cl.enqueue_fill_buffer(self.queue, counters, np.int32(0), 0, counters_bytes)
-        return self.memory(pieces_bytes, 1), counters
+        tiles = prod(map(tiles_over, sizes, s.tile))
+        counters = cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * tiles)
+        cl.enqueue_fill_buffer(self.queue, counters, np.int32(0), 0, 4 * tiles)
+        return self.memory(tiles * s.split_k * prod(s.tile), s.element.sum_size), counters
 
     def _aligned(self, x: Matrix) -> Matrix:
         """A matrix for tensor cores, which copy by 4 bytes or more: one of 2 bytes per element with
@@ -391,6 +408,25 @@ class Builder:
         self.pad(stored, made)
         copy = made._replace(rows=stored.rows, conjugated=x.conjugated, padded=True)
         return copy if x.by_columns else copy.T
+
+
+@cached(256)
+def _compiled(s: Schedule, device: Device, context: cl.Context) -> Built:
+    """The kernel of a schedule. Raises ParameterError if the device cannot run it, for lack of
+    registers once it is compiled.
+    """
+    problems = s.problems(device.limits)
+    if problems:
+        raise ParameterError(f"{s.name}: " + "; ".join(problems))
+    built = build(device, context, s.name, write(s), {})
+    most = built.work_group_limit
+    if s.work_items > most:
+        raise WorkGroupError(
+            f"{s.name}: its work-groups have {s.work_items} work-items, but as compiled for "
+            f"{device.name} they may have at most {most}",
+            most,
+        )
+    return built
 
 
 def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
@@ -419,19 +455,8 @@ def check_memory(
 
 
 def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
-    """Make the queue wait for what other queues still do to these arrays.
-
-    Events that have happened are removed from the arrays' lists, so that later calls need not query
-    the driver again.
-    """
-    awaited = []
-    for x in arrays:
-        for event in tuple(x.events):
-            if event.command_execution_status == cl.command_execution_status.COMPLETE:
-                with suppress(ValueError):  # another thread was first
-                    x.events.remove(event)
-            elif event.command_queue != queue:
-                awaited.append(event)
+    """Make the queue wait for what other queues still do to these arrays."""
+    awaited = [event for x in arrays for event in x.events if event.command_queue != queue]
     if awaited:
         cl.enqueue_barrier(queue, awaited)
 

@@ -1,7 +1,6 @@
 """A product on paper: its matrices in memory, and the passes that multiply them.
 
-Nothing here needs a device. Launching (`Builder.multiply`), counting memory (`footprint`) and
-comparing strategies (`lessons.edges`) all use the list that `plan` returns.
+Nothing here needs a device. `plan` lists the passes that `Builder.multiply` launches.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import Any, NamedTuple
 from ..catalog import KernelSpec
 from ..catalog.spec import Params, round_up
 from ..generate.tiles import OperandLayout
-from ..generate.written import Pairs, View
 from ..opencl.launch import INDEX_LIMIT
 
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
@@ -81,8 +79,8 @@ class Matrix(NamedTuple):
         return self._replace(offset=self.offset + elements)
 
     @property
-    def view(self) -> View:
-        """The matrix as the argument of a kernel; one of its strides is 1.
+    def indexed(self) -> Matrix:
+        """The matrix as a kernel indexes it: one of its strides is 1.
 
         Raises:
             ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
@@ -94,7 +92,7 @@ class Matrix(NamedTuple):
                 f"{self.name} spans {span:,} elements of a larger matrix; this kernel indexes "
                 f"with 32 bits, below {INDEX_LIMIT:,}"
             )
-        return View(self.buffer, self.offset, down, across)
+        return self._replace(down=down, across=across)
 
     @property
     def layout(self) -> OperandLayout:
@@ -128,15 +126,15 @@ class Batch(NamedTuple):
                 starts = [(i * a + x, i * b + y) for i in range(size) for x, y in starts]
         return cls(number, steps, tuple(starts))
 
-    def launches(self) -> Iterator[tuple[tuple[int, int], Pairs]]:
-        """For each launch of a kernel for batches, the elements before A and B, and what it
-        multiplies.
+    def launches(self) -> Iterator[tuple[int, int, int, int]]:
+        """For each launch of a kernel for batches, the elements before A and B, the results before
+        its first one, and the number of its products.
         """
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
             for i in range(0, self.number, MAX_BATCH):
-                pairs = Pairs(min(MAX_BATCH, self.number - i), turn * self.number + i, a, b)
-                yield (at_a + i * a, at_b + i * b), pairs
+                number = min(MAX_BATCH, self.number - i)
+                yield at_a + i * a, at_b + i * b, turn * self.number + i, number
 
     def products(self) -> Iterator[tuple[int, int]]:
         """For each product, the elements before A and B."""
@@ -227,12 +225,6 @@ class Pass(NamedTuple):
     kind: str  # "transpose", "pad", "gemm", "fix-up" or "unpad"
     operand: str  # what it makes: "A", "B" or "C"
     out: Matrix | None = None  # the matrix that is made for it; None if it writes to the result
-    workspace: int = 0  # additional floats of memory, for partial tiles
-
-    @property
-    def floats(self) -> int:
-        """Floats of memory that it needs in addition to the operands and the result."""
-        return (self.out.room if self.out else 0) + self.workspace
 
 
 def plan(
@@ -249,9 +241,7 @@ def plan(
     else:
         passes += _prepare("B", problem.b, (k, n, ldb), align_b)
     whole = (m, n) == sizes[:2]
-    passes.append(
-        Pass("gemm", "C", None if whole else Matrix.compact(m, n), spec.workspace(params))
-    )
+    passes.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
     if spec.needs_fixup(params, features):
         passes.append(Pass("fix-up", "C"))
     if not whole:
@@ -269,18 +259,3 @@ def _prepare(name: str, x: Matrix, required: tuple[int, int, int], alignment: in
         _, cols, ld = required
         passes.append(Pass("pad", name, Matrix.compact(ld, cols)))
     return passes
-
-
-def footprint(problem: Problem, passes: list[Pass]) -> dict[str, int]:
-    """The elements of each matrix of a product, by name: the operands, the result, and what the
-    passes make.
-    """
-    matrices = {"A": problem.a, "B": problem.b, "C": problem.c._replace(name="the result")}
-    elements = {x.name: x.rows * x.cols for x in matrices.values()}
-    for step in passes:
-        if step.out:
-            form = ", transposed" if step.kind == "transpose" else " in whole tiles"
-            elements[matrices[step.operand].name + form] = step.out.room
-        if step.workspace:
-            elements["the workspace for partial tiles"] = step.workspace
-    return elements

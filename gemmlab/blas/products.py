@@ -7,7 +7,7 @@ Every call executes its plan: the first one and later ones alike.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from math import prod
 from typing import Any, NamedTuple
 
@@ -235,12 +235,7 @@ def _in_numpy(call: Call, device: Device) -> np.ndarray | np.generic:
 
 
 def _through_copies(planned: Call, plan: Plan, given: Call) -> None:
-    """Copy the operands to the device, multiply, and copy the result back.
-
-    Args:
-        planned: the call with the arrays' layouts.
-        given: the call with the arrays.
-    """
+    """Copy the operands (of `given`) to the device, multiply, and copy the result back."""
     queue, out = planned.queue, given.out
     pinned = staging.staging_for(planned.device, given.a, given.b, out)
     if pinned and _allows_strips(given):
@@ -253,7 +248,7 @@ def _through_copies(planned: Call, plan: Plan, given: Call) -> None:
         (_as_matrix(x), y) for x, y in zip(arrays[:3], buffers[:3], strict=True) if y is not None
     ]
     if pinned:
-        launch = _launching(plan, queue, buffers)
+        launch = partial(plan, queue, buffers)
         pinned.compute(queue, [staging.Strip(copies, launch, buffers[3], _as_matrix(out))])
         return
     for x, buffer in copies:
@@ -266,11 +261,6 @@ def _as_matrix(x: np.ndarray) -> np.ndarray:
     """All rows of an array, as one matrix."""
     rows = rows_of(x)
     return rows.reshape(-1, rows.shape[-1] if rows.ndim else 1)
-
-
-def _launching(plan: Plan, queue: cl.CommandQueue, buffers: list) -> Callable[[], cl.Event]:
-    """A function that executes the plan, and returns its last event."""
-    return lambda: plan(queue, buffers)[-1][1]
 
 
 def _allows_strips(call: Call) -> bool:
@@ -299,7 +289,7 @@ def _strips(planned: Call, given: Call) -> list[staging.Strip]:
             pair, buffers = pair[::-1], buffers[::-1]
         left, right, to = map(ArraySpec.on_host, (*pair, out))
         plan = plan_for(planned._replace(ta="N", tb="N", a=left, b=right, c=None, out=to))
-        launch = _launching(plan, queue, [*buffers, None, result])
+        launch = partial(plan, queue, [*buffers, None, result])
         parts.append(staging.Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(out)))
         operands = []
     return parts

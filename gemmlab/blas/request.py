@@ -78,8 +78,11 @@ class Request(NamedTuple):
         Raises:
             ValueError: with the argument, and what would be possible.
         """
-        if self.precision != "float32":
-            check_precision(self.precision, device)
+        if self.precision != "float32" and "tensor" not in device.features:
+            raise ValueError(
+                f"precision={self.precision!r} needs tensor cores for TF32 (NVIDIA's, compute "
+                f"capability 8.0 or later); {device} has none: precision='float32' runs everywhere"
+            )
         if dtype != np.float32:
             if self.precision != "float32":
                 raise ValueError(f"precision={self.precision!r} is for float32, not for {dtype}")
@@ -158,18 +161,6 @@ def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -
                     f"{name}={value}"
                 )
     return None if params is None else tuple(spec.complete(params).items())
-
-
-def check_precision(precision: Any, device: Device) -> None:
-    """Reject what is no precision of float32 products, and TF32 on a device without tensor
-    cores.
-    """
-    _check_word("precision", precision, tuple(table.IMPLIED))
-    if precision != "float32" and "tensor" not in device.features:
-        raise ValueError(
-            f"precision={precision!r} needs tensor cores for TF32 (NVIDIA's, compute "
-            f"capability 8.0 or later); {device} has none: precision='float32' runs everywhere"
-        )
 
 
 def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):

@@ -25,8 +25,8 @@ from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
-from .plan import Builder, check_memory
-from .problem import MAX_BATCH, Matrix, Problem, footprint, plan
+from .plan import Builder
+from .problem import MAX_BATCH, Matrix, Problem, plan
 from .request import AUTO, GENERATED, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
@@ -128,10 +128,6 @@ class Ladder(Route):
 
     def emit(self, builder: Builder, problem: Problem) -> None:
         spec, device, out, before = find(self.kernel), builder.device, problem.c, problem.before
-        passes = plan(
-            spec, self.params, problem.turned if self.turned else problem, device.features
-        )
-        check_memory(device, footprint(problem, passes), spec.wide)
         params, context = tuple(self.params.items()), builder.queue.context
         kernel = _compiled(self.kernel, params, device, context, self.turned)
         if problem.batch and problem.shared:

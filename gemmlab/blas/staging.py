@@ -21,7 +21,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..opencl.devices import Device
-from .plan import complete
+from .plan import Events, complete
 
 #: Bytes of the matrices of a product that make it worthwhile.
 WORTHWHILE = 24 * 2**20
@@ -40,7 +40,7 @@ class Strip(NamedTuple):
     """A part of a result."""
 
     operands: list[tuple[np.ndarray, Any]]  # what must be on the device first, and the buffers
-    launch: Callable[[], cl.Event]  # launches the product; returns its last event
+    launch: Callable[[], Events]  # launches the product
     buffer: Any  # where the device writes the part
     out: np.ndarray  # where it is copied to
 
@@ -187,7 +187,7 @@ class Staging:
                 received: list[Future] = []
                 for part, arriving in zip(parts, sent, strict=True):
                     cl.enqueue_barrier(queue, _results(arriving))
-                    done = part.launch()
+                    _, done = part.launch()[-1]
                     queue.flush()
                     received += self._down.download(part.buffer, part.out, [done])
                 _results(received)

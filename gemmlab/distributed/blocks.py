@@ -80,16 +80,8 @@ def on_device(x: Block) -> Block:
 
 def product(x: Block, y: Block, position: tuple[int, ...], options: dict[str, Any]) -> Block:
     """The product of two blocks on this worker's device: of two DeviceBlocks a DeviceBlock,
-    otherwise a NumPy array.
-
-    Args:
-        x, y: blocks of a and b.
-        position: the block's number along each dimension of the result, where k is the last but
-            one.
-        options: keyword arguments of `gemmlab.matmul`.
-
-    Raises:
-        BlockError: if that fails.
+    otherwise a NumPy array. `position` is the block's number along each dimension of the result,
+    where k is the last but one.
     """
     return attempted(partial(_product, x, y, options), position, x, y)
 

@@ -112,16 +112,8 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
 def block(
     operands, cuts: list[list[int]], options: dict[str, Any], block_id: tuple[int, int] = (0, 0)
 ) -> np.ndarray:
-    """A block of the product of two matrices in files.
-
-    Args:
-        operands: a and b, which are read by slices.
-        cuts: where rows, columns and steps along k begin, and the end.
-        options: keyword arguments of `gemmlab.matmul`.
-        block_id: the number of the block, down and across.
-
-    Raises:
-        BlockError: if reading or multiplying fails.
+    """A block of the product of two matrices in files; `cuts` are where rows, columns and steps
+    along k begin, and the end.
     """
     rows, columns = (slice(cut[at], cut[at + 1]) for cut, at in zip(cuts, block_id, strict=False))
     steps = [slice(*ends) for ends in pairwise(cuts[2])]
@@ -138,20 +130,15 @@ def block(
 
 
 class Task(NamedTuple):
-    """A block of a product: its rows and columns of the matrices a and b, and its steps along k.
-
-    Attributes:
-        options: keyword arguments of `gemmlab.matmul`.
-        position: of the block, down and across.
-    """
+    """A block of a product: its rows and columns of the matrices a and b, and its steps along k."""
 
     a: Any
     b: Any
     rows: slice
     columns: slice
     steps: list[slice]
-    options: dict[str, Any]
-    position: tuple[int, int]
+    options: dict[str, Any]  # of `gemmlab.matmul`
+    position: tuple[int, int]  # of the block, down and across
 
     def pair(self, step: slice) -> tuple[np.ndarray, np.ndarray]:
         """The blocks of a and b that a step multiplies."""

@@ -104,13 +104,8 @@ def model(device: Device) -> Model | None:
 
 
 def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
-    """A text with each number of work-groups at M, N, K; none if its tiles do not suit C.
-
-    Args:
-        text: the kernel, and its parameters except those of sharing.
-        groups: work-groups per compute unit among which the work may be shared.
-        sizes: M, N, K of a column-major product.
-        units: compute units of the device.
+    """A text with each number of work-groups (`groups` are those per compute unit) at M, N, K; none
+    if its tiles do not suit C.
     """
     kernel, p = text[0], dict(text[1])
     spec = find(kernel)
@@ -187,13 +182,8 @@ def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
 
 def best(order: list[Candidate]) -> Candidate:
     """The fastest candidate, but one in TF32 only if it is clearly faster than all in float32."""
-    plain = fastest(order, tensor=False) or order[0]
+    plain = next((one for one in order if not find(one.choice[0]).tensor), order[0])
     return plain if CLEARLY * order[0].seconds > plain.seconds else order[0]
-
-
-def fastest(order: list[Candidate], tensor: bool) -> Candidate | None:
-    """The fastest candidate with tensor cores, or without."""
-    return next((one for one in order if find(one.choice[0]).tensor == tensor), None)
 
 
 @cached(4096)

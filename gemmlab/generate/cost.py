@@ -90,11 +90,7 @@ def _step(own: Constants, groups: int) -> float:
 
 
 def work(choice: Choice, sizes: Sizes, resident: int) -> Work:
-    """What a kernel of the catalog does for M, N, K of a column-major product.
-
-    Args:
-        resident: work-groups that a compute unit holds at the same time.
-    """
+    """What a kernel of the catalog does for M, N, K of a column-major product."""
     (m, n, k), spec, p = sizes, find(choice[0]), dict(choice[1])
     rows, columns, depth = spec.tiles(p)
     count, per_tile = tiles_over(m, rows) * tiles_over(n, columns), tiles_over(k, depth)

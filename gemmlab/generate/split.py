@@ -30,12 +30,7 @@ class Launch(NamedTuple):
 
 
 def cut(sizes: Sizes, tile: Params) -> list[Launch]:
-    """C as whole tiles, the row edge, the column edge and the corner, without empty ones.
-
-    Args:
-        sizes: M, N and K of the column-major product.
-        tile: all parameters of a tile.
-    """
+    """C as whole tiles, the row edge, the column edge and the corner, without empty ones."""
     m, n, _ = sizes
     whole_m, whole_n = m // tile["TSM"] * tile["TSM"], n // tile["TSN"] * tile["TSN"]
     rectangles = [

@@ -70,9 +70,6 @@ def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
 def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
     """The kernel of the row whose size is nearest to M, N, K of a column-major product.
 
-    Args:
-        edges: one of `EDGES`.
-
     Raises:
         ValueError: if the device supports no kernel for `edges` at these sizes.
     """

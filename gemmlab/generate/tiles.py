@@ -165,13 +165,8 @@ def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Cons
 def ranked(
     known: Iterable[tuple[Params, Constants]], sizes: Sizes, units: int, number: int = 1
 ) -> list[RankedTile]:
-    """Tiles, each with every number of work-groups that may share it, the fastest first.
-
-    Args:
-        known: tiles with their constants.
-        sizes: M, N and K of the column-major product.
-        units: compute units of the device.
-        number: products of a batch, which share no tiles.
+    """Tiles, each with every number of work-groups that may share it, the fastest first. The
+    products of a batch share none.
     """
     chip = Chip(0.0, 0.0, 0.0, units)
     found = []

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable
 
 import pyopencl as cl
 
@@ -18,8 +17,6 @@ MOST_CALLS = 50
 
 #: Seconds that every command takes on a device, at least.
 LEAST = 100e-9
-
-_Name = TypeVar("_Name")
 
 
 def device_seconds(*events: cl.Event) -> float:
@@ -66,17 +63,3 @@ def call_seconds(
     wall_seconds(call, wait)
     calls = max(1, min(MOST_CALLS, int(seconds / 3 / wall_seconds(call, wait))))
     return statistics.median(wall_seconds(call, wait, calls) for _ in range(3))
-
-
-def alternating(
-    timed: Mapping[_Name, Callable[[], float]], rounds: int
-) -> dict[_Name, list[float]]:
-    """Call each function once per round and collect what it returns, such as seconds, by name.
-
-    Whatever slows the machine for a while then slows all of them alike.
-    """
-    found: dict[_Name, list[float]] = {name: [] for name in timed}
-    for _ in range(rounds):
-        for name, run in timed.items():
-            found[name].append(run())
-    return found

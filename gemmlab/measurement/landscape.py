@@ -57,11 +57,6 @@ class Record:
     occupancy: int | None = None
     problem: str = ""
 
-    @property
-    def local_memory(self) -> int:
-        """Bytes of local memory per work-group."""
-        return find(self.kernel).local_memory(self.params)
-
 
 class Landscape:
     """The recorded rates of one device.

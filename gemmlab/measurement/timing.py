@@ -14,7 +14,7 @@ import pyopencl as cl
 
 from .. import check
 from ..blas.plan import Builder, check_memory
-from ..blas.problem import Problem, footprint, plan
+from ..blas.problem import Problem
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, Params, positive, round_up
@@ -89,9 +89,7 @@ def measure(  # noqa: PLR0913
         raise ValueError(f"most_seconds must be a positive number, not {most_seconds!r}")
     device, spec = find_device(device), find(kernel)
     params = None if params is None else spec.validate(params, device.limits)
-    problem = Problem.compact(m, n, k)
-    passes = plan(spec, params or spec.fit(device.limits), problem, device.features)
-    check_memory(device, footprint(problem, passes), spec.wide)
+    check_memory(device, {"A": m * k, "B": k * n, "C": m * n}, spec.wide)
     on_step("compile")
     built = _compiled(spec, params, device, source)
     if most_seconds is not None:

@@ -71,7 +71,7 @@ def tune(
         if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 3:
             raise ValueError(f"shapes must hold (m, n, k) of each product, not {shape!r}")
         _check_sizes(*shape)
-    Request(precision=precision).check_for(np.dtype(np.float32), device)
+    Request.of(precision=precision).check_for(np.dtype(np.float32), device)
     if choice.model(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}: there are no candidates to time. On a CPU "
@@ -126,7 +126,7 @@ def auto(
     device, dtype = find_device(device), np.dtype(dtype)
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(str, DTYPES))}, not {dtype}")
-    Request(precision=precision).check_for(dtype, device)
+    Request.of(precision=precision).check_for(dtype, device)
     return explain(device, m, n, k, precision, dtype)
 
 

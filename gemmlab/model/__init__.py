@@ -1,8 +1,7 @@
 """Performance on paper: operations and bytes, roofline, ceilings, banks, occupancy.
 
-No device is needed: a chip is a few numbers (`K40M`, `H200`), which can also be measured
-(`gemmlab.peaks`, `measured`). What a kernel needs is counted by running its text (`costs`);
-`ceilings` and `explain` compare both.
+No device is needed: a chip is a few numbers (`K40M`, `H200`). What a kernel needs is counted by
+running its text (`costs`); `ceilings` and `explain` compare both.
 """
 
 from .banks import stride_turns, turns
@@ -11,7 +10,6 @@ from .chip import (
     H200,
     K40M,
     Chip,
-    measured,
     occupancy,
     occupancy_shares,
 )
@@ -46,7 +44,6 @@ __all__ = [
     "intensity",
     "least_bytes",
     "loads",
-    "measured",
     "occupancy",
     "occupancy_shares",
     "percent",

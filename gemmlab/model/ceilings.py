@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from ..catalog import Key, find
 from ..catalog.spec import positive, round_up, tiles_over
-from ..simt.machine import WARP
 from .chip import H200, Chip, occupancy
 from .costs import Costs, Phase, costs
 from .traffic import least_bytes
@@ -88,7 +87,7 @@ def ceilings(
     Args:
         kernel: its number.
         params: its parameters, the defaults where they are missing.
-        chip: `H200`, `K40M`, a `Chip` of your own, or what `measured` returns.
+        chip: `H200`, `K40M`, or a `Chip` of your own.
         size: M = N = K, or (M, N, K), of the column-major product.
         registers: that the compiler gave each work-item; by default the fewest possible, one per
             element of C that it computes.
@@ -118,11 +117,8 @@ def ceilings(
     equal = full.get("GROUPS", 0) > 0
     steps = round_up(k, depth) if pads else k
     x = _Launch(cost, chip, (m, n, k), steps, groups, resident, equal)
-    every = [_l2(x), _global(x), _latency(x), _groups(x)]
-    if chip.width:
-        every = [_vectors(x), _issue(x), _cache(x), *every]
-    else:
-        every = [_arithmetic(x), _issue(x), _local(x), _path(x), *every]
+    kinds = (_arithmetic, _issue, _local, _path, _l2, _global, _latency, _groups)
+    every = [ceiling(x) for ceiling in kinds]
     return sorted((c for c in every if c is not None), key=lambda ceiling: ceiling.share)
 
 
@@ -153,20 +149,8 @@ def _arithmetic(x: _Launch) -> Ceiling:
     return Ceiling("multiply-adds", share, share, sentence)
 
 
-def _vectors(x: _Launch) -> Ceiling:
-    """A CPU reaches its peak in vectors; other instructions use one lane of each."""
-    low, width = 1 / x.chip.width, x.chip.width
-    sentence = (
-        f"The multiply-add units allow 100 % of the peak in vectors of {width} floats, "
-        f"and {percent(low)} if the compiler uses none."
-    )
-    return Ceiling("multiply-adds", 1.0, low, sentence)
-
-
-def _issue(x: _Launch) -> Ceiling | None:
+def _issue(x: _Launch) -> Ceiling:
     """Every instruction takes an issue slot; only some of them multiply and add."""
-    if not x.chip.issued:
-        return None
     arithmetic, accesses = x.total("arithmetic"), x.total("loads")
     instructions = arithmetic + accesses + x.total("barriers")
     share = x.share(instructions / (x.chip.units * x.chip.issued))
@@ -208,22 +192,6 @@ def _path(x: _Launch) -> Ceiling | None:
     return None if x.chip.unified else _turns(x, "path to the caches", x.total("global_turns"))
 
 
-def _cache(x: _Launch) -> Ceiling | None:
-    """A CPU keeps local memory and what was loaded last in its nearest cache."""
-    if math.isinf(x.chip.turns):
-        return None
-    moved = x.total("bytes")
-    rate = 4 * WARP * x.chip.units * x.chip.turns  # bytes per cycle
-    share, per = x.share(moved / rate), moved / x.total("multiply_adds")
-    low = min(share, x.share(4 * WARP * x.total("loads") / rate))
-    sentence = (
-        f"The nearest cache allows {percent(share)} of the peak: {per:.3g} bytes per multiply-add, "
-        f"if neighbouring work-items share what they load ({percent(low)} if each loads for "
-        "itself)."
-    )
-    return Ceiling("nearest cache", share, low, sentence)
-
-
 def _l2(x: _Launch) -> Ceiling | None:
     """What multiprocessors fetch from the L2 cache.
 
@@ -232,18 +200,17 @@ def _l2(x: _Launch) -> Ceiling | None:
     """
     if not x.chip.l2_bytes:
         return None
-    name = "second cache" if x.chip.width else "L2 cache"
     rows, cols, _ = x.costs.tile
     most = SECTOR_BYTES * x.total("sectors")
     square = 2 * math.sqrt(x.resident * rows * cols) * x.steps / x.resident
     least = min(most, 4 * x.groups * square)
     share, low = x.share(least / x.chip.l2_bytes), x.share(most / x.chip.l2_bytes)
     sentence = (
-        f"{_subject(name)} allows {percent(share)} of the peak if no {x.chip.unit} fetches "
-        f"anything twice, and {percent(low)} if every access goes there: {x.per_operation(least)} "
-        f"to {x.per_operation(most)} bytes per operation."
+        f"The L2 cache allows {percent(share)} of the peak if no multiprocessor fetches anything "
+        f"twice, and {percent(low)} if every access goes there: {x.per_operation(least)} to "
+        f"{x.per_operation(most)} bytes per operation."
     )
-    return Ceiling(name, share, low, sentence, {"least bytes": least})
+    return Ceiling("L2 cache", share, low, sentence, {"least bytes": least})
 
 
 def _global(x: _Launch) -> Ceiling:
@@ -295,7 +262,7 @@ def _fewest_cycles(phases: tuple[Phase, ...], chip: Chip) -> float:
     cycles = 0.0
     for p in phases:
         turns = p.local_turns + (p.global_turns if chip.unified else 0)
-        issue = (p.arithmetic + p.loads + p.barriers) / chip.issued if chip.issued else 0
+        issue = (p.arithmetic + p.loads + p.barriers) / chip.issued
         work = max(p.arithmetic * chip.warp / chip.lanes, turns / chip.turns, issue)
         wait = chip.latency if p.fetches else 0
         cycles += max(work, wait) if p.arithmetic else work + wait
@@ -310,6 +277,6 @@ def _groups(x: _Launch) -> Ceiling | None:
     share = x.groups / (most * x.chip.units)
     sentence = (
         f"Work-groups allow {percent(share)} of the peak: {x.groups:,} of them on {x.chip.units} "
-        f"{x.chip.unit}s, of which the busiest has {most:,}."
+        f"multiprocessors, of which the busiest has {most:,}."
     )
     return Ceiling("work-groups", share, share, sentence)

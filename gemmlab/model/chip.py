@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from ..catalog.spec import positive
 from .traffic import Peaks
@@ -28,7 +27,7 @@ class Chip:
         warp: work-items per warp.
         ghz: the highest clock, in 10^9 cycles per second, so that no ceiling is too low.
         lanes: multiply-adds per cycle.
-        issued: instructions of whole warps per cycle; 0 if unknown.
+        issued: instructions of whole warps per cycle.
         turns: accesses of whole warps that local memory serves per cycle, one word per bank.
         bank_bytes: width of a bank of local memory.
         unified: whether loads from global memory share local memory's path, because the L1 cache is
@@ -36,7 +35,6 @@ class Chip:
         l2_bytes: that the whole chip's L2 cache delivers per cycle; 0 if unknown.
         bandwidth: of the whole chip's global memory, in GB/s.
         latency: cycles from a load to its value if the L2 cache has it; 0 if unknown.
-        width: floats of a CPU's vector; 0 for a GPU, which runs warps.
         source: where the numbers come from.
     """
 
@@ -50,14 +48,13 @@ class Chip:
     warp: int = 32
     ghz: float = 1.0
     lanes: float = 128
-    issued: float = 0
+    issued: float = 4
     turns: float = 1
     bank_bytes: int = 4
     unified: bool = False
     l2_bytes: float = 0
     bandwidth: float = 0
     latency: float = 0
-    width: int = 0
     source: str = ""
 
     @property
@@ -69,11 +66,6 @@ class Chip:
     def peaks(self) -> Peaks:
         """Arithmetic and global memory alone, as a roofline needs them."""
         return Peaks(self.gflops, self.bandwidth)
-
-    @property
-    def unit(self) -> str:
-        """The name of a multiprocessor, in words."""
-        return "core" if self.width else "multiprocessor"
 
 
 K40M = Chip(
@@ -148,36 +140,3 @@ def occupancy(chip: Chip, work_items: int, registers: int, local_memory: int) ->
     """
     taken = occupancy_shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}
-
-
-def measured(device: Any, peaks: Peaks | None = None) -> Chip:
-    """A device as a chip: multiprocessors as OpenCL reports them, rates as they were measured.
-
-    OpenCL reports neither registers nor the most work-groups; NVIDIA's extension reports how many
-    registers a work-group may take. A core of a CPU runs one work-group at a time. What cannot be
-    measured (issue rates, latencies) stays unknown and sets no ceiling.
-
-    Args:
-        device: an entry of `gemmlab.devices()`.
-        peaks: what `gemmlab.peaks` found on it; without it all rates are unknown.
-    """
-    gpu, units, peaks = device.kind == "GPU", device.units, peaks or Peaks(0, 0)
-    vector = max(1, peaks.width, device.cl.native_vector_width_float)
-    return Chip(
-        device.name,
-        groups=32 if gpu else 1,
-        local_memory=device.limits.local_memory,
-        units=units,
-        work_items=2048 if gpu else device.limits.work_group,
-        registers=device.cl.registers_per_block_nv if "nvidia" in device.features else 2**30,
-        registers_per_item=255 if gpu else 2**16,
-        warp=32 if gpu else vector,
-        ghz=1.0,  # rates per cycle are rates in 10^9 per second
-        lanes=peaks.gflops / (2 * units),
-        turns=peaks.local_bandwidth / (128 * units) or math.inf,
-        l2_bytes=peaks.cache_bandwidth,
-        bandwidth=peaks.bandwidth,
-        unified="nvidia" in device.features,
-        width=0 if gpu else vector,
-        source="measured here",
-    )

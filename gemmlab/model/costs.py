@@ -33,7 +33,6 @@ class Phase:
     """What the warps of one work-group do between two barriers.
 
     Attributes:
-        multiply_adds: of all work-items.
         arithmetic: multiply-add instructions of whole warps; half a warp needs as many.
         loads: instructions of whole warps that load from or store to local or global memory, of up
             to 16 bytes per work-item.
@@ -41,18 +40,15 @@ class Phase:
         local_turns: turns of the banks of local memory.
         global_turns: turns of the L1 cache (see `line_turns`).
         sectors: of 32 bytes, of global memory, that warps touch.
-        bytes: that lanes of a warp access; what several access counts once.
         fetches: whether anything is loaded from global memory.
     """
 
-    multiply_adds: float = 0
     arithmetic: float = 0
     loads: float = 0
     barriers: float = 0
     local_turns: float = 0
     global_turns: float = 0
     sectors: float = 0
-    bytes: float = 0
     fetches: bool = False
 
 
@@ -164,13 +160,11 @@ def _phase(sites: Iterable[list[Entry]], bank_bytes: int, fewest: bool, aligned:
         accessed = accessed[(accessed >= 0).any(1)]
         warps = len(accessed)
         if site.kind == "multiply-add":
-            sums["multiply_adds"] += int((accessed >= 0).sum()) * site.width
             sums["arithmetic"] += warps * site.width
         elif site.kind == "barrier":
             sums["barriers"] += warps
         elif memory is not None:
             sums["loads"] += warps * -(-size // LOAD_BYTES)
-            sums["bytes"] += size * int(_different(accessed).sum())
             if memory.space == "local":
                 turns = count.fewest_turns if fewest else local_turns
                 sums["local_turns"] += turns(accessed, size, bank_bytes)

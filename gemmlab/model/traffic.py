@@ -19,18 +19,10 @@ class Peaks:
     Attributes:
         gflops: in single precision.
         bandwidth: of global memory, in GB/s.
-        width: floats per vector with which the GFLOPS were reached.
-        local_bandwidth: of local memory (on a CPU the nearest cache), in GB/s; 0 if unknown.
-        cache_bandwidth: of the cache beyond it, in GB/s; 0 if unknown.
-        how: the text that reached the GFLOPS, such as "8 chains of 16 floats, a*b + c".
     """
 
     gflops: float
     bandwidth: float
-    width: int = 1
-    local_bandwidth: float = 0.0
-    cache_bandwidth: float = 0.0
-    how: str = ""
 
 
 def flops(m: int, n: int, k: int) -> int:

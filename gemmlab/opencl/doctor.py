@@ -9,8 +9,6 @@ import ctypes.util
 import os
 import platform
 import re
-import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,18 +34,8 @@ LIBRARY_FOLDERS = (
 #: Names of environment variables that change what the loader, the runtimes or gemmlab find.
 VARIABLES = r"(GEMMLAB|OCL|RUSTICL|POCL|PYOPENCL)_|XDG_CACHE_HOME$|\w*_VISIBLE_DEVICES$"
 
-#: GPUs that Linux knows, and the system's description of each.
-RENDER_NODES, DRM = Path("/dev/dri"), Path("/sys/class/drm")
-
-
-#: By the name of a GPU's kernel driver: its vendor, as OpenCL's names of vendors or platforms
-#: contain it; rusticl's name of the driver; what installs OpenCL on Debian and Ubuntu.
-GPUS = {
-    "amdgpu": ("AMD", "radeonsi", "mesa-opencl-icd"),
-    "i915": ("Intel", "iris", "intel-opencl-icd"),
-    "xe": ("Intel", "iris", "intel-opencl-icd"),
-    "nouveau": ("NVIDIA", "nouveau", "nvidia-driver nvidia-opencl-icd"),
-}
+#: The folder of the GPUs that Linux knows.
+RENDER_NODES = Path("/dev/dri")
 
 #: Seconds that a small product may take, with all that must be compiled.
 PATIENCE = 180.0
@@ -62,6 +50,14 @@ try:
 except Exception as error:
     print(f"{type(error).__name__}: {error}")
 """
+
+#: What gives any machine a device.
+NO_DEVICE = f"""\
+No OpenCL device works here. One of these adds one, on the CPU:
+  {environment.install("pocl-binary-distribution")}  # Linux, x86-64, CPUs until 2022
+  {environment.install("intel-opencl-rt", "intel-cmplr-lib-rt")}  # Linux, Windows, x86-64
+  conda install -c conda-forge pyopencl pocl  # any system; on macOS also ocl_icd_wrapper_apple
+For a GPU, install its vendor's driver; docs/drivers.md says which."""
 
 
 def doctor() -> bool:
@@ -89,7 +85,7 @@ def doctor() -> bool:
         default = devices.default_device()
         print(f"The default is {default}; GEMMLAB_DEVICE or device= chooses another.")
     else:
-        print(no_device())
+        print(NO_DEVICE)
     return works > 0
 
 
@@ -98,27 +94,15 @@ def product(device: devices.Device) -> tuple[str, list[str]]:
     with an empty cache.
     """
     verdict = _product(device, {})
-    if verdict.startswith("right"):
-        return verdict, []
-    try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
-            if not _product(device, empty).startswith("right"):
-                return verdict, []
-    except OSError:  # there is no temporary folder
-        return verdict, []
-    own = environment.pocl_folder() if "pocl" in device.version.lower() else None
-    # other runtimes share a folder with other programs, whose files are theirs
-    how = (
-        f"Remove them:\n  rm -r {shlex.quote(str(own))}"
-        if own
-        else ("Name an empty folder for new ones:\n  export XDG_CACHE_HOME=$(mktemp -d)")
-    )
-    remedy = (
-        f"With an empty cache {device.name} computes correctly: compiled kernels are damaged, or "
-        f"the disk is full. {how}"
-    )
-    return verdict, [remedy]
+    with suppress(OSError), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
+        if not verdict.startswith("right") and _product(device, empty).startswith("right"):
+            return verdict, [
+                f"With an empty cache {device.name} computes correctly: compiled kernels are "
+                "damaged, or the disk is full. Name an empty folder for new ones:\n"
+                "  unset POCL_CACHE_DIR; export XDG_CACHE_HOME=$(mktemp -d)"
+            ]
+    return verdict, []
 
 
 def _product(device: devices.Device, variables: dict[str, str]) -> str:
@@ -148,10 +132,11 @@ def loader_facts() -> Iterator[str]:
             number = len(p.get_devices())
         yield f"platform {p.name.strip()} ({p.version.strip()}): {number or 'no'} devices"
     for file in icd_files():
-        yield f"driver {file}: {registered(file)}"
-    library, named = devices.intel_library(), os.environ.get("OCL_ICD_VENDORS")
-    if library and (named is None or Path(named).is_dir()):
-        yield f"driver intel-opencl-rt: {loaded(str(library.resolve()))}"
+        with suppress(OSError, UnicodeDecodeError):
+            library = file.read_text(encoding="utf-8").split("\n")[0].strip()
+            yield f"driver {file}: {loaded(library) if library else 'it is empty'}"
+    if intel := devices.intel_library():
+        yield f"driver intel-opencl-rt: {loaded(str(intel.resolve()))}"
     for name, value in sorted(os.environ.items()):
         if re.match(VARIABLES, name):
             yield f"variable {name}={value}"
@@ -169,15 +154,6 @@ def icd_files() -> list[Path]:
     return [*([folders[0]] if folders[0].is_file() else []), *files]
 
 
-def registered(file: Path) -> str:
-    """The library that a file registers, and whether the loader can load it."""
-    try:
-        library = file.read_text(encoding="utf-8").split("\n")[0].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        return f"it cannot be read: {error}"
-    return loaded(library) if library else "it is empty"
-
-
 def loaded(library: str) -> str:
     try:
         ctypes.CDLL(library)
@@ -192,18 +168,34 @@ def findings() -> Iterator[str]:
     if named and not Path(named).exists():
         yield f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
     gpus = [d for d in devices.listed() if d.type & cl.device_type.GPU]
-    offered = " ".join(f"{d.vendor} {d.name} {d.platform.name}" for d in gpus).lower()
-    library = _nvidia_library()
-    if library and "nvidia" not in offered:  # as in many containers
-        folder = devices.SYSTEM_VENDORS
+    library, folder = _nvidia_library(), devices.SYSTEM_VENDORS
+    if library and not any("nvidia" in d.platform.name.lower() for d in gpus):  # in containers
         yield (
             f"NVIDIA's OpenCL driver is installed ({library}), but not registered, so no program "
             "finds it. Register it:\n"
             f"  mkdir -p {folder} && echo {library} > {folder}/nvidia.icd\n"
             "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
         )
-    yield from idle_gpus(offered)
-    yield from limited_systems()
+    nodes = sorted(RENDER_NODES.glob("renderD*"))
+    for node in nodes:
+        if not os.access(node, os.R_OK | os.W_OK):
+            yield (
+                f"{node} is a GPU that this user may not open. Join its group, then log in again:\n"
+                f"  sudo usermod -aG $(stat -c %G {node}) $USER"
+            )
+    if nodes and not gpus:
+        yield (
+            "There is a GPU, but no OpenCL driver offers it. On Debian and Ubuntu:\n"
+            "  sudo apt install intel-opencl-icd   # Intel\n"
+            "  sudo apt install nvidia-opencl-icd  # NVIDIA\n"
+            "  sudo apt install mesa-opencl-icd && export RUSTICL_ENABLE=radeonsi  # AMD"
+        )
+    if "microsoft" in platform.release().lower() and not gpus:
+        yield (
+            "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to "
+            "OpenCL (sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: "
+            "for these, install Python and gemmlab in Windows itself."
+        )
     problem = environment.bad_pocl_folder() or environment.bad_database()
     if problem:
         yield (
@@ -218,84 +210,6 @@ def _nvidia_library() -> str | None:
     return next(
         (str(path) for path in candidates if path.exists()),
         ctypes.util.find_library("nvidia-opencl"),
-    )
-
-
-def idle_gpus(offered: str) -> Iterator[str]:
-    """GPUs that this user may not open, or that no OpenCL driver offers.
-
-    Args:
-        offered: names of the GPUs that drivers offer, in lower case.
-    """
-    rusticl = next((p for p in devices.platforms() if "rusticl" in p.name.lower()), None)
-    fitting = []
-    for node in sorted(RENDER_NODES.glob("renderD*")):
-        facts = ""
-        with suppress(OSError):
-            facts = (DRM / node.name / "device" / "uevent").read_text()
-        driver = "".join(re.findall(r"^DRIVER=(\S+)", facts, re.MULTILINE))
-        if not os.access(node, os.R_OK | os.W_OK):
-            yield (
-                f"{node} is a GPU that this user may not open. Join its group, then log in again:\n"
-                f"  sudo usermod -aG $(stat -c %G {node}) $USER"
-            )
-        elif driver in GPUS:
-            vendor, name, packages = GPUS[driver]
-            fitting.append(name)
-            if not rusticl and vendor.lower() not in offered:
-                yield (
-                    f"{node} is a GPU of {vendor}, but no OpenCL driver offers it. On Debian and "
-                    f"Ubuntu:\n  sudo apt install {packages}"
-                )
-    is_idle = rusticl and not any(d.platform == rusticl for d in devices.listed())
-    if is_idle and (fitting or not devices.devices()):  # llvmpipe only where nothing else works
-        yield (
-            "Mesa's rusticl is installed, but enables no driver by itself; radeonsi is for AMD, "
-            "iris for Intel, nouveau for NVIDIA, llvmpipe for any CPU:\n"
-            f"  export RUSTICL_ENABLE={','.join(dict.fromkeys(fitting)) or 'llvmpipe'}"
-        )
-
-
-def limited_systems() -> Iterator[str]:
-    """Drivers of Mesa before 23, and the Windows Subsystem for Linux."""
-    for d in devices.listed():
-        version = re.match(r"\d+", d.driver_version)
-        if "rusticl" in d.platform.name.lower() and version and int(version[0]) < 23:
-            yield (
-                f"Mesa {d.driver_version} is too old for {d.name.strip()}: it reports wrong limits "
-                "of work-groups and wrong times. Products are right, but kernels get small "
-                "work-groups, and rates are those of wall-clock times. Install Mesa 23 or later."
-            )
-    has_gpu = any(d.type & cl.device_type.GPU for d in devices.listed())
-    if "microsoft" in platform.release().lower() and not has_gpu:
-        yield (
-            "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to "
-            "OpenCL (sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: "
-            "for these, install Python and gemmlab in Windows itself."
-        )
-
-
-def no_device() -> str:
-    """What to do if no device works: first the command that helps on this system."""
-    x86 = platform.machine().lower() in ("x86_64", "amd64")
-    intel = environment.install("intel-opencl-rt", "intel-cmplr-lib-rt")
-    conda = "conda install -c conda-forge pyopencl pocl"
-    commands = []
-    if sys.platform.startswith("linux"):
-        if x86 and not any(devices.trouble(d) for d in devices.listed()):
-            commands += [environment.install("pocl-binary-distribution")]
-        commands += [intel] if x86 else []
-        commands += ["sudo apt install pocl-opencl-icd"] if shutil.which("apt") else []
-    elif sys.platform == "win32" and x86:
-        commands += [intel]
-    elif sys.platform == "darwin":
-        conda += " ocl_icd_wrapper_apple"
-    first, *others = dict.fromkeys([*commands, conda])
-    lines = ["No OpenCL device works here. This gives you one on the CPU:", f"  {first}"]
-    if others:
-        lines += ["or one of these:", *(f"  {command}" for command in others)]
-    return "\n".join(
-        [*lines, "For a GPU, install its vendor's driver; docs/drivers.md says which."]
     )
 
 

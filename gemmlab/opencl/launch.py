@@ -84,16 +84,11 @@ class Kernel:
         size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
-            wanted_size, size_here = (
-                " x ".join(map(str, shape)) for shape in (required[:2], self.local_size)
+            there, here = (" x ".join(map(str, x)) for x in (required[:2], self.local_size))
+            words = (
+                f"gemm requires work-groups of {there} instead of {here}, those of kernel {self}"
             )
-            shown = ", ".join(f"{name}={value}" for name, value in self.params.items())
-            raise BuildError(
-                self._title,
-                f"gemm requires work-groups of {wanted_size}, but is launched with {size_here}, "
-                f"for {shown}; does the text set one of these itself?",
-                self.source,
-            )
+            raise BuildError(self._title, f"{words}: does the text set one of these?", self.source)
         limit = self._built.work_group_limit
         if prod(self.local_size) > limit:
             shape = " x ".join(map(str, self.local_size))

@@ -67,9 +67,3 @@ def test_threads_and_errors_keep_memory_bounded(staged, any_device, monkeypatch)
         assert all(threads.map(is_right, range(100)))
     # two products at a time at most
     assert pool.active_bytes == active and pool.managed_bytes <= 2 * one
-
-
-def test_it_is_for_large_arrays_on_devices_with_memory_of_their_own(any_device):
-    large = np.empty((2**11, 2**11), np.float32)
-    assert any_device.kind != "CPU" or staging.staging_for(any_device, large, large) is None
-    assert staging.staging_for(dataclasses.replace(any_device, kind="GPU"), large[:10]) is None

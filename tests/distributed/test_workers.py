@@ -68,7 +68,6 @@ def test_system_two_workers_and_one_without_a_device(any_device, tmp_path):
 @pytest.mark.system
 def test_system_three_workers(any_device, tmp_path):
     with distributed.cluster([any_device] * 3) as client:
-        a_block_that_fails_on_a_worker_is_named()
         workers_killed_in_the_middle(client, tmp_path)
 
 
@@ -105,15 +104,6 @@ def workers_killed_in_the_middle(client, folder):
         stored = np.asarray(zarr.open(str(folder / f"{c.name}.zarr"), mode="r"))
         assert check.exact(stored, a, b).ok
         client.wait_for_workers(3, timeout=240)  # they are started again
-
-
-def a_block_that_fails_on_a_worker_is_named():
-    x = da.ones((200, 200), chunks=100, dtype=np.float32)
-    with pytest.raises(
-        distributed.BlockError, match=r"block \(\d, \d\) of the product, step \d along k .*kernel"
-    ):
-        distributed.matmul(x, x, kernel=99).compute()
-    assert (distributed.matmul(x, x).compute() == 200).all(), "the worker goes on"
 
 
 def memory_does_not_depend_on_the_size_of_matrices_in_files(client, folder):

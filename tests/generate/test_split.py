@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from gemmlab.generate import split
 from gemmlab.generate.schedule import EDGES
-from gemmlab.generate.split import Launch
 from gemmlab.generate.tiles import complete_tile
 
 TILE = complete_tile({"TSM": 96, "TSN": 48})
@@ -26,11 +25,7 @@ def test_every_element_of_c_is_computed_once(m, n):
 
 
 def test_strips_narrower_than_a_micro_tile_get_a_kernel_that_can_guard_them():
-    direct = complete_tile(
-        {"TSM": 16, "TSN": 8, "TSK": 1, "WPTM": 8, "WPTN": 8, "UNROLL": 1, "WIDTH": 8, "STAGES": 0}
-    )
-    main, rows, columns, corner = split.cut((37, 23, 5), direct)
-    assert main == Launch(0, 0, 32, 16, direct, "none")
-    assert rows == Launch(32, 0, 5, 16, split.NARROW, "rows")
-    assert columns == Launch(0, 16, 32, 7, split.NARROW, "columns") and corner.tile == split.NARROW
-    assert split.cut((40, 24, 5), direct)[1].tile == direct
+    tile = {"TSM": 16, "TSN": 8, "TSK": 1, "WPTM": 8, "WPTN": 8, "UNROLL": 1, "STAGES": 0}
+    direct = complete_tile(tile)
+    assert [one.tile for one in split.cut((37, 23, 5), direct)] == [direct] + 3 * [split.NARROW]
+    assert [one.tile for one in split.cut((40, 24, 5), direct)] == 2 * [direct]

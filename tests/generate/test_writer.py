@@ -126,10 +126,8 @@ MISTAKES = [
                 r"(AWAIT\(STAGES - 2\);\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\);",
                 r"\1;",
             ),
-            "stage": (r"now > 0 \? now - 1 : STAGES - 1", "now"),
             "index": (r"tile\[B_AT\(k, n\)\]", "tile[n*TSK + k]"),
             "tail": (r" && k0 \+ k < K", ""),
-            "fragment": (r"wn \+ j\*8 \+ g", "wn + j*8 + t"),
             "sign": (r"MMA\(im, i, j, -", "MMA(im, i, j, "),
         },
     ),
@@ -137,8 +135,6 @@ MISTAKES = [
         Schedule("h", "N", "N", unit="tensor", stages=2, store_width=8, **EDGES, **HALF_WARPS),
         {
             "pair": (r"\(k\) \+ 1, i", "k, i"),
-            "products": (r"l%4\)\*SHOWN\(8\*t \+ l/4", "l%4)*SHOWN(8*t + l/8"),
-            "turn": (r"< n1 \+ 16", "<= n1"),
             "complete": (
                 r"(// barrier: these columns.*\n\s+)barrier\(CLK_LOCAL_MEM_FENCE\)",
                 r"\1",
@@ -158,7 +154,6 @@ MISTAKES = [
         {
             "barrier": (r"barrier\(CLK_LOCAL_MEM_FENCE\);", ";"),
             "store": (r"m < M && n < N", "n < N"),
-            "tail": (r" && k[01] \+ j < K| && j < K", ""),
             "conjugate": (r"a\.y\*b\.y", "-a.y*b.y"),
             "beta": (r"product\(beta, ", "product(alpha, "),
         },

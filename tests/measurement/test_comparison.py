@@ -51,14 +51,6 @@ def test_without_enough_pairs_every_ratio_is_possible():
     assert comparison.differs(comparison.ratio_of([2.0] * 11, [1.0] * 11))
 
 
-def test_runs_end_when_the_budget_does():
-    machine = Machine(1)
-    mine, other = comparison.alternate(
-        lambda: machine.run(0.001), lambda: machine.run(0.001), 1.0, clock=lambda: machine.now
-    )
-    assert len(mine) == len(other) == 3
-
-
 BUSY = "import numpy as np\na = np.random.rand(400, 400)\nwhile True: a = a @ a; a /= a.max()"
 SAME = {"kernel": 3, "m": 256, "n": 256, "k": 256, "params": {"TS": 32, "WPT": 8}}
 

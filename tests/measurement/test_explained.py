@@ -2,20 +2,9 @@
 
 import pytest
 
-from gemmlab import model
 from gemmlab.catalog import sources
 from gemmlab.measurement import explained
 from gemmlab.measurement.explained import allowed
-from gemmlab.model import H200
-
-
-def test_a_recorded_device_has_the_roof_that_the_model_finds():
-    roof = model.explain(3, {"TS": 32, "WPT": 8}, H200, 12_000, 4096, registers=40).roof
-    found = allowed(3, {"TS": 32, "WPT": 8}, gflops=12_000, registers=40)
-    assert (found.gflops, found.resource) == (
-        pytest.approx(roof.share * H200.gflops),
-        roof.resource,
-    )
 
 
 def test_an_edited_text_has_a_ceiling_too():

@@ -26,35 +26,9 @@ def test_the_loop_of_multiply_adds_computes_what_it_says(width, fused):
     assert np.allclose(run.arrays["out"], width * starts.sum(1))
 
 
-@pytest.mark.parametrize("width", (1, 4))
-def test_local_memory_is_read_without_conflicts(width):
-    defines = {"CHAINS": 3, "WIDTH": width, "ITEMS": 32}
-    run = simt.run(TEXT, "local_loop", (64,), (32,), [5, 1, simt.Empty(64)], defines)
-    assert run.ok, run.verdict
-    rows = np.add.outer(np.arange(5) & 3, np.arange(3))
-    assert np.allclose(run.arrays["out"], [width * (rows + i % 32).sum() for i in range(64)])
-    assert run.counts.loads["tile"] == 64 * 3 * width * 5
-    # loads, and the stores before
-    assert run.counts.turns == (run.counts.loads["tile"] + 7 * 64 * width) // 32
-
-
-def test_the_cache_is_read_as_often_as_it_says():
-    data = np.arange(16 + 3 * 4, dtype=np.float32)
-    defines = {"CHAINS": 3, "WIDTH": 1}
-    run = simt.run(TEXT, "cache_loop", (8,), (8,), [4, 16, 2, 5, 4, data, simt.Empty(8)], defines)
-    assert run.ok, run.verdict
-    expected = [
-        sum(data[((r * 5 + i * 2) & 15) + c * 4] for r in range(4) for c in range(3))
-        for i in range(8)
-    ]
-    assert np.allclose(run.arrays["out"], expected) and run.counts.loads["in"] == 8 * 3 * 4
-
-
 def test_peaks_of_every_device(device):
-    quick, full = peaks.peaks(device), peaks.peaks(device, caches=True)
-    assert quick.gflops > 0 and quick.bandwidth > 0 and quick.how and quick.local_bandwidth == 0
-    assert full.local_bandwidth > 0 and full.cache_bandwidth > 0
-    assert dataclasses.replace(full, local_bandwidth=0.0, cache_bandwidth=0.0) == quick
+    found = peaks.peaks(device)
+    assert found.gflops > 0 and found.bandwidth > 0
 
 
 @pytest.fixture
@@ -73,7 +47,7 @@ def test_a_kernel_that_beats_the_peak_corrects_it(any_device, result):
         assert peaks.peaks(any_device) == before, "wrong, of other units, or too short"
     peaks.note(any_device, result)
     after = peaks.peaks(any_device)
-    assert after.gflops == result.gflops and "kernel 1 at 4096 x 4096 x 4096" in after.how
+    assert after.gflops == result.gflops
     peaks.note(any_device, dataclasses.replace(result, kernel_ms=(2.0, 2.0, 2.0)))
     assert peaks.peaks(any_device) == after
 
@@ -90,7 +64,7 @@ def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
 
     gemmlab.clear_caches()
     monkeypatch.setattr(peaks, "build", build)
-    assert "a*b + c" in peaks.peaks(device).how
+    assert peaks.peaks(device).gflops > 0
     gemmlab.clear_caches()
     refuses.add("all")
     with pytest.raises(gemmlab.BuildError, match="Internal compilation error"):

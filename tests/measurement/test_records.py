@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gemmlab import catalog
 from gemmlab.measurement import records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,25 +47,6 @@ def test_the_table_of_choices_names_device_command_and_date():
         assert entry["commands"] and all(c.startswith(SCRIPTS) for c in entry["commands"])
 
 
-def test_a_ladder_shows_a_kernel_that_auto_took(monkeypatch):
-    """Where it has no results of its own, and up to 4096; the best of each kernel counts."""
-
-    def row(gflops, kernel=1, m=1024):
-        return {"m": m, "kernel": kernel, "gflops": gflops}
-
-    taken = [row(20.0, 15, 512), row(30.0, 15, 4096), row(40.0, 15, 8192)]
-    files = [
-        {"title": "a chip", "results": [row(5.0), row(7.0)], "auto": [row(99.0)]},
-        {"title": "a chip", "results": [], "auto": taken},
-        {"title": "another", "results": [row(50.0)]},
-    ]
-    assert set(records.ladders()["NVIDIA H200"]) == set(catalog)
-    monkeypatch.setattr(records, "recorded", lambda: files)
-    assert records.ladders() == {"another": {1: 50.0}, "a chip": {1: 7.0, 15: 30.0}}
-    assert list(records.ladders()) == ["another", "a chip"]  # the fastest first
-    assert records.ladders((15,), ("chip",)) == {"a chip": {15: 30.0}}
-
-
 def timed(median: float, least: float, most: float) -> records.Result:
     given = {"kernel": 1, "params": {}, "m": 64, "n": 64, "k": 64, "device": {}, "path": "plain"}
     passed = {"ok": True, "verdict": "right", "error": 0.0, "bound": 0.0}
@@ -81,9 +61,3 @@ def test_rates_are_told_apart_only_beyond_their_spread():
     overlapping = {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
     assert "no difference" in records.distinguish(overlapping)
     assert len(records.distinguish({"alone": slow}).splitlines()) == 1
-
-
-def test_pooled_results_keep_every_run():
-    runs = [timed(2.0, 1.0, 3.0), timed(4.0, 3.5, 9.0), timed(3.0, 2.0, 5.0)]
-    assert records.pooled(runs).kernel_ms == (3.0, 1.0, 9.0) and records.pooled(runs).repeats == 9
-    assert records.pooled(runs[:1]) == runs[0]

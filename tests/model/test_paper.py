@@ -31,11 +31,6 @@ def test_turns_by_counting_and_by_formula(bank_bytes):
         )
 
 
-def test_a_word_that_all_want_takes_one_turn():
-    assert model.turns([7] * 32) == model.turns([7] * 32, 8) == 1
-    assert model.turns([0, 32] * 16) == 2 and model.turns([0, 32] * 16, 8) == 1
-
-
 def placed(chip, of_a_group, room):
     """How many groups fit, one after the other until the room is used up."""
     groups, used = 0, of_a_group
@@ -64,17 +59,3 @@ def test_occupancy_by_placing_group_after_group(chip, work_items, registers, loc
         else chip.groups,
         "groups": chip.groups,
     }
-
-
-def test_occupancy_at_its_limits():
-    # 64 registers for each of 1,024 work-items are all that there are
-    assert model.occupancy(model.H200, 1024, 64, 0)["registers"] == 1
-    assert model.occupancy(model.H200, 1024, 65, 0)["registers"] == 0
-    assert model.occupancy(model.K40M, 33, 1, 0)["work-items"] == 32  # 33 need two warps
-    shares = model.occupancy_shares(model.H200, 768, 40, 0)
-    assert shares["registers"] == 768 * 40 / 65536 and shares["work-items"] == 768 / 2048
-    for nonsense in ((0, 1, 0), (1, 0, 0)):
-        with pytest.raises(ValueError, match="positive whole number, not 0"):
-            model.occupancy(model.H200, *nonsense)
-    with pytest.raises(ValueError, match="stride must be at least 1, not 0"):
-        model.stride_turns(0)

@@ -29,7 +29,6 @@ def test_an_error_travels_to_another_process_and_its_lines_are_cut(any_device):
 MISTAKES = {
     "undeclared": ("acc += A", "acc += oops + A", "oops"),
     "semicolon": ("float acc = 0.0f;", "float acc = 0.0f", "expected"),
-    "type": ("const int m =", "const itn m =", "itn"),
     "#error": ("__kernel __attr", "#error on purpose\n__kernel __attr", "on purpose"),
     "macro": ("acc += A", "acc += SQ(2) + A", "yy"),
 }
@@ -57,7 +56,6 @@ def test_a_build_error_shows_the_line(mistake, device):
 
 
 @pytest.mark.parametrize("old, new, word", [
-    ("__kernel", "", "gemm"),
     ("void gemm(", "void other(", "gemm"),
     ("const int K,", "const int K, const int L,", "argument"),
 ])  # fmt: skip
@@ -76,7 +74,6 @@ def test_a_text_that_is_not_this_kernel(old, new, word, device, monkeypatch, tmp
 @pytest.mark.parametrize("old, new", [
     ("const int M, const int N, const int K,", "const uint M, const uint N, const uint K,"),
     ("const int M,", "const idx M,"),
-    ("const int M,", "INT M,"),
     ("void gemm(const int M,", "void gemm(/* rows, columns */ const int M,"),
     ("__kernel", "/* call: gemm(int a) { } */ __kernel"),
     ("__global float* restrict C)", "__global float C[])"),
@@ -84,7 +81,7 @@ def test_a_text_that_is_not_this_kernel(old, new, word, device, monkeypatch, tmp
 def test_any_types_of_arguments(old, new, device):
     """The types are those of the compiled kernel."""
     assert NAIVE.count(old) == 1
-    text = "typedef int idx;\n#define INT const int\n" + NAIVE.replace(old, new)
+    text = "typedef int idx;\n" + NAIVE.replace(old, new)
     outcome = gemmlab.trial(1, 24, params={"TS": 8}, source=text, device=device)
     assert outcome.ok, outcome.verdict
 
@@ -102,11 +99,7 @@ def test_a_kernel_refuses_sizes_that_it_does_not_support(any_device):
             kernel.global_size(*sizes)
 
 
-@pytest.mark.parametrize("name, wrongs", [
-    ("m", (0, -3, 1.0, "8", True, [8])), ("repeats", (0, "8")),
-    ("most_seconds", (0, -1.0, "8", float("nan"), [8])),
-])  # fmt: skip
-def test_measure_wants_positive_numbers(name, wrongs, any_device):
-    for wrong in wrongs:
+def test_measure_wants_positive_numbers(any_device):
+    for name, wrong in (("m", 1.0), ("repeats", 0), ("most_seconds", float("nan"))):
         with pytest.raises(ValueError, match=f"{name} must be"):
             gemmlab.measure(1, **{"m": 8, name: wrong})

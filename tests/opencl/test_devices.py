@@ -16,20 +16,15 @@ import gemmlab
 from gemmlab.opencl.devices import find_device
 
 
-def test_an_index_of_any_type(any_device):
-    for index in (any_device.index, np.int64(any_device.index), str(any_device.index)):
-        assert find_device(index) is any_device
-
-
 def test_blanks_around_the_variable(any_device, monkeypatch):
     """Windows' `set GEMMLAB_DEVICE=0 & ...` leaves one, and "0 " is part of "OpenCL 3.0 PoCL"."""
     monkeypatch.setenv("GEMMLAB_DEVICE", "0 ")
     assert gemmlab.default_device().index == 0
     monkeypatch.setenv("GEMMLAB_DEVICE", " ")
-    assert gemmlab.default_device().index == 0
+    assert gemmlab.default_device() is find_device(np.int64(0))
 
 
-@pytest.mark.parametrize("name", ["\u00b2", "no such thing", 99, -1])
+@pytest.mark.parametrize("name", ["no such thing", 99])
 def test_what_fits_no_device_is_named_with_the_devices_that_there_are(
     name, any_device, monkeypatch
 ):
