@@ -1,7 +1,12 @@
 """A wrong argument is refused by name before anything is launched; a failed call leaks nothing."""
 
+import ctypes
 import dataclasses
+import gc
+import os
 import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyopencl as cl
@@ -224,3 +229,37 @@ def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
     ):
         with pytest.raises(MemoryError, match=re.escape(words)):
             call()
+
+
+def resident() -> int:
+    """Bytes of this process in memory now, without what it has freed but not returned."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory in use is read from Linux's /proc")
+@pytest.mark.optimised  # large enough for a leak to show
+@pytest.mark.parametrize("leaks", [False, True])
+def test_a_failed_call_leaks_no_memory(leaks, some_device, monkeypatch):
+    """Three matrices of 17 MB a call, ten times: one leaked buffer of each call would be 168 MB."""
+    side, kept = 2047, []
+    a, b, c = np.ones((side, 40), F32), np.ones((40, side), F32), np.ones((side, side), F32)
+    call = {"alpha": 2, "a": a, "b": b, "beta": 1, "c": c, "kernel": 3, "device": some_device}
+
+    def fail():
+        with monkeypatch.context() as patch:
+            patch.setattr(plan.Launch, "__call__", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                sgemm(**call)
+        some_device.queue.finish()
+        if leaks:  # the control: the watch sees a leak
+            kept.append(c.copy())
+
+    for _ in range(3):
+        fail()
+    before = resident()
+    for _ in range(10):
+        fail()
+    assert (resident() - before > 60e6) == leaks
+    assert np.array_equal(sgemm(**call), np.full((side, side), 81, F32)), "the next one is right"

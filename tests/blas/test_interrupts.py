@@ -11,6 +11,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+import gemmlab
 from gemmlab.blas import plan, staging
 from gemmlab.blas.plan import complete
 
@@ -76,3 +77,36 @@ def test_a_wait_is_repeated_until_it_returns():
 
     complete(wait, lost, wait)
     assert done == ["finished", "lost", "finished"]
+
+
+@pytest.mark.parametrize("kind", ["matmul", "gemm", "batch"])
+def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypatch, kind):
+    """The exact moment: the kernel has just begun to write to `out`, and takes milliseconds."""
+    n = 700
+    x, out = np.ones((n, n), np.float32), np.zeros((n, n), np.float32)
+    if kind == "batch":  # of a type that has one launch for it
+        x, out = np.ones((3, 300, 300), np.complex64), np.zeros((3, 300, 300), np.complex64)
+    number, launched, enqueue = 0, [], plan.Launch.__call__
+
+    def interrupted(step, queue, memory):
+        launched.append(enqueue(step, queue, memory))
+        queue.flush()
+        if len(launched) == number:
+            raise KeyboardInterrupt
+        return launched[-1]
+
+    def call():
+        if kind == "gemm":
+            return gemmlab.gemm(1, x, x, 1, out, overwrite_c=True, device=device)
+        return gemmlab.matmul(x, x, out, device=device)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plan.Launch, "__call__", interrupted)
+        call()  # compiled and planned: the next call does nothing but launch
+        number = 2 * len(launched)
+        with pytest.raises(KeyboardInterrupt):
+            call()
+    out[...] = 7
+    time.sleep(0.05)
+    assert len(launched) == number > 0 and (out == 7).all()
+    assert (gemmlab.matmul(x, x, device=device) == x.shape[-1]).all()

@@ -219,3 +219,25 @@ def test_chosen_blocks_fit_the_memory_and_keep_all_workers_busy(sizes, workers, 
     assert 8 * (2 * depth * (rows + columns) + 3 * rows * columns) <= memory_bytes
     number = -(-sizes[0] // rows) * -(-sizes[1] // columns)
     assert number >= 2 * workers or max(rows, columns) <= 64
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit of file sizes")
+def test_a_full_disk_leaves_no_damaged_block(tmp_path, own_memory):
+    """Files may grow to 8 kB: blocks of zeros compress to less, and the last one does not."""
+    import resource
+
+    a, b = check.random_inputs(256, 64, 64)
+    a[:192] = 0
+    c = distributed.matmul(*in_files(tmp_path, a, b), chunks=(64, 64, 64))
+    expected = c.compute()  # compiles
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, before[1]))
+    try:
+        with pytest.raises(OSError):
+            c.to_zarr(str(tmp_path / "c.zarr"), fill_value=np.nan)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    found = zarr.open(str(tmp_path / "c.zarr"), mode="r")
+    assert np.isnan(found[192:]).all() and not np.isnan(expected).any()
+    for rows in (slice(0, 64), slice(64, 128), slice(128, 192)):
+        assert np.isnan(found[rows]).all() or (found[rows] == expected[rows]).all()
