@@ -96,7 +96,7 @@ class Target:
     def __setitem__(self, part, block) -> None:
         mapped = np.load(self.file, mmap_mode="r+")[part]
         rows = [slice(at, at + 256) for at in range(0, len(block), 256)]
-        with ThreadPoolExecutor(16) as threads:
+        with ThreadPoolExecutor(4) as threads:
             list(threads.map(lambda r: np.copyto(mapped[r], block[r]), rows))
 
 
