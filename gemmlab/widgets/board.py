@@ -18,14 +18,6 @@ from ..measurement.clock import wall_seconds
 from ..opencl.devices import default_device
 from ..worker.client import trial
 
-#: From which share of the goal's rate on a try is called what.
-SCALE = (
-    (1.0, "passed"),
-    (0.8, "in sight"),
-    (0.5, "half way"),
-    (0.1, "a start"),
-    (0.0, "not yet a start"),
-)
 ROUNDS = 3  # goal and try alternate so often; the best of each counts
 #: The goal on a GPU, the most lines of code that may pass it, and its size.
 KERNEL, LINES, SIZE = 9, 60, 2048
@@ -44,11 +36,7 @@ class Try:
     when: str = field(default_factory=lambda: date.today().isoformat())
 
     def __str__(self) -> str:
-        words = next((words for least, words in SCALE if self.share >= least), SCALE[-1][1])
-        return (
-            f"{self.share:.2f} of the goal ({words}), {self.lines} lines, {self.when}, "
-            f"{self.device}"
-        )
+        return f"{self.share:.2f} of the goal, {self.lines} lines, {self.when}, {self.device}"
 
 
 def attempt(kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:

@@ -24,7 +24,6 @@ from ..worker import client
 from . import panel, tries
 from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
-from .panel import Against
 from .settings import MEANINGS, SIZES, Settings
 from .shell import Shell, free, grid, line
 from .tries import KEPT, Try, best
@@ -83,12 +82,11 @@ class Explorer(Shell):
         self._client = f"explorer {next(_numbers)}"
         self._request: dict[str, Any] | None = None  # the arguments of the request that runs
         self._step = ""  # of it
-        self._refused: list[str] = []  # why what was chosen on the map is not legal
         self._timer: threading.Timer | None = None
         self._remember()
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
-        self._shown: tuple[client.Outcome, Against] | None = None
+        self._shown: tuple[client.Outcome, str, str] | None = None  # and what it is compared with
         self._peak: float | None = None  # GFLOPS of the device; None before it is known
         #: by parameters: what an H200 allows the text and, if that is edited, the original
         self._allowed: dict[tuple[int, ...], list[Allowed | None]] = {}
@@ -97,7 +95,7 @@ class Explorer(Shell):
 
     def _find(self, device) -> Device | Browser:
         if device == NAME:
-            return Browser(self._opened)
+            return Browser(self._follow_device)
         try:
             return find_device(device)
         except NoDeviceError as error:
@@ -108,10 +106,6 @@ class Explorer(Shell):
     def _desk(self) -> client.Worker | Browser:
         """Who measures."""
         return self.device if isinstance(self.device, Browser) else client.worker()
-
-    @property
-    def _machine(self) -> str:
-        return "this browser" if isinstance(self.device, Browser) else "this machine"
 
     # What the widget consists of.
 
@@ -129,12 +123,10 @@ class Explorer(Shell):
             lambda: self._submit(LONGER * BUDGET),
         )
         self._maps = Maps(self.spec, self.device.limits, self.source)
-        self._maps.allow(self.device.limits, self._machine)
         self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         self._devices = self._device_list()
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
-        self._show_gpu()
-        fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
+        fold = w.ToggleButton(False, description="More settings, details", icon="angle-right")
         fold.add_class("gemmlab-fold")
         bottom = line(fold, self._status, self._stop)
         if self.source is None:
@@ -159,7 +151,7 @@ class Explorer(Shell):
         self.compose(*above, self._maps, bottom, folded)
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
-        self._stop.layout.visibility = self._longer.layout.visibility = "hidden"
+        self._follow_device()
 
     def _head(self) -> w.HBox:
         name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
@@ -196,29 +188,20 @@ class Explorer(Shell):
             before, self.device = self._desk, device
             before.stop(self._client)  # its answer would be about another device
             self._begun, self._shown, self._peak = False, None, None
-            self._show_gpu()
             self._remember()
             size = _usual_size(device)
             self._start = {**self.spec.fit(device.limits), "M": size, "N": size, "K": size}
-            self._opened()
+            self._follow_device()
             self.set(self._start)
 
-    def _opened(self) -> None:
-        """The page has reported the limits of its GPU."""
+    def _follow_device(self) -> None:
+        """Show what the device is and allows; a page reports the limits of its GPU later."""
         with self._lock:
-            self.settings.allow(self.device.limits, self._start)
-            self._maps.allow(self.device.limits, self._machine)
+            in_page = isinstance(self.device, Browser)
+            self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
+            self.settings.limits = self._maps.limits = self.device.limits
+            self._maps.machine = "this browser" if in_page else "this machine"
             self._draw()
-
-    def _show_gpu(self) -> None:
-        shown = isinstance(self.device, Browser)
-        self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
-        self._gpu.layout.display = "" if shown else "none"
-
-    def _fold_name(self) -> str:
-        others = len(self.settings.others) - 2
-        more = f"{others} more parameter{'s' * (others > 1)}, " if others else ""
-        return f"{more if self.source is None else 'sliders, '}M ≠ N ≠ K, details"
 
     # What a person does.
 
@@ -229,13 +212,12 @@ class Explorer(Shell):
 
     def reset(self) -> None:
         """Return to the initial settings."""
-        self.set(self._start, square=True)
+        self.set(self._start)
 
-    def set(self, values: dict[str, int], square: bool | None = None) -> None:
-        """Move several controls at the same time, and measure once. `square` sets M = N = K."""
+    def set(self, values: dict[str, int]) -> None:
+        """Move several controls at the same time, and measure once."""
         with self._lock:
-            self.settings.place(values, square)
-            self.settings.mark([])
+            self.settings.place(values)
             self._submit()
 
     def _to_fastest(self) -> None:
@@ -248,21 +230,19 @@ class Explorer(Shell):
             self._maps.turn(message["axis"], message["name"])
         elif "again" in message and 0 <= message["again"] < len(self._history):
             self.set(self._history[message["again"]].settings)
-        elif "pass" in message or "choose" in message:
-            setting = self._maps.setting(message.get("choose") or message["pass"])
-            problems = self.spec.problems(setting, self.device.limits)
-            with self._lock:
-                self._refused = [f"Not legal: {'; '.join(problems)}"] if problems else []
-                if not problems and "choose" in message:
-                    self.set({**self.values, **setting})
-                elif not problems:
-                    self.settings.place({**self.values, **setting})
-                self._draw()
+        elif "choose" in message:
+            self.set({**self.values, **self._maps.setting(message["choose"])})
+        elif "pass" in message:
+            self.settings.place({**self.values, **self._maps.setting(message["pass"])})
+            self._draw()
 
     def received(self, message: dict[str, Any]) -> None:
-        if "typed" in message:
-            self.settings.learn_size(message["typed"], message["text"])
-        super().received(message)
+        name, text = message.get("typed"), message.get("text", "")
+        if name in MEANINGS and text.isdigit() and 1 <= int(text) <= SIZES[-1]:
+            sizes = MEANINGS if self.settings.square.value else (name,)
+            self.set({**self.values, **dict.fromkeys(sizes, int(text))})
+        else:
+            super().received(message)
 
     def possible(self, control: w.SelectionSlider) -> str:
         is_size = control.description in MEANINGS
@@ -271,7 +251,6 @@ class Explorer(Shell):
     # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
     def _moved(self) -> None:
-        self._refused = []
         self._draw()
         self._wait()
 
@@ -299,21 +278,23 @@ class Explorer(Shell):
             **{size.lower(): values[size] for size in "MNK"},
         }
 
-    def _against(self, values: dict[str, int]) -> tuple[Against, dict[str, Any] | None]:
-        """What a measurement is compared with, and how to run that: never with itself."""
+    def _against(self, values: dict[str, int]) -> tuple[str, str, dict[str, Any] | None]:
+        """What a measurement is compared with, how the settings differ, and how to run that: never
+        with itself.
+        """
         if self._edited:
-            return Against("the original"), self._arguments(values, None)
+            return "the original", "", self._arguments(values, None)
         if values == self._start:
-            return Against("the original text" if self.source else "your start", True), None
+            return "the original text" if self.source else "your start", "", None
         if not self._begun:
-            return Against(), None
+            return "", "", None
         moved = panel.moved(self._start, values)
-        return Against("your start", moved=moved), self._arguments(self._start, self.source)
+        return "your start", moved, self._arguments(self._start, self.source)
 
     def _submit(self, budget: float = BUDGET) -> None:
         with self._lock:
             values = self.settings.commit()
-            against, reference = self._against(values)
+            *against, reference = self._against(values)
             self._request = request = {
                 **self._arguments(values, self.source),
                 "device": self.device.index,
@@ -321,12 +302,12 @@ class Explorer(Shell):
                 "budget": budget,
                 "most_seconds": MOST_SECONDS,
             }
-            device, self._refused = self.device, []
+            device = self.device
             self._begin("start", request)
             self._desk.submit(
                 self._client,
                 request,
-                lambda outcome: self._done(outcome, against, device),
+                lambda outcome: self._done(outcome, *against, device),
                 lambda step: self._begin(step, request),
             )
 
@@ -336,7 +317,9 @@ class Explorer(Shell):
                 self._step = step
                 self._draw()
 
-    def _done(self, outcome: client.Outcome, against: Against, device: Device | Browser) -> None:
+    def _done(
+        self, outcome: client.Outcome, other: str, moved: str, device: Device | Browser
+    ) -> None:
         with self._lock:
             if device is not self.device:
                 return
@@ -347,11 +330,11 @@ class Explorer(Shell):
             tries.save(self._memory, self._history)
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
-            self._shown = outcome, against
+            self._shown = outcome, other, moved
             if outcome.arguments is self._request:
                 self._request = None
             self._draw()
-            if outcome.ok or (self.source is None and outcome.result):
+            if outcome.ok:
                 self._request_context()
             else:
                 self._arrived.set()
@@ -359,23 +342,19 @@ class Explorer(Shell):
     def _draw(self) -> None:
         """Show all that is known now."""
         with self._lock:
-            values, base, found = self.values, self.settings.base, None
-            moving = bool(self.settings.touched) or values != base
+            values, found = self.values, None
+            moving = bool(self.settings.touched) or values != self.settings.base
             stale = moving or self._request is not None
-            params = self.settings.params(values)
-            self._recorded.value = self._on_recorded(params)
+            self._recorded.value = self._on_recorded(self.settings.params(values))
             if self._shown:
-                outcome, against = self._shown
-                self.panel.value = self._answer(outcome, against)
+                outcome = self._shown[0]
+                self.panel.value = self._answer(*self._shown)
                 self._details.value = panel.details(outcome, self.spec, self.device.limits)
                 found = outcome.compared if outcome.ok and not stale else None
-            problems = self._refused or self.spec.problems(params, self.device.limits)
-            noisy = panel.noise(found)
-            self._note.value = panel.notes(self.settings.notes, problems, noisy)
-            unclear = found is not None and found.ratio is not None and not found.shown
-            offered = {self._longer: bool(noisy) or unclear, self._stop: self._request is not None}
-            for button, shown in offered.items():  # or an empty space of its size
-                button.layout.visibility = "visible" if shown else "hidden"
+            self._note.value = panel.note(self.settings.notes, found)
+            unclear = found and (found.noisy or (found.ratio is not None and not found.shown))
+            for button, offered in ((self._longer, unclear), (self._stop, self._request)):
+                button.layout.visibility = "visible" if offered else "hidden"  # and keeps its size
                 free(button)  # so that it works while a cell runs
             self._maps.show(values, self._history)
             self._status.value = "" if moving or not self._request else self._running(self._request)
@@ -390,15 +369,12 @@ class Explorer(Shell):
             f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
         )
 
-    def _answer(self, outcome: client.Outcome, against: Against) -> str:
+    def _answer(self, outcome: client.Outcome, other: str, moved: str) -> str:
         words = panel.verdict(outcome, self.source or "")
         if outcome.ok:
-            words += panel.compared(outcome.compared, against)
-        rate = panel.here(outcome, self.device.name, self._peak, self._history, self._machine)
-        if self.source is None and outcome.result:
-            words = rate + words
-        elif outcome.ok:  # under a cell the verdict comes first
-            words += rate
+            name = self.device.name
+            words += panel.compared(outcome.compared, other, moved)
+            words += panel.here(outcome, name, self._peak, self._history, self._maps.machine)
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
         data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"

@@ -5,14 +5,10 @@ is lit.
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from html import escape
 from typing import Any
 
-from matplotlib.ticker import MaxNLocator
-
 from ..catalog import ParameterError
-from ..draw.picture import BLUE, INK, Picture
 from ..generate import Schedule, write
 from ..generate.schedule import EDGES
 from ..generate.text import Text
@@ -122,9 +118,9 @@ class Generator(Sliders):
         narrow = "display:grid;grid-template-columns:minmax(0,1fr)"
         return f'<div style="{narrow}">{said}{self._listing}</div>'
 
-    def still(self) -> Picture:
-        """How many lines each function has written where the switches started."""
-        return authors(schedule(self.start))
+    def still(self) -> str:
+        """The text where the switches started."""
+        return f"<pre>{escape(write(schedule(self.start)))}</pre>"
 
 
 def listing(text: Text, lit: set[int]) -> str:
@@ -139,18 +135,3 @@ def listing(text: Text, lit: set[int]) -> str:
         for number, (line, writer) in enumerate(authored, 1)
     )
     return block("".join(rows))
-
-
-def authors(c: Schedule) -> Picture:
-    """How many lines of a text each function has written."""
-    found = Counter(write(c).writers)
-    said = ", ".join(f"{writer} {lines}" for writer, lines in found.items())
-    picture = Picture(
-        7, 0.24 * len(found) + 0.8, f"Lines of {c.name} by the function that wrote them: {said}"
-    )
-    ax = picture.axes_plain()
-    ax.barh(list(found), list(found.values()), color=BLUE)
-    ax.invert_yaxis()
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_title(f"lines of {c.name}", color=INK, fontsize=9)
-    return picture

@@ -63,8 +63,13 @@ def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
         tooltip=tooltip or None,
         continuous_update=True,
         layout=w.Layout(width="auto"),
-        style={"description_width": f"{max(56, 9 * len(name))}px"},
+        style={"description_width": label_width(name)},
     )
+
+
+def label_width(name: str) -> str:
+    """So that most tracks begin at the same distance from the left."""
+    return f"{max(64, 9 * len(name))}px"
 
 
 class Control:
@@ -73,55 +78,27 @@ class Control:
     """
 
     def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
-        self.name, self._meaning = name, meaning
         self.widget: w.SelectionSlider | w.ToggleButtons
         if list(values) == [0, 1]:
             self.widget = buttons(name, [("off", 0), ("on", 1)], value)
-            self._meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
+            meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
         else:
             self.widget = slider(name, values, value)
-        self._words = w.HTML(self._said(""))
-        self.box = w.VBox([self.widget, self._words]).add_class("gemmlab-control")
+        words = escape(meaning)
+        said = w.HTML(f'<div class="gemmlab-meaning" title="{words}">{words}</div>')
+        self.box = w.VBox([self.widget, said]).add_class("gemmlab-control")
 
-    @property
-    def value(self) -> int:
-        return self.widget.value
+    def put(self, value: int) -> None:
+        """Move the control; a slider gets the position that it lacks."""
+        values = [value for _, value in self.widget.options]
+        with self.widget.hold_sync():  # new options move a slider to the first
+            if value not in values:
+                self.widget.options = [(str(v), v) for v in sorted([*values, value])]
+            self.widget.value = value
 
-    @value.setter
-    def value(self, value: int) -> None:
-        self.widget.value = value
-
-    @property
-    def values(self) -> list[int]:
-        return [value for _, value in self.widget.options]
-
-    def learn(self, value: int) -> None:
-        """Add a position to a slider, if it does not have it."""
-        if value not in self.values:
-            kept = self.widget.value
-            with self.widget.hold_sync():  # new options move the slider to the first
-                self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
-                self.widget.value = kept
-
-    def offer(self, values: Sequence[int], meaning: str) -> None:
-        """Offer these values, too, and say what they mean."""
-        for value in values:
-            self.learn(value)
-        self._meaning = meaning
-        self._words.value = self._said("")
-
-    def gave_way(self, why: str = "") -> None:
-        """Mark the control as one that another has moved, with the reason; without a reason the
-        mark goes.
-        """
-        words = self._said(why)
-        if words != self._words.value:
-            self._words.value = words
-            (self.box.add_class if why else self.box.remove_class)("gemmlab-gave-way")
-
-    def _said(self, why: str) -> str:
-        words = escape(why or self._meaning)
-        return f'<div class="gemmlab-meaning" title="{words}">{words}</div>'
+    def mark(self, moved: bool) -> None:
+        """Mark the control as one that another has moved, or take the mark away."""
+        (self.box.add_class if moved else self.box.remove_class)("gemmlab-gave-way")
 
 
 def free(widget: w.Widget) -> None:
@@ -151,9 +128,7 @@ def line(*widgets: w.Widget) -> w.HBox:
 def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
     if all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
-        made = slider(name, options, value, tooltip)
-        made.style.description_width = f"{max(80, 9 * len(name))}px"
-        return made
+        return slider(name, options, value, tooltip)
     words = {True: "yes", False: "no"}
     labels = [(words[o] if isinstance(o, bool) else str(o), o) for o in options]
     return buttons(name, labels, value, tooltip)
@@ -166,7 +141,7 @@ def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "")
         value=value,
         description=name,
         tooltips=[tooltip] * len(options),
-        style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
+        style={"description_width": label_width(name), "button_width": "auto"},
     ).add_class("gemmlab-words")
 
 

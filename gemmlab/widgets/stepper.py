@@ -74,10 +74,8 @@ class Stepper(Sliders):
         self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
     ) -> w.HBox:
         """Add sliders for step, work-item and, optionally, work-group; the buttons to play."""
-        group = start.get("group", 0)
-        choices = (control.value for control in controls.values())
-        key = (*choices, group)
-        replay = self._replays[key] = Replay(run, group)
+        key = (start.get("group", 0), *(control.value for control in controls.values()))
+        replay = self._replays[key] = Replay(run, key[0])
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
@@ -92,13 +90,11 @@ class Stepper(Sliders):
         return buttons
 
     def _replay(self, values: dict) -> Replay:
-        """The run for these positions, with its pictures; the last few are kept."""
-        choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
-        key = (*choices.values(), group)
+        """The run for these positions, with its pictures."""
+        choices = {name: values[name] for name in self._choices}
+        key = (values.get("group", 0), *choices.values())
         if key not in self._replays:
-            if len(self._replays) >= 8:
-                self._replays.pop(next(iter(self._replays)))
-            self._replays[key] = Replay(self._what(**choices), group)
+            self._replays[key] = Replay(self._what(**choices), key[0])
         return self._replays[key]
 
     def _fit(self, values: dict, replay: Replay) -> None:
