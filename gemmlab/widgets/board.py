@@ -90,19 +90,12 @@ class Board:
 
     @property
     def tries(self) -> list[Try]:
-        try:
-            found = [Try(**entry) for entry in files.load_json(self.path, list)]
-            return sorted(found, key=lambda one: -one.share)
-        except (TypeError, ValueError, IsADirectoryError) as error:
-            raise ValueError(
-                f"{self.path} is no board ({error}); `Board().clear()` removes it"
-            ) from error
+        """Raises ValueError if the file is damaged."""
+        found = (Try(**entry) for entry in files.load_json(self.path, list))
+        return sorted(found, key=lambda one: -one.share)
 
     def add(self, one: Try) -> None:
-        """Keep a try; a file that is no board, or that cannot be written, raises ValueError or
-        OSError.
-        """
-        _ = self.tries
+        """Keep a try; raises OSError if the file cannot be written."""
         files.change_json(self.path, list, lambda tries: [*tries, asdict(one)])
 
     def clear(self) -> None:

@@ -84,6 +84,7 @@ class Explorer(Shell):
         self._step = ""  # of it
         self._timer: threading.Timer | None = None
         self._remember()
+        self.in_cell: range | None = None  # if a cell is a part of the source: the lines of that
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
         self._shown: tuple[client.Outcome, str, str] | None = None  # and what it is compared with
@@ -294,7 +295,7 @@ class Explorer(Shell):
     def _submit(self, budget: float = BUDGET) -> None:
         with self._lock:
             values = self.settings.commit()
-            *against, reference = self._against(values)
+            other, moved, reference = self._against(values)
             self._request = request = {
                 **self._arguments(values, self.source),
                 "device": self.device.index,
@@ -307,7 +308,7 @@ class Explorer(Shell):
             self._desk.submit(
                 self._client,
                 request,
-                lambda outcome: self._done(outcome, *against, device),
+                lambda outcome: self._done(outcome, other, moved, device),
                 lambda step: self._begin(step, request),
             )
 
@@ -371,6 +372,8 @@ class Explorer(Shell):
 
     def _answer(self, outcome: client.Outcome, other: str, moved: str) -> str:
         words = panel.verdict(outcome, self.source or "")
+        if self.in_cell:
+            words = panel.renumbered(words, self.in_cell)
         if outcome.ok:
             name = self.device.name
             words += panel.compared(outcome.compared, other, moved)

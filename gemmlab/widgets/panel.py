@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -61,6 +62,19 @@ def verdict(outcome: Outcome, source: str = "") -> str:
         _head("✘", _sentence(outcome.verdict), "b" if outcome.by_luck else "wrong")
         + f'<div class="gemmlab-note">{note}</div>'
     )
+
+
+def renumbered(words: str, inside: range) -> str:
+    """A verdict with the line numbers of a cell, whose second line is the first of `inside`."""
+
+    def of_cell(found: re.Match[str]) -> str:
+        number = int(found[0].split()[-1])
+        in_cell = str(number - inside[0] + 2) if number in inside else ""
+        if found[0].startswith("line"):
+            return f"line {in_cell or f'{number} of the whole kernel'}"
+        return in_cell.rjust(len(found[0]))
+
+    return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
 
 
 def here(

@@ -15,7 +15,7 @@ from typing import Any
 import anywidget
 import ipywidgets as w
 import traitlets
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
 from ..draw import style
 from ..draw.picture import Picture
@@ -175,11 +175,13 @@ class Shell:
         panel: the answer in HTML.
         bridge: the part in the page.
         box: the whole widget.
+        stored: what a saved notebook shows instead, once there is something.
     """
 
     name = "widget"
 
     def __init__(self) -> None:
+        self.stored: DisplayHandle | None = None
         self.panel = w.HTML().add_class("gemmlab-result")
         self.bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
@@ -236,7 +238,8 @@ class Shell:
         else:
             bundle, size = still._repr_mimebundle_()
         plain = f"[static picture of {self.name}]\n{self.words()}".strip()
-        display({**bundle, "text/plain": plain}, metadata=size, raw=True)
+        bundle["text/plain"] = plain
+        self.stored = display(bundle, metadata=size, raw=True, display_id=True)
         free(self.box)
 
 

