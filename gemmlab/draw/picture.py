@@ -94,6 +94,7 @@ class Picture(Figure):
             FigureCanvasSVG(self).print_svg(out, metadata={"Date": None, "Creator": None})
         text = out.getvalue()[out.getvalue().index("<svg") :]
         text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
+        text = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--jp-ui-font-family, sans-serif)", text)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
         for colour in (style.A, style.B, style.C, style.WRONG, style.HERE):
             text = _themed(text, colour)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -101,14 +100,8 @@ class Board:
     def clear(self) -> None:
         self.path.unlink(missing_ok=True)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = []
         for name in dict.fromkeys(one.challenge for one in self.tries):
             lines += [name, *(f"  {one}" for one in self.tries if one.challenge == name)]
         return "\n".join(lines or ["No tries yet."])
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {
-            "text/plain": str(self),
-            "text/html": f"<pre style='font-family:monospace'>{escape(str(self))}</pre>",
-        }

@@ -24,7 +24,7 @@ from ..worker import client
 from . import panel, tries
 from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
-from .settings import MEANINGS, SIZES, Settings
+from .settings import SIZES, Settings
 from .shell import Shell, free, grid, line
 from .tries import KEPT, Try, best
 
@@ -239,15 +239,10 @@ class Explorer(Shell):
 
     def received(self, message: dict[str, Any]) -> None:
         name, text = message.get("typed"), message.get("text", "")
-        if name in MEANINGS and text.isdigit() and 1 <= int(text) <= SIZES[-1]:
-            sizes = MEANINGS if self.settings.square.value else (name,)
-            self.set({**self.values, **dict.fromkeys(sizes, int(text))})
+        if name in self.values and text.isdecimal() and 0 < int(text) <= SIZES[-1]:
+            self.settings.type(name, int(text))
         else:
             super().received(message)
-
-    def possible(self, control: w.SelectionSlider) -> str:
-        is_size = control.description in MEANINGS
-        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().possible(control)
 
     # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
@@ -379,7 +374,7 @@ class Explorer(Shell):
             words += panel.compared(outcome.compared, other, moved)
             words += panel.here(outcome, name, self._peak, self._history, self._maps.machine)
         key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
-        data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
+        data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"
 
     def _on_recorded(self, params: dict[str, int]) -> str:
@@ -477,11 +472,3 @@ def _values(outcome: client.Outcome) -> dict[str, int]:
         **outcome.arguments["params"],
         **{size: outcome.arguments[size.lower()] for size in "MNK"},
     }
-
-
-def _state(outcome: client.Outcome) -> str:
-    if outcome.ok:
-        return "ok"
-    if outcome.by_luck:
-        return "luck"
-    return "wrong" if outcome.result else outcome.kind or "error"

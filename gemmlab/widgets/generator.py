@@ -13,7 +13,7 @@ from ..generate import Schedule, write
 from ..generate.schedule import EDGES
 from ..generate.text import Text
 from .listing import block
-from .shell import Sliders, choice
+from .stepper import Stepper
 
 #: The switches: where each starts, its values, and what it means.
 SWITCHES: dict[str, tuple[Any, tuple, str]] = {
@@ -66,7 +66,7 @@ def changed(before: str, now: str) -> set[int]:
     }
 
 
-class Generator(Sliders):
+class Generator(Stepper):
     """Switches above the text that the generator writes, each line with the function that wrote it.
 
     Args:
@@ -76,43 +76,34 @@ class Generator(Sliders):
         text: the text that the panel shows.
 
     Raises:
-        ParameterError: if a switch or a value does not exist, or if they contradict each other.
+        ValueError: if a switch or a value does not exist, or if they contradict each other.
 
     Example:
         ``Generator(precision="c", stages=2)``
     """
 
-    name = "generator"
-
     def __init__(self, **start):
-        for name, value in start.items():
-            if name not in SWITCHES:
-                raise ParameterError(f"{name}: no switch")
-            if value not in (values := SWITCHES[name][1]):
-                words = ", ".join(map(repr, values))
-                raise ParameterError(f"{name}: one of {words}, not {value!r}")
-        super().__init__()
-        begin = {name: start.get(name, first) for name, (first, _, _) in SWITCHES.items()}
-        self.text, self._listing = write(schedule(begin)), ""
-        self.follow(
-            {
-                name: choice(name, values, begin[name], meaning)
-                for name, (_, values, meaning) in SWITCHES.items()
-            }
-        )
+        start = {name: first for name, (first, _, _) in SWITCHES.items()} | start
+        self.text, self._listing = "", ""
+        values = {name: values for name, (_, values, _) in SWITCHES.items()}
+        super().__init__(lambda **values: self._written(values), start, **values)
+        self.name = "generator"
+        for name, (_, _, meaning) in SWITCHES.items():
+            self.controls[name].tooltip = meaning
 
-    def content(self, values: dict[str, Any]) -> str:
+    def _written(self, values: dict[str, Any]) -> str:
         """The text for these switches; where there is none, why, above the last one."""
         try:
-            c = schedule(values)
+            text = write(made := schedule(values))
         except ParameterError as error:
+            if not self.text:
+                raise
             words = str(error)
         else:
-            text = write(c)
-            lit = changed(self.text, text)
-            moved = f"; the last switch has changed {len(lit)} of them" if self._listing else ""
+            lit = changed(self.text or text, text)
+            moved = f"; the last switch has changed {len(lit)} of them" if lit else ""
             self.text, self._listing = text, listing(text, lit)
-            words = f"{c.name}: {len(text.splitlines())} lines{moved}."
+            words = f"{made.name}: {len(text.splitlines())} lines{moved}."
         said = f'<p class="gemmlab-said" style="overflow-wrap:anywhere">{escape(words)}</p>'
         # as wide as the cell, also where a line of the kernel is wider
         narrow = "display:grid;grid-template-columns:minmax(0,1fr)"

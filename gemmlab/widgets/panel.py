@@ -56,11 +56,9 @@ def verdict(outcome: Outcome, source: str = "") -> str:
         return _head("✔", _sentence(outcome.verdict), "right")
     if HOLE in source:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
-    why = "right by luck only" if outcome.by_luck else "not right"
-    note = f"It has no rate, because the result is {why}."
+    note = '<div class="gemmlab-note">Only a right kernel has a rate.</div>'
     return (
-        _head("✘", _sentence(outcome.verdict), "b" if outcome.by_luck else "wrong")
-        + f'<div class="gemmlab-note">{note}</div>'
+        _head("✘", _sentence(outcome.verdict), "b" if outcome.state == "luck" else "wrong") + note
     )
 
 

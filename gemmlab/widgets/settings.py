@@ -91,12 +91,18 @@ class Settings:
         """Move controls, without a call of `moved`; `notes` say which of them gave way, and why."""
         with self.lock:
             self._placing, self.notes = True, notes
-            self.square.value = self.square.value and is_square(values)
+            self.square.value = self.square.value and is_square({**self.values, **values})
             for name, value in values.items():
                 self.controls[name].put(value)
             for name, control in self.controls.items():
                 control.mark(any(note.startswith(f"{name} moved ") for note in notes))
             self._placing = False
+
+    def type(self, name: str, value: int) -> None:
+        """Move a control to a value that it may lack, as a person does."""
+        with self.lock:
+            self.place({name: value})
+            self._moved(name)
 
     def _moved(self, name: str) -> None:
         """A person has moved a control: move those that depend on it. Never raises."""

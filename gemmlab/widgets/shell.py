@@ -4,9 +4,7 @@ picture.
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from numbers import Number
 from pathlib import Path
@@ -54,13 +52,12 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
-def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
+def slider(name: str, options, value) -> w.SelectionSlider:
     """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
         options=[(str(option), option) for option in options],
         value=value,
         description=name,
-        tooltip=tooltip or None,
         continuous_update=True,
         layout=w.Layout(width="auto"),
         style={"description_width": label_width(name)},
@@ -125,22 +122,21 @@ def line(*widgets: w.Widget) -> w.HBox:
     return w.HBox(widgets, layout=layout)
 
 
-def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
+def choice(name: str, options, value) -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
     if all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
-        return slider(name, options, value, tooltip)
+        return slider(name, options, value)
     words = {True: "yes", False: "no"}
     labels = [(words[o] if isinstance(o, bool) else str(o), o) for o in options]
-    return buttons(name, labels, value, tooltip)
+    return buttons(name, labels, value)
 
 
-def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "") -> w.ToggleButtons:
+def buttons(name: str, options: list[tuple[str, Any]], value) -> w.ToggleButtons:
     """Labelled buttons, of which one is pressed."""
     return w.ToggleButtons(
         options=options,
         value=value,
         description=name,
-        tooltips=[tooltip] * len(options),
         style={"description_width": label_width(name), "button_width": "auto"},
     ).add_class("gemmlab-words")
 
@@ -150,20 +146,6 @@ def inside(widget: w.Widget) -> Iterator[w.Widget]:
     yield widget
     for child in getattr(widget, "children", ()):
         yield from inside(child)
-
-
-def newest(work: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A function that has `work` done on a separate thread, always for its newest argument."""
-    arguments: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def loop() -> None:
-        while True:
-            argument = arguments.get()
-            if arguments.empty():
-                work(argument)
-
-    threading.Thread(target=loop, daemon=True).start()
-    return arguments.put
 
 
 class Shell:
@@ -195,22 +177,14 @@ class Shell:
         """The page says something, such as a value that was typed beside a slider. It is taken, or
         refused in words.
         """
-        if "typed" not in message:
-            return
-        name, text = message["typed"], message["text"]
+        name, text = message.get("typed"), message.get("text")
         for control in inside(self.box):
-            if not isinstance(control, w.SelectionSlider) or control.description != name:
-                continue
-            values = dict(control.options)
-            if text in values:
-                control.value = values[text]
-            else:
-                words = f"{name} cannot be {text!r}: choose {self.possible(control)}."
-                self.bridge.send({"refused": name, "words": words})
-
-    def possible(self, control: w.SelectionSlider) -> str:
-        """What can be typed beside a slider, in words."""
-        return f"one of {', '.join(label for label, _ in control.options)}"
+            if isinstance(control, w.SelectionSlider) and control.description == name:
+                if text in (values := dict(control.options)):
+                    control.value = values[text]
+                else:
+                    words = f"{name} cannot be {text!r}: choose one of {', '.join(values)}."
+                    self.bridge.send({"refused": name, "words": words})
 
     def ready(self) -> None:
         """Called when the widget is shown; a subclass waits here for its first result, so the cell
@@ -241,37 +215,3 @@ class Shell:
         bundle["text/plain"] = plain
         self.stored = display(bundle, metadata=size, raw=True, display_id=True)
         free(self.box)
-
-
-class Sliders(Shell):
-    """Controls above a panel that follows them. Subclasses define `content`."""
-
-    def follow(self, controls: dict[str, w.Widget], *between: w.Widget) -> None:
-        """Lay the widget out, show the start, and follow every move from then on. `between` is
-        above the panel.
-        """
-        self.controls = controls
-        self.settling = False  # whether controls are being moved by the widget itself
-        self.compose(grid([*controls.values()]), *between, self.panel)
-        self.start = self.values
-        self.show(self.values)
-        show = newest(self.show)
-        for control in controls.values():
-            control.observe(lambda change: self.settling or show(self.values), "value")
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The present positions of the controls."""
-        return {name: control.value for name, control in self.controls.items()}
-
-    def content(self, values: dict[str, Any]) -> str:
-        """The panel's HTML for these positions, which it may correct in place."""
-        raise NotImplementedError
-
-    def show(self, values: dict[str, Any]) -> None:
-        try:
-            content = self.content(values)
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            content = escape(f"{type(error).__name__}: {error}")
-        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
-        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'

@@ -60,23 +60,25 @@ class Outcome:
     compared: Comparison | None = None
 
     @property
-    def ok(self) -> bool:
-        """Whether the result is right, and not by luck as far as the simulator could look (see
-        `Seen.unread`).
+    def state(self) -> str:
+        """What a panel shows: "ok"; "wrong"; "luck" if the device's result is right although the
+        simulator found the text wrong; or the kind of the problem.
         """
-        return (
-            self.result is not None and self.result.ok and (self.seen is None or self.seen.unread)
-        )
+        if self.result is None:
+            return self.kind
+        if not self.result.ok:
+            return "wrong"
+        return "ok" if self.seen is None or self.seen.unread else "luck"
 
     @property
-    def by_luck(self) -> bool:
-        """Whether the device's result is right although the text is not."""
-        return self.result is not None and self.result.ok and not self.ok
+    def ok(self) -> bool:
+        """Whether the result is right, and not by luck."""
+        return self.state == "ok"
 
     @property
     def verdict(self) -> str:
         """The verdict on the result, or the problem, and what the simulator saw."""
-        if self.by_luck:
+        if self.state == "luck":
             return f"right here, by luck: {self.seen}"
         words = self.result.verdict if self.result else self.problem
         return f"{words}{'' if words.endswith('?') else ';'} {self.seen}" if self.seen else words

@@ -62,10 +62,8 @@ def test_an_axis_is_turned_and_both_are_never_the_same(h200):
         )
 
 
-def test_a_text_of_the_readers_own_and_an_unrecorded_kernel_have_no_record(h200):
-    mine = Maps(catalog[3], h200.limits, source="any text")
-    mine.show(VALUES, [])
-    assert mine.maps == [] and mine.recorded is None
+def test_an_unrecorded_kernel_has_one_map(h200):
+    assert Maps(catalog[3], h200.limits, source="any text").recorded is None
     other = Maps(catalog[6], h200.limits)
     other.show(catalog[6].defaults | {"M": 64, "N": 64, "K": 64}, [])
     assert len(other.maps) == 1 and other.still() is None

@@ -220,21 +220,6 @@ def test_what_only_waits_can_be_stopped(worker):
     assert works(worker) and len(second.outcomes) == 1
 
 
-@pytest.mark.parametrize("at_work", [False, True])
-def test_closing_leaves_no_child_and_no_answer(any_device, at_work):
-    worker = Worker()
-    answers = begun(worker) if at_work else Answers()
-    assert at_work or works(worker)
-    child = worker.child.process.pid
-    assert alive(child)
-    worker.child.kill()
-    assert gone(child)
-    time.sleep(0.3)
-    assert answers.outcomes == []
-    with pytest.raises(RuntimeError, match="the worker has been closed"):
-        worker.submit("test", {}, lambda outcome: None)
-
-
 def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
     assert works(worker)
     child = worker.child.process.pid
