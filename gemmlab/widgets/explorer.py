@@ -132,13 +132,13 @@ class Explorer(Shell):
         bottom = line(fold, self._status, self._stop)
         if self.source is None:
             self.box.add_class("gemmlab-instrument")
-            folded = w.VBox([grid(self.settings.others), self.settings.square, self._details])
-            above = [self._head(), self._gpu, self._top()]
+            folded = w.VBox([grid(self.settings.others), self._details])
+            noted = line(self._note, self._longer).add_class("gemmlab-noted")
+            above = [self._head(), self._gpu, self._top(), noted]
         else:
             self.box.add_class("gemmlab-verdict")
             controls = grid([*self.settings.first, *self.settings.others])
-            where = line(self._devices, self.settings.square)
-            folded = w.VBox([controls, where, self._details])
+            folded = w.VBox([controls, self._devices, self._details])
             self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
             strip = w.HBox([self.panel, self.buttons]).add_class("gemmlab-strip")
             above = [self._gpu, strip, self._recorded, self._note]
@@ -165,7 +165,7 @@ class Explorer(Shell):
         order = [self.panel, self._recorded]
         if self.device.kind == "CPU" and self._maps.recorded:
             order.reverse()  # the recorded GPU carries the lesson
-        right = w.VBox([*order, line(self._note, self._longer)]).add_class("gemmlab-right")
+        right = w.VBox(order).add_class("gemmlab-right")
         return w.HBox([left, right]).add_class("gemmlab-top")
 
     def _button(self, name: str, tooltip: str, action) -> w.Button:

@@ -121,17 +121,13 @@ def compared(found: Comparison | None, other: str, moved: str) -> str:
 def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None) -> str:
     """The rate of these settings on the recorded GPU, its ceiling, and the vendor's library."""
     name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
-    data = f'data-share="{cell.share:.4f}"'
     if cell.state != "recorded":
-        empty = _figure(name, "recorded", "–", escape(cell.words), _bar())
-        return f"<div {data}>{empty}</div>"
-    words = f"% of the peak, {rate(gflops)}"
-    figure = percent(cell.share).removesuffix(" %")
+        return _figure(name, "recorded", "–", escape(cell.words), _bar())
     marks = _library(found.title, found.size)
     if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
         marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
-    bar = _bar(cell.share, marks=marks)
-    return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
+    figure, words = percent(cell.share).removesuffix(" %"), f"% of the peak, {rate(gflops)}"
+    return _figure(name, "recorded", figure, words, _bar(cell.share, marks=marks))
 
 
 #: Begins a sentence that `_at_most` ends.
@@ -159,20 +155,8 @@ def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
         return _figure(REACH, "model", "–", "", _bar(marks=marks))
-    share = allowed.gflops / H200.gflops
-    said = _figure(REACH, "model", *_at_most(allowed), _bar(share, marks=marks))
-    goal = _goal(allowed, original) if original else ""
-    return f'<div data-allowed="{share:.4f}">{said}{goal}</div>'
-
-
-def _goal(allowed: Allowed, original: Allowed) -> str:
-    """How the ceiling of an edited text compares with the original's."""
-    ratio = allowed.gflops / original.gflops
-    if ratio < 1 / LEAST:
-        words = f"On an H200 it could reach less than the original's {rate(original.gflops)}"
-        return _head("○", words, "model")
-    word = "more than" if ratio > LEAST else "as much as"
-    return _head("✔", f"On an H200 it could reach {word} the original", "right")
+    bar = _bar(allowed.gflops / H200.gflops, marks=marks)
+    return _figure(REACH, "model", *_at_most(allowed), bar)
 
 
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:

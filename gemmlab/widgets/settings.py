@@ -7,8 +7,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-import ipywidgets as w
-
 from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits
 from .shell import Control
@@ -69,11 +67,8 @@ class Settings:
         shown = [*in_view(spec), "M"]
         self.first = [self.controls[name].box for name in shown]
         self.others = [control.box for name, control in self.controls.items() if name not in shown]
-        self.square = w.Checkbox(is_square(start), description="M = N = K", indent=False)
-        self.square.layout.width = "auto"
         for name, control in self.controls.items():
             control.widget.observe(lambda change, name=name: self._moved(name), "value")
-        self.square.observe(lambda change: self._moved("M") if change["new"] else None, "value")
 
     @property
     def values(self) -> dict[str, int]:
@@ -91,7 +86,6 @@ class Settings:
         """Move controls, without a call of `moved`; `notes` say which of them gave way, and why."""
         with self.lock:
             self._placing, self.notes = True, notes
-            self.square.value = self.square.value and is_square({**self.values, **values})
             for name, value in values.items():
                 self.controls[name].put(value)
             for name, control in self.controls.items():
@@ -101,7 +95,9 @@ class Settings:
     def type(self, name: str, value: int) -> None:
         """Move a control to a value that it may lack, as a person does."""
         with self.lock:
-            self.place({name: value})
+            self._placing = True
+            self.controls[name].put(value)
+            self._placing = False
             self._moved(name)
 
     def _moved(self, name: str) -> None:
@@ -109,10 +105,11 @@ class Settings:
         with self.lock:
             if self._placing:
                 return
+            before = self.base | self.touched
+            follow = name == "M" and len({before[size] for size in MEANINGS}) == 1
             self.touched.pop(name, None)
-            self.touched[name] = self.controls[name].widget.value
-            if name in MEANINGS and self.square.value:
-                self.touched |= dict.fromkeys(MEANINGS, self.touched[name])
+            value = self.controls[name].widget.value
+            self.touched |= dict.fromkeys(MEANINGS if follow else [name], value)
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]
             if latest:
@@ -122,7 +119,3 @@ class Settings:
                 notes = [] if near == params else notes  # of what nothing helps, the answer says it
             self.place(values, notes)
             self._tell()
-
-
-def is_square(values: Mapping[str, int]) -> bool:
-    return len({values[size] for size in "MNK"}) == 1

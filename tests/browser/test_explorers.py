@@ -156,14 +156,14 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
     assert int(shown["count"]) == count + 1
     marked = book.box(EXPLORER).locator(".gemmlab-gave-way")
     book.wait_until(lambda: WHY in book.shown(EXPLORER)["note"])
-    assert marked.count() == 1 and WHY in marked.inner_text()
+    assert marked.count() == 1 and "elements of C" in marked.inner_text()
     book.press(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: marked.count() == 0)
 
 
 def test_a_move_by_key_is_explained_and_spoken(book):
-    """Where another slider gives way, a screen reader says the verdict, the rate, and why; and the
-    slider knows it. N and K follow M until they are let go.
+    """Where another slider gives way, a screen reader says the verdict, the rate, and why. N and K
+    follow M while they are equal.
     """
     book.show_all(EXPLORER)
     sliders = book.box(EXPLORER).get_by_role("slider").all()
@@ -173,21 +173,19 @@ def test_a_move_by_key_is_explained_and_spoken(book):
     book.press(EXPLORER, "TS", "ArrowLeft", "ArrowLeft")
     shown = book.wait_key(EXPLORER, f"TS=20 WPT=4 {SIZES}")
     assert shown["state"] == "ok" and book.value(EXPLORER, "WPT") == "4"
-    book.wait_until(lambda: sliders[1].get_attribute("aria-description") == WHY)
     spoken = book.box(EXPLORER).get_by_role("status")
     book.wait_until(lambda: WHY in spoken.text_content())
     assert "Right" in spoken.text_content() and "GFLOPS" in spoken.text_content()
     book.press(EXPLORER, "M", "ArrowLeft")
     shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=100")
     book.wait_until(lambda: "moved" not in book.shown(EXPLORER)["note"])
-    book.box(EXPLORER).get_by_label("M = N = K").uncheck()
     book.press(EXPLORER, "K", "ArrowLeft")
     assert book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=64")["state"] == "ok"
 
 
 def test_by_keyboard_alone(book):
-    """One Tab stop for each control; a cell of the map is chosen, what is not legal says so and
-    moves nothing, and a try can be returned to.
+    """One Tab stop for each control; a cell of the map is chosen, one that is not legal gets that
+    answer, and a try can be returned to.
     """
     book.control(EXPLORER, "TS").focus()
     passed = []
@@ -204,8 +202,8 @@ def test_by_keyboard_alone(book):
     assert book.wait_key(EXPLORER, key)["state"] == "ok" and book.values(EXPLORER) == key
     for press in ("ArrowUp", "Enter"):
         book.page.keyboard.press(press)
-    book.wait_until(lambda: "not a multiple of WPT=16" in book.shown(EXPLORER)["note"])
-    assert book.values(EXPLORER) == key
+    refused = book.wait_key(EXPLORER, f"TS=24 WPT=16 {SIZES}")
+    assert refused["state"] == "ParameterError" and "not a multiple of WPT=16" in refused["text"]
     book.box(EXPLORER).locator("#try-1").focus()
     book.page.keyboard.press("ArrowLeft")
     book.page.keyboard.press("Enter")  # the first try
@@ -260,10 +258,10 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
 
     type_("M", "300")
     book.wait_key(EXPLORER, "TS=32 WPT=8 M=300 N=300 K=300")
-    type_("TS", "17")
+    type_("TS", "many")
     alert = book.box(EXPLORER).get_by_role("alert")
     alert.wait_for()
-    assert "TS cannot be '17'" in alert.inner_text() and "choose one of" in alert.inner_text()
+    assert "TS cannot be 'many'" in alert.inner_text() and "choose one of" in alert.inner_text()
     assert book.value(EXPLORER, "TS") == "32"
     assert book.shown(EXPLORER)["key"] == book.values(EXPLORER)
 
@@ -276,7 +274,7 @@ def test_nothing_moves(book):
     fold = box.locator(".gemmlab-fold.mod-active")
     if fold.count():
         fold.click()
-        box.get_by_label("M = N = K").wait_for(state="hidden")
+        book.control(EXPLORER, "K").wait_for(state="hidden")
     seen = {box.bounding_box()["height"]}
     for move in range(20):
         book.press(EXPLORER, "TS", "ArrowLeft" if move % 10 < 5 else "ArrowRight")
@@ -292,7 +290,7 @@ def test_keys_in_a_control_reach_no_shortcut(book):
     book.show_all(EXPLORER)
     focus = {
         "slider": book.control(EXPLORER, "TS"),
-        "checkbox": book.box(EXPLORER).get_by_label("M = N = K"),
+        "list": book.box(EXPLORER).locator("select").first,
         "button": button(book, EXPLORER, "Reset"),
         "stepper": book.control(STEPPER, "rows"),
     }
@@ -370,8 +368,7 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(ran):
     ran.wait_until(lambda: ran.box(GEMM).locator("[id^=try-]").count() == 2)
     ran.wait_until(lambda: "the original" in ran.shown(GEMM)["text"])
     assert "original text" not in ran.shown(GEMM)["text"]
-    reach = ran.box(GEMM).locator("[data-allowed]")
-    ran.wait_until(lambda: reach.count() and "local memory" in reach.inner_text())
+    ran.wait_until(lambda: "local memory allows" in ran.box(GEMM).inner_text())
 
 
 def test_a_slider_reacts_while_a_cell_runs(lab, ran):
