@@ -4,7 +4,6 @@ is lit.
 
 from __future__ import annotations
 
-import difflib
 from html import escape
 from typing import Any
 
@@ -54,18 +53,6 @@ def schedule(values: dict[str, Any]) -> Schedule:
     return Schedule(*which, depth=depth, load_widths=(width, width), tail=tail, **common)
 
 
-def changed(before: str, now: str) -> set[int]:
-    """The numbers of the lines of a text that another text before it did not have, from 1 on."""
-    first, second = (text.splitlines() for text in (before, now))
-    blocks = difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    return {
-        line + 1
-        for kind, _, _, start, end in blocks
-        if kind != "equal"
-        for line in range(start, end)
-    }
-
-
 class Generator(Stepper):
     """Switches above the text that the generator writes, each line with the function that wrote it.
 
@@ -100,7 +87,8 @@ class Generator(Stepper):
                 raise
             words = str(error)
         else:
-            lit = changed(self.text or text, text)
+            before = (self.text or text).splitlines()
+            lit = {n for n, row in enumerate(text.splitlines(), 1) if row not in before}
             moved = f"; the last switch has changed {len(lit)} of them" if lit else ""
             self.text, self._listing = text, listing(text, lit)
             words = f"{made.name}: {len(text.splitlines())} lines{moved}."
