@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -87,7 +88,7 @@ class Explorer(Shell):
         self.in_cell: range | None = None  # if a cell is a part of the source: the lines of that
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
-        self._shown: tuple[client.Outcome, str, str] | None = None  # and what it is compared with
+        self._shown: client.Outcome | None = None
         self._peak: float | None = None  # GFLOPS of the device; None before it is known
         #: by parameters: what an H200 allows the text and, if that is edited, the original
         self._allowed: dict[tuple[int, ...], list[Allowed | None]] = {}
@@ -274,38 +275,27 @@ class Explorer(Shell):
             **{size.lower(): values[size] for size in "MNK"},
         }
 
-    def _against(self, values: dict[str, int]) -> tuple[str, str, dict[str, Any] | None]:
-        """What a measurement is compared with, how the settings differ, and how to run that: never
-        with itself.
-        """
+    def _reference(self, values: dict[str, int]) -> dict[str, Any] | None:
+        """What a measurement is compared with, which is never itself."""
         if self._edited:
-            return "the original", "", self._arguments(values, None)
-        if values == self._start:
-            return "the original text" if self.source else "your start", "", None
-        if not self._begun:
-            return "", "", None
-        moved = panel.moved(self._start, values)
-        return "your start", moved, self._arguments(self._start, self.source)
+            return self._arguments(values, None)
+        if values == self._start or not self._begun:
+            return None
+        return self._arguments(self._start, self.source)
 
     def _submit(self, budget: float = BUDGET) -> None:
         with self._lock:
             values = self.settings.commit()
-            other, moved, reference = self._against(values)
             self._request = request = {
                 **self._arguments(values, self.source),
                 "device": self.device.index,
-                "reference": reference,
+                "reference": self._reference(values),
                 "budget": budget,
                 "most_seconds": MOST_SECONDS,
             }
-            device = self.device
             self._begin("start", request)
-            self._desk.submit(
-                self._client,
-                request,
-                lambda outcome: self._done(outcome, other, moved, device),
-                lambda step: self._begin(step, request),
-            )
+            on_step = partial(self._begin, request=request)
+            self._desk.submit(self._client, request, self._done, on_step)
 
     def _begin(self, step: str, request: dict[str, Any]) -> None:
         with self._lock:
@@ -313,12 +303,10 @@ class Explorer(Shell):
                 self._step = step
                 self._draw()
 
-    def _done(
-        self, outcome: client.Outcome, other: str, moved: str, device: Device | Browser
-    ) -> None:
+    def _done(self, outcome: client.Outcome) -> None:
         with self._lock:
-            if device is not self.device:
-                return
+            if outcome.arguments["device"] != self.device.index:
+                return  # another one was chosen meanwhile
             values, found = _values(outcome), outcome.compared
             problem = "" if found else panel.title(outcome).lower()
             self._history.append(Try(values, found.rate if found else None, outcome.ok, problem))
@@ -326,7 +314,7 @@ class Explorer(Shell):
             tries.save(self._memory, self._history)
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
-            self._shown = outcome, other, moved
+            self._shown = outcome
             if outcome.arguments is self._request:
                 self._request = None
             self._draw()
@@ -343,10 +331,9 @@ class Explorer(Shell):
             stale = moving or self._request is not None
             self._recorded.value = self._on_recorded(self.settings.params(values))
             if self._shown:
-                outcome = self._shown[0]
-                self.panel.value = self._answer(*self._shown)
-                self._details.value = panel.details(outcome, self.spec, self.device.limits)
-                found = outcome.compared if outcome.ok and not stale else None
+                self.panel.value = self._answer(self._shown)
+                self._details.value = panel.details(self._shown, self.spec, self.device.limits)
+                found = self._shown.compared if self._shown.ok and not stale else None
             self._note.value = panel.note(self.settings.notes, found)
             unclear = found and (found.noisy or (found.ratio is not None and not found.shown))
             for button, offered in ((self._longer, unclear), (self._stop, self._request)):
@@ -365,15 +352,18 @@ class Explorer(Shell):
             f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
         )
 
-    def _answer(self, outcome: client.Outcome, other: str, moved: str) -> str:
-        words = panel.verdict(outcome, self.source or "")
+    def _answer(self, outcome: client.Outcome) -> str:
+        values, words = _values(outcome), panel.verdict(outcome, self.source or "")
         if self.in_cell:
             words = panel.renumbered(words, self.in_cell)
-        if outcome.ok:
-            name = self.device.name
+        if outcome.ok and outcome.compared:
+            moved = "" if self._edited else panel.moved(self._start, values)
+            start = "your start" if self.source is None or moved else "the original text"
+            other = "the original" if self._edited else start
             words += panel.compared(outcome.compared, other, moved)
-            words += panel.here(outcome, name, self._peak, self._history, self._maps.machine)
-        key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
+            known = self._peak, self._history, self._maps.machine
+            words += panel.here(outcome.compared.rate, self.device.name, *known)
+        key = " ".join(f"{name}={value}" for name, value in values.items())
         data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"
 
@@ -382,7 +372,7 @@ class Explorer(Shell):
         found = self._maps.recorded
         allowed, *original = self._allowed.get(tuple(params.values()), [None])
         if found is None:
-            wrong = self._shown is not None and not self._shown[0].ok
+            wrong = self._shown is not None and not self._shown.ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
             return "" if hidden else panel.reachable(allowed, *original)
         record = found.rate(self.spec.number, params)
@@ -445,7 +435,7 @@ class Explorer(Shell):
     def words(self) -> str:
         start = tuple(self.settings.params(self._start).values())
         allowed = self._allowed.get(start, [None])[0]
-        right = self._shown is not None and self._shown[0].ok
+        right = self._shown is not None and self._shown.ok
         return panel.ceiling(allowed) if allowed and right else ""
 
     def still(self) -> Picture | str:

@@ -11,7 +11,7 @@ from ..catalog.spec import Limits
 from ..draw.landscape import Cell
 from ..draw.picture import brief
 from ..measurement import explained
-from ..measurement.comparison import LEAST, Comparison
+from ..measurement.comparison import LEAST, Comparison, Interval
 from ..measurement.explained import Allowed
 from ..measurement.landscape import Landscape
 from ..measurement.records import yardsticks
@@ -76,16 +76,14 @@ def renumbered(words: str, inside: range) -> str:
 
 
 def here(
-    outcome: Outcome, device: str, peak: float | None, tries: Sequence[Try], machine: str
+    rate: Interval, device: str, peak: float | None, tries: Sequence[Try], machine: str
 ) -> str:
     """The rate on this machine, or in this browser: an interval, and a bar with whiskers.
 
     The bar ends at the peak; before that is measured, at the highest rate among the tries.
     """
-    if not outcome.compared:
-        return ""
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
-    low, middle, high = outcome.compared.rate
+    low, middle, high = rate
     top = peak or max([high, *(one.rate[2] for one in tries if one.right and one.rate)])
     bar = _bar(middle / top, (low / top, high / top))
     return _figure(name, "here", between(low, high), f"GFLOPS{_share(high, peak)}", bar)
@@ -99,11 +97,11 @@ def _share(rate: float, peak: float | None) -> str:
     return f", {percent(rate / peak)} of {digits(peak)}"
 
 
-def compared(found: Comparison | None, other: str, moved: str) -> str:
-    """How the rate compares with that of `other`; a ratio only where the difference was shown.
-    Without runs of the other, this is the other.
+def compared(found: Comparison, other: str, moved: str) -> str:
+    """How the rate compares with that of `other`, whose settings are those before `moved`; a ratio
+    only where the difference was shown.
     """
-    if found is None or not other:
+    if found.ratio is None and moved:  # the other has no rate
         return ""
     if found.ratio is None:
         words = f"This is {other}."
