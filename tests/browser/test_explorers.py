@@ -330,23 +330,6 @@ def test_the_lit_line_the_picture_and_the_words_are_on_one_screen(ran):
     assert shown["key"] == ran.values(FILM) and shown["key"].startswith("WPT=8")
 
 
-def test_play_moves_the_film_by_keys_alone(ran):
-    def press(name: str) -> None:
-        button(ran, FILM, name).focus()
-        ran.page.keyboard.press("Enter")
-
-    ran.press(FILM, "step", "ArrowRight", "ArrowRight")
-    before = int(ran.value(FILM, "step"))
-    press("Play through step")
-    ran.wait_until(lambda: int(ran.value(FILM, "step")) != before)
-    press("Pause")
-    button(ran, FILM, "Play through step").wait_for()
-    assert int(ran.value(FILM, "step")) > before, "on from where the slider has been put"
-    press("Stop, and back to the start")
-    ran.wait_until(lambda: ran.value(FILM, "step") == "1")
-    ran.wait_key(FILM, ran.values(FILM))
-
-
 def test_a_cell_of_opencl_is_stepped_through_and_its_race_marked(ran):
     ran.cell(BROKEN).get_by_role("button", name="Step through it").focus()
     ran.page.keyboard.press("Enter")

@@ -233,14 +233,6 @@ def test_fit_adapts_the_defaults_to_a_device(number):
                 spec.validate(spec.defaults, limits)
 
 
-def test_fit_finds_a_tile_for_small_matrices():
-    spec, roomy = catalog[13], Limits("roomy", 8192, (8192,) * 3, 2**20)
-    assert spec.fit(roomy, (4096, 4096, 1)) == spec.defaults
-    small = spec.fit(roomy, (70, 50, 1))
-    assert spec.minimum_sizes(small) == (64, 32, 1) and spec.problems(small, roomy) == []
-    assert spec.fit(roomy, (1, 1, 1)) == spec.defaults, "there is none"
-
-
 def test_a_device_without_asynchronous_copies_refuses_them(any_device):
     """As NVIDIA's older devices do; the nearest setting is the same kernel without them."""
     spec = catalog["warp_tiling"]

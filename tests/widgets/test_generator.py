@@ -63,7 +63,3 @@ def test_bad_starts_are_refused_in_words():
         Generator(speed=1)
     with pytest.raises(ValueError, match="beta starts at 2; it has the positions False, True"):
         Generator(beta=2)
-
-
-def test_readers_without_a_kernel_see_the_text():
-    assert "acc" in Generator(precision="z").still()

@@ -52,15 +52,6 @@ def test_of_a_text_that_cannot_be_read_that_is_said(monkeypatch):
     assert "KeyError" in str(look(2, 64, source=RACE))
 
 
-def test_a_text_is_looked_at_with_small_tiles_if_they_suit_it():
-    small = closely(2, {"TS": 32}, edited(2))
-    assert small.ok and small.params == {"TS": 8} and (small.m, small.n, small.k) == (16, 16, 16)
-    fixed = edited(2, ("k < TS", "k < 32"), ("k0 += TS", "k0 += 32"))
-    assert closely(2, {"TS": 32}, fixed).params == {"TS": 32}
-    with pytest.raises(ValueError, match="expected ';'"):
-        closely(2, {"TS": 32}, edited(2, ("float acc = 0.0f;", "float acc = 0.0f")))
-
-
 def test_a_text_is_blamed_only_where_its_size_shows_a_mistake():
     """A guard matters between multiples of the tile. With one tile along k there is no next one
     that could overwrite it: the second barrier protects nothing.
