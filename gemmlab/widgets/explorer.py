@@ -361,8 +361,8 @@ class Explorer(Shell):
             start = "your start" if self.source is None or moved else "the original text"
             other = "the original" if self._edited else start
             words += panel.compared(outcome.compared, other, moved)
-            known = self._peak, self._history, self._maps.machine
-            words += panel.here(outcome.compared.rate, self.device.name, *known)
+            where = self.device.name, self._peak, self._maps.machine
+            words += panel.here(outcome.compared.rate, *where)
         key = " ".join(f"{name}={value}" for name, value in values.items())
         data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"

@@ -19,7 +19,7 @@ from ..model import percent
 from ..model.ceilings import named
 from ..model.chip import H200
 from ..worker.client import Outcome
-from .tries import Try, between, digits
+from .tries import between, digits
 
 #: A line of a hole, before anybody has written there.
 HOLE = "// your lines"
@@ -75,16 +75,13 @@ def renumbered(words: str, inside: range) -> str:
     return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
 
 
-def here(
-    rate: Interval, device: str, peak: float | None, tries: Sequence[Try], machine: str
-) -> str:
-    """The rate on this machine, or in this browser: an interval, and a bar with whiskers.
-
-    The bar ends at the peak; before that is measured, at the highest rate among the tries.
+def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
+    """The rate on this machine, or in this browser: an interval, and a bar with whiskers that ends
+    at the peak, once that is measured.
     """
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     low, middle, high = rate
-    top = peak or max([high, *(one.rate[2] for one in tries if one.right and one.rate)])
+    top = peak or high
     bar = _bar(middle / top, (low / top, high / top))
     return _figure(name, "here", between(low, high), f"GFLOPS{_share(high, peak)}", bar)
 
@@ -113,7 +110,8 @@ def compared(found: Comparison, other: str, moved: str) -> str:
     else:
         words = f"No measurable difference from {other}"
     more = f' <span class="gemmlab-dim">{escape(moved)}</span>' if moved else ""
-    return f'<div class="gemmlab-compared gemmlab-said">{escape(words)}{more}</div>'
+    about = f'class="gemmlab-compared gemmlab-said" title="{escape(moved)}"'
+    return f"<div {about}>{escape(words)}{more}</div>"
 
 
 def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None) -> str:
@@ -148,7 +146,7 @@ def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
     """What an H200 could reach with this text, at most, and the resource that sets the limit; None
     before that is known. `original` is the same of the text that this one is an edit of.
     """
-    marks = {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
+    marks = {"kernel 1:": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
