@@ -36,16 +36,10 @@ def limit_memory(number: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (number, number))
 
 
-def _read(stream: IO[bytes], requests: queue.SimpleQueue, unwanted: threading.Event) -> None:
-    """Pass requests on. None says that nobody waits for the present answer any more."""
+def _read(stream: IO[bytes], requests: queue.SimpleQueue) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
-            message = pickle.load(stream)
-            if message is None:
-                unwanted.set()
-            else:  # the one before has been answered
-                unwanted.clear()
-                requests.put(message)
+            requests.put(pickle.load(stream))
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
@@ -106,19 +100,12 @@ def main() -> None:
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
     limit_memory(int(sys.argv[1]))
     requests: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
-    unwanted = threading.Event()
-    given = sys.stdin.buffer, requests, unwanted
-    threading.Thread(target=_read, args=given, daemon=True).start()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
 
-    def say(answer: str | Seen | Answer) -> None:
-        answers.write(pickle.dumps(answer))
-        answers.flush()
-
-    def on_step(step: str | Seen | None) -> None:
-        if unwanted.is_set():
-            raise timing.Superseded
-        if step is not None:
-            say(step)
+    def say(answer: str | Seen | Answer | None) -> None:
+        if answer is not None:
+            answers.write(pickle.dumps(answer))
+            answers.flush()
 
     # it was started before it was needed: the first launch of all loads the compiler
     if requests.empty():
@@ -127,10 +114,8 @@ def main() -> None:
     while True:
         job, arguments = requests.get()
         try:
-            on_step("start")
-            say(JOBS[job](arguments, on_step))
-        except timing.Superseded:
-            say({"kind": "overtaken"})
+            say("start")
+            say(JOBS[job](arguments, say))
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
             problem = f"the device gave up while the kernel ran: {error}"
             say({"problem": problem, "kind": "crash"})

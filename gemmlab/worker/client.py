@@ -143,7 +143,7 @@ class Worker:
         job: str = "measure",
     ) -> None:
         """Ask for a job, one of `child.JOBS`; an older request of the same client is forgotten, or
-        given up if it runs already.
+        ended soon if it runs already.
 
         `done` is called with the Outcome, and `step` with each of `LIMITS` that begins, both from
         another thread. Arguments that cannot be sent to another process raise TypeError.
@@ -194,8 +194,6 @@ class Worker:
         if running and running.client == request.client and not running.outdated:
             running.outdated = True
             self._deadline = min(self._deadline, time.monotonic() + OVERTAKEN)
-            if self.child:
-                self.child.send(None)  # it is to give up
 
     def _stop(self, client: str) -> None:
         waiting, running = self._waiting.pop(client, None), self._running

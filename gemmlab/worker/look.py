@@ -5,6 +5,7 @@ text is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .. import simt
@@ -90,20 +91,18 @@ def closely(
     """
     spec = find(kernel)
     small, full = simt.shrunk(spec, params), spec.validate(params)
-    run = None
-    for chosen in (small, full) if small != full else (full,):
+
+    def run(chosen: dict[str, int]) -> simt.ProductRun:
         m, n, k = (2 * tile if tile > 1 else 8 for tile in spec.tiles(chosen))
-        try:
-            now = simt.simulate(spec, m, n, k, chosen, source, seconds=SECONDS)
-        except simt.TextError:
-            if chosen is full:
-                raise
-            continue
-        if now.ok:
-            return now
-        run = run or now
-    assert run is not None
-    return run
+        return simt.simulate(spec, m, n, k, chosen, source, seconds=SECONDS)
+
+    with suppress(simt.TextError):
+        found = run(small)
+        if found.ok or small == full:
+            return found
+        whole = run(full)
+        return whole if whole.ok else found
+    return run(full)
 
 
 def _few_tiles(
