@@ -127,22 +127,18 @@ class Explorer(Shell):
         self._maps = Maps(self.spec, self.device.limits, self.source)
         self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         self._devices = self._device_list()
+        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
+        words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
+        title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
+        self.head = line(title, self._devices, self._reset, self._to_best)
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
         fold = w.ToggleButton(False, description="More settings, details", icon="angle-right")
         fold.add_class("gemmlab-fold")
-        bottom = line(fold, self._status, self._stop)
-        if self.source is None:
-            self.box.add_class("gemmlab-instrument")
-            folded = w.VBox([grid(self.settings.others), self._details])
-            noted = line(self._note, self._longer).add_class("gemmlab-noted")
-            above = [self._head(), self._gpu, self._top(), noted]
-        else:
-            self.box.add_class("gemmlab-verdict")
-            controls = grid([*self.settings.first, *self.settings.others])
-            folded = w.VBox([controls, self._devices, self._details])
-            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
-            strip = w.HBox([self.panel, self.buttons]).add_class("gemmlab-strip")
-            above = [self._gpu, strip, self._recorded, self._note]
+        shown, hidden = [w.VBox(self.settings.first)], self.settings.others
+        if self.source is not None:  # the verdict comes right below the cell
+            shown, hidden = [], [*self.settings.first, *hidden]
+        self.box.add_class("gemmlab-instrument" if shown else "gemmlab-verdict")
+        folded = w.VBox([grid(hidden), self._details])
         folded.layout.display = "none"
 
         def turn(change: dict[str, Any]) -> None:
@@ -150,24 +146,21 @@ class Explorer(Shell):
             fold.icon = "angle-down" if change["new"] else "angle-right"
 
         fold.observe(turn, names="value")
-        self.compose(*above, self._maps, bottom, folded)
+        answers = [self.panel, self._recorded]
+        if self.device.kind == "CPU" and self._maps.recorded:
+            answers.reverse()  # the recorded GPU carries the lesson
+        self.compose(
+            self.head,
+            self._gpu,
+            w.HBox([*shown, w.VBox(answers)]).add_class("gemmlab-top"),
+            line(self._note, self._longer).add_class("gemmlab-noted"),
+            self._maps,
+            line(fold, self._status, self._stop),
+            folded,
+        )
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
         self._follow_device()
-
-    def _head(self) -> w.HBox:
-        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
-        words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
-        title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
-        return line(title, self._devices, self._reset, self._to_best)
-
-    def _top(self) -> w.HBox:
-        left = w.VBox(self.settings.first).add_class("gemmlab-left")
-        order = [self.panel, self._recorded]
-        if self.device.kind == "CPU" and self._maps.recorded:
-            order.reverse()  # the recorded GPU carries the lesson
-        right = w.VBox(order).add_class("gemmlab-right")
-        return w.HBox([left, right]).add_class("gemmlab-top")
 
     def _button(self, name: str, tooltip: str, action) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))

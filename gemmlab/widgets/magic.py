@@ -102,7 +102,7 @@ def _add_stepper(explorer: Explorer) -> None:
             threading.Thread(target=fill, daemon=True).start()
 
     button.observe(pressed, names="value")
-    explorer.buttons.children = (button, *explorer.buttons.children)
+    explorer.head.children += (button,)
     explorer.box.children += (inside,)
 
 

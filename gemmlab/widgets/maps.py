@@ -113,7 +113,8 @@ class Maps(anywidget.AnyWidget):
             if one is None or one.rate is None:
                 return {"state": "open", "label": "not measured yet"}
             low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
-            cell = {"state": "mine", "label": one.outcome, "text": digits(one.rate[1])}
+            text = digits(one.rate[1]) if one.rate[1] >= 1 else f"{one.rate[1]:.2g}"  # it must fit
+            cell = {"state": "mine", "label": one.outcome, "text": text}
             return cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle)
 
         return self._map(f"{self.machine}, GFLOPS · fills as you measure", describe)
