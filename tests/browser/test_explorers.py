@@ -5,7 +5,7 @@ share one notebook, in their order here.
 import re
 
 import pytest
-from lab import LOOK, notebook, started
+from lab import notebook, started
 
 from gemmlab.catalog import sources
 
@@ -225,27 +225,6 @@ def test_a_hand_on_the_map_moves_the_sliders_and_measures_where_it_lets_go(book)
     assert int(book.wait_key(EXPLORER, f"TS=16 WPT=2 {SIZES}")["count"]) == count + 1
     ring = book.box(EXPLORER).locator("[aria-current=true]").first
     assert ring.get_attribute("aria-label").startswith("your setting: TS=16, WPT=2")
-
-
-@pytest.mark.parametrize(("theme", "width"), [("light", 800), ("dark", 1280)])
-def test_every_word_can_be_read(ran, theme, width):
-    """None is too small or too faint, and nothing sticks out of its cell."""
-    ran.theme(theme)
-    ran.sidebar(width > 1000)
-    ran.resize(width, 3000)
-    try:
-        for number in (EXPLORER, STEPPER, FILM, GEMM, ENDLESS):
-            ran.box(number).evaluate("box => box.scrollIntoView({ block: 'center' })")
-            texts = ran.box(number).evaluate(LOOK)
-            assert len(texts) > 2
-            for text in texts:
-                assert text["contrast"] > 3 and text["size"] >= 12, (number, text)
-            wide = "box => box.scrollWidth - box.clientWidth"
-            assert ran.box(number).evaluate(wide) <= 1, number
-    finally:
-        ran.theme("light")
-        ran.sidebar(True)
-        ran.resize(1280)
 
 
 def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
