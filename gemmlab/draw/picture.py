@@ -29,6 +29,8 @@ MAGENTA = style.HERE.any
 #: Neither good nor bad; the same in an SVG.
 GREY = "#7a7a7c"
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
+#: CSS pixels for an inch of a picture in a notebook.
+CSS = 92
 #: An SVG in a narrow cell keeps this share of its width: 9-point text is then 9 pixels high.
 MIN_WIDTH = 0.75
 _lock = threading.Lock()  # rc_context changes the settings of the whole process
@@ -79,7 +81,7 @@ class Picture(Figure):
     def png(self) -> bytes:
         """The picture as PNG with a transparent background, reduced to 64 colours."""
         canvas = FigureCanvasAgg(self)
-        self.set_dpi(130)
+        self.set_dpi(2 * CSS)  # sharp screens have two pixels for each of CSS
         with _lock:
             canvas.draw()
         image = Image.fromarray(np.asarray(canvas.buffer_rgba()))
@@ -94,6 +96,7 @@ class Picture(Figure):
             FigureCanvasSVG(self).print_svg(out, metadata={"Date": None, "Creator": None})
         text = out.getvalue()[out.getvalue().index("<svg") :]
         text = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", text, flags=re.S)
+        text = re.sub(r"'DejaVu Sans'[^;\"]*", "var(--jp-ui-font-family, sans-serif)", text)
         text = text.replace(INK, "var(--jp-content-font-color1, #444)")
         for colour in (style.A, style.B, style.C, style.WRONG, style.HERE):
             text = _themed(text, colour)
@@ -103,7 +106,7 @@ class Picture(Figure):
         return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{shape}" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        width, height = (round(inches * 92) for inches in self.get_size_inches())
+        width, height = (round(inches * CSS) for inches in self.get_size_inches())
         # nbconvert reads the size and the description from here
         metadata = {"image/png": {"width": width, "height": height, "alt": self.alt}}
         return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, metadata

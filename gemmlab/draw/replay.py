@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle
+from matplotlib.patches import Circle, Rectangle
 
 from ..simt import ProductRun, views
 from ..simt.watch import Entry
 from .diagram import COLOURS, Area, boxes, grid, runs
-from .picture import GREEN, INK, ORANGE, RED, Picture, count, faint
+from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, faint
 
 #: Opacity of a square: touched by the work-item, by its group in this step, shortly before.
 ITEM, GROUP, EARLIER = 1.0, 0.5, 0.22
@@ -82,7 +82,9 @@ class Replay:
         for row, words in enumerate((*rows, "its part of C")):
             y = -top - 2 * unit * row
             if words in rows:
-                boxes(ax, [(0, y - unit, unit, unit)], faint(INK, rows[words]))
+                for side, colour in ((0.0, BLUE), (unit / 2, ORANGE)):
+                    face = faint(colour, rows[words])
+                    ax.add_patch(Rectangle((side, y - unit), unit / 2, unit, facecolor=face))
             else:
                 ax.add_patch(Circle((unit / 2, y - unit / 2), unit / 3, facecolor=GREEN))
             ax.text(1.6 * unit, y - unit / 2, words, color=INK, fontsize=9.8, va="center")

@@ -39,10 +39,6 @@ class TooSlow(RuntimeError):
     """A measurement is predicted to take longer than allowed; nothing was run at the full size."""
 
 
-class Superseded(Exception):
-    """A newer request has arrived, and the measurement was abandoned between two steps."""
-
-
 def measure(  # noqa: PLR0913
     kernel: Key = 1,
     m: int = 512,
@@ -69,8 +65,7 @@ def measure(  # noqa: PLR0913
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
         most_seconds: raise TooSlow if smaller runs predict that check and timing together would
             take longer.
-        on_step: called with "compile", "predict", "check" and "time" before each step; it may raise
-            Superseded to abandon the measurement.
+        on_step: called with "compile", "predict", "check" and "time" before each step.
         runs: runs the product as often as it wants, instead of `repeats` (see `comparison`).
 
     Raises:

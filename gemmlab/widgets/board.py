@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +17,6 @@ from ..measurement.clock import wall_seconds
 from ..opencl.devices import default_device
 from ..worker.client import trial
 
-#: From which share of the goal's rate on a try is called what.
-SCALE = (
-    (1.0, "passed"),
-    (0.8, "in sight"),
-    (0.5, "half way"),
-    (0.1, "a start"),
-    (0.0, "not yet a start"),
-)
 ROUNDS = 3  # goal and try alternate so often; the best of each counts
 #: The goal on a GPU, the most lines of code that may pass it, and its size.
 KERNEL, LINES, SIZE = 9, 60, 2048
@@ -44,11 +35,7 @@ class Try:
     when: str = field(default_factory=lambda: date.today().isoformat())
 
     def __str__(self) -> str:
-        words = next((words for least, words in SCALE if self.share >= least), SCALE[-1][1])
-        return (
-            f"{self.share:.2f} of the goal ({words}), {self.lines} lines, {self.when}, "
-            f"{self.device}"
-        )
+        return f"{self.share:.2f} of the goal, {self.lines} lines, {self.when}, {self.device}"
 
 
 def attempt(kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
@@ -102,32 +89,19 @@ class Board:
 
     @property
     def tries(self) -> list[Try]:
-        try:
-            found = [Try(**entry) for entry in files.load_json(self.path, list)]
-            return sorted(found, key=lambda one: -one.share)
-        except (TypeError, ValueError, IsADirectoryError) as error:
-            raise ValueError(
-                f"{self.path} is no board ({error}); `Board().clear()` removes it"
-            ) from error
+        """Raises ValueError if the file is damaged."""
+        found = (Try(**entry) for entry in files.load_json(self.path, list))
+        return sorted(found, key=lambda one: -one.share)
 
     def add(self, one: Try) -> None:
-        """Keep a try; a file that is no board, or that cannot be written, raises ValueError or
-        OSError.
-        """
-        _ = self.tries
+        """Keep a try; raises OSError if the file cannot be written."""
         files.change_json(self.path, list, lambda tries: [*tries, asdict(one)])
 
     def clear(self) -> None:
         self.path.unlink(missing_ok=True)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = []
         for name in dict.fromkeys(one.challenge for one in self.tries):
             lines += [name, *(f"  {one}" for one in self.tries if one.challenge == name)]
         return "\n".join(lines or ["No tries yet."])
-
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
-        return {
-            "text/plain": str(self),
-            "text/html": f"<pre style='font-family:monospace'>{escape(str(self))}</pre>",
-        }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -22,13 +21,6 @@ NAME = "browser"
 WORDS = "this browser's GPU"
 
 
-@dataclass
-class _Request:
-    arguments: dict[str, Any]
-    done: Callable[[Outcome], None]
-    page: int = 0  # the id that its result will have
-
-
 class Browser:
     """What an explorer needs of a device, and of the worker that measures on it.
 
@@ -43,7 +35,9 @@ class Browser:
         self.view = BrowserGPU(brief=True)
         self.limits = LEAST
         self._opened = opened
-        self._newest: _Request | None = None
+        #: the arguments of the newest request, and who waits for its answer
+        self._waiting: tuple[dict[str, Any], Callable[[Outcome], None]] | None = None
+        self._page = 0  # the id that its result will have; 0 before the page is asked
         self.view.observe(self._found, "gpu")
         self.view.on_result(self._answered)
 
@@ -76,27 +70,26 @@ class Browser:
         A reader's text runs in the simulator before, in the worker's process and at a small size:
         what does not end there, or breaks a rule, never reaches the page.
         """
-        request = self._newest = _Request(arguments, done)
+        self._waiting, self._page = (waiting := (arguments, done)), 0
         try:
             product, reference = _jobs(arguments), arguments["reference"]
             options: dict[str, Any] = {"reference": reference and _jobs(reference)}
         except ValueError as error:
-            self._refuse(request, f"{'line ' * isinstance(error, TextError)}{error}")
+            self._refuse(f"{'line ' * isinstance(error, TextError)}{error}")
             return
         options |= {name: arguments[name] for name in ("budget", "most_seconds")}
 
         def looked(outcome: Outcome) -> None:
             problem, seen = outcome.problem, outcome.seen
+            if self._waiting is not waiting:
+                return
             if seen and seen.unread:
                 problem = f"The simulator could not run it, so the page does not: {seen.why}"
-            elif seen:
-                problem = str(seen)
-            if problem:
-                self._refuse(request, problem)
-            elif request is self._newest:
+            if problem or seen:
+                self._refuse(problem or str(seen))
+            else:
                 step("page")
-                request.page = self.view.request.get("id", 0) + 1
-                self.view.ask(product, **options)
+                self._page = self.view.ask(product, **options)
 
         if arguments["source"] is None:
             looked(Outcome(arguments))
@@ -107,22 +100,19 @@ class Browser:
     def stop(self, name: str) -> None:
         """Forget what runs: the page cannot interrupt it."""
         client.worker().stop(f"{name}, look")
-        if request := self._newest:
-            problem = "stopped, as you asked; the page ends what it has begun"
-            self._end(request, Outcome(request.arguments, problem=problem, kind="stopped"))
+        self._refuse("stopped, as you asked; the page ends what it has begun", "stopped")
 
-    def _refuse(self, request: _Request, problem: str) -> None:
-        self._end(request, Outcome(request.arguments, problem=problem, kind="refused"))
+    def _refuse(self, problem: str, kind: str = "refused") -> None:
+        self._end(lambda arguments: Outcome(arguments, problem=problem, kind=kind))
 
     def _answered(self, result: dict[str, Any]) -> None:
-        request = self._newest
-        if request and result.get("id") == request.page:
-            self._end(request, _outcome(request.arguments, result))
+        if result.get("id") == self._page:
+            self._end(lambda arguments: _outcome(arguments, result))
 
-    def _end(self, request: _Request, outcome: Outcome) -> None:
-        if request is self._newest:
-            self._newest = None
-            request.done(outcome)
+    def _end(self, outcome: Callable[[dict[str, Any]], Outcome]) -> None:
+        if self._waiting:
+            (arguments, done), self._waiting = self._waiting, None
+            done(outcome(arguments))
 
 
 def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -24,8 +25,7 @@ from ..worker import client
 from . import panel, tries
 from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
-from .panel import Against
-from .settings import MEANINGS, SIZES, Settings
+from .settings import SIZES, Settings
 from .shell import Shell, free, grid, line
 from .tries import KEPT, Try, best
 
@@ -83,12 +83,12 @@ class Explorer(Shell):
         self._client = f"explorer {next(_numbers)}"
         self._request: dict[str, Any] | None = None  # the arguments of the request that runs
         self._step = ""  # of it
-        self._refused: list[str] = []  # why what was chosen on the map is not legal
         self._timer: threading.Timer | None = None
         self._remember()
+        self.in_cell: range | None = None  # if a cell is a part of the source: the lines of that
         self._count = 0  # measured results of this explorer
         self._begun = False  # whether the start was right
-        self._shown: tuple[client.Outcome, Against] | None = None
+        self._shown: client.Outcome | None = None
         self._peak: float | None = None  # GFLOPS of the device; None before it is known
         #: by parameters: what an H200 allows the text and, if that is edited, the original
         self._allowed: dict[tuple[int, ...], list[Allowed | None]] = {}
@@ -97,7 +97,7 @@ class Explorer(Shell):
 
     def _find(self, device) -> Device | Browser:
         if device == NAME:
-            return Browser(self._opened)
+            return Browser(self._follow_device)
         try:
             return find_device(device)
         except NoDeviceError as error:
@@ -108,10 +108,6 @@ class Explorer(Shell):
     def _desk(self) -> client.Worker | Browser:
         """Who measures."""
         return self.device if isinstance(self.device, Browser) else client.worker()
-
-    @property
-    def _machine(self) -> str:
-        return "this browser" if isinstance(self.device, Browser) else "this machine"
 
     # What the widget consists of.
 
@@ -129,26 +125,20 @@ class Explorer(Shell):
             lambda: self._submit(LONGER * BUDGET),
         )
         self._maps = Maps(self.spec, self.device.limits, self.source)
-        self._maps.allow(self.device.limits, self._machine)
         self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         self._devices = self._device_list()
+        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
+        words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
+        title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
+        self.head = line(title, self._devices, self._reset, self._to_best)
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
-        self._show_gpu()
-        fold = w.ToggleButton(False, description=self._fold_name(), icon="angle-right")
+        fold = w.ToggleButton(False, description="More settings, details", icon="angle-right")
         fold.add_class("gemmlab-fold")
-        bottom = line(fold, self._status, self._stop)
-        if self.source is None:
-            self.box.add_class("gemmlab-instrument")
-            folded = w.VBox([grid(self.settings.others), self.settings.square, self._details])
-            above = [self._head(), self._gpu, self._top()]
-        else:
-            self.box.add_class("gemmlab-verdict")
-            controls = grid([*self.settings.first, *self.settings.others])
-            where = line(self._devices, self.settings.square)
-            folded = w.VBox([controls, where, self._details])
-            self.buttons = w.VBox([line(self._reset, self._to_best, self._longer)])
-            strip = w.HBox([self.panel, self.buttons]).add_class("gemmlab-strip")
-            above = [self._gpu, strip, self._recorded, self._note]
+        shown, hidden = [w.VBox(self.settings.first)], self.settings.others
+        if self.source is not None:  # the verdict comes right below the cell
+            shown, hidden = [], [*self.settings.first, *hidden]
+        self.box.add_class("gemmlab-instrument" if shown else "gemmlab-verdict")
+        folded = w.VBox([grid(hidden), self._details])
         folded.layout.display = "none"
 
         def turn(change: dict[str, Any]) -> None:
@@ -156,24 +146,21 @@ class Explorer(Shell):
             fold.icon = "angle-down" if change["new"] else "angle-right"
 
         fold.observe(turn, names="value")
-        self.compose(*above, self._maps, bottom, folded)
+        answers = [self.panel, self._recorded]
+        if self.device.kind == "CPU" and self._maps.recorded:
+            answers.reverse()  # the recorded GPU carries the lesson
+        self.compose(
+            self.head,
+            self._gpu,
+            w.HBox([*shown, w.VBox(answers)]).add_class("gemmlab-top"),
+            line(self._note, self._longer).add_class("gemmlab-noted"),
+            self._maps,
+            line(fold, self._status, self._stop),
+            folded,
+        )
         self.bridge.held = False
         self.bridge.observe(lambda change: self._wait(), "held")
-        self._stop.layout.visibility = self._longer.layout.visibility = "hidden"
-
-    def _head(self) -> w.HBox:
-        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
-        words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
-        title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
-        return line(title, self._devices, self._reset, self._to_best)
-
-    def _top(self) -> w.HBox:
-        left = w.VBox(self.settings.first).add_class("gemmlab-left")
-        order = [self.panel, self._recorded]
-        if self.device.kind == "CPU" and self._maps.recorded:
-            order.reverse()  # the recorded GPU carries the lesson
-        right = w.VBox([*order, line(self._note, self._longer)]).add_class("gemmlab-right")
-        return w.HBox([left, right]).add_class("gemmlab-top")
+        self._follow_device()
 
     def _button(self, name: str, tooltip: str, action) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
@@ -196,29 +183,20 @@ class Explorer(Shell):
             before, self.device = self._desk, device
             before.stop(self._client)  # its answer would be about another device
             self._begun, self._shown, self._peak = False, None, None
-            self._show_gpu()
             self._remember()
             size = _usual_size(device)
             self._start = {**self.spec.fit(device.limits), "M": size, "N": size, "K": size}
-            self._opened()
+            self._follow_device()
             self.set(self._start)
 
-    def _opened(self) -> None:
-        """The page has reported the limits of its GPU."""
+    def _follow_device(self) -> None:
+        """Show what the device is and allows; a page reports the limits of its GPU later."""
         with self._lock:
-            self.settings.allow(self.device.limits, self._start)
-            self._maps.allow(self.device.limits, self._machine)
+            in_page = isinstance(self.device, Browser)
+            self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
+            self.settings.limits = self._maps.limits = self.device.limits
+            self._maps.machine = "this browser" if in_page else "this machine"
             self._draw()
-
-    def _show_gpu(self) -> None:
-        shown = isinstance(self.device, Browser)
-        self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
-        self._gpu.layout.display = "" if shown else "none"
-
-    def _fold_name(self) -> str:
-        others = len(self.settings.others) - 2
-        more = f"{others} more parameter{'s' * (others > 1)}, " if others else ""
-        return f"{more if self.source is None else 'sliders, '}M ≠ N ≠ K, details"
 
     # What a person does.
 
@@ -229,13 +207,12 @@ class Explorer(Shell):
 
     def reset(self) -> None:
         """Return to the initial settings."""
-        self.set(self._start, square=True)
+        self.set(self._start)
 
-    def set(self, values: dict[str, int], square: bool | None = None) -> None:
-        """Move several controls at the same time, and measure once. `square` sets M = N = K."""
+    def set(self, values: dict[str, int]) -> None:
+        """Move several controls at the same time, and measure once."""
         with self._lock:
-            self.settings.place(values, square)
-            self.settings.mark([])
+            self.settings.place(values)
             self._submit()
 
     def _to_fastest(self) -> None:
@@ -248,30 +225,22 @@ class Explorer(Shell):
             self._maps.turn(message["axis"], message["name"])
         elif "again" in message and 0 <= message["again"] < len(self._history):
             self.set(self._history[message["again"]].settings)
-        elif "pass" in message or "choose" in message:
-            setting = self._maps.setting(message.get("choose") or message["pass"])
-            problems = self.spec.problems(setting, self.device.limits)
-            with self._lock:
-                self._refused = [f"Not legal: {'; '.join(problems)}"] if problems else []
-                if not problems and "choose" in message:
-                    self.set({**self.values, **setting})
-                elif not problems:
-                    self.settings.place({**self.values, **setting})
-                self._draw()
+        elif "choose" in message:
+            self.set({**self.values, **self._maps.setting(message["choose"])})
+        elif "pass" in message:
+            self.settings.place({**self.values, **self._maps.setting(message["pass"])})
+            self._draw()
 
     def received(self, message: dict[str, Any]) -> None:
-        if "typed" in message:
-            self.settings.learn_size(message["typed"], message["text"])
-        super().received(message)
-
-    def possible(self, control: w.SelectionSlider) -> str:
-        is_size = control.description in MEANINGS
-        return f"a whole number from 1 to {SIZES[-1]:,}" if is_size else super().possible(control)
+        name, text = message.get("typed"), message.get("text", "")
+        if name in self.values and text.isdecimal() and 0 < int(text) <= SIZES[-1]:
+            self.settings.type(name, int(text))
+        else:
+            super().received(message)
 
     # A move: what needs no measurement is shown at once; the last of several moves is measured.
 
     def _moved(self) -> None:
-        self._refused = []
         self._draw()
         self._wait()
 
@@ -299,36 +268,27 @@ class Explorer(Shell):
             **{size.lower(): values[size] for size in "MNK"},
         }
 
-    def _against(self, values: dict[str, int]) -> tuple[Against, dict[str, Any] | None]:
-        """What a measurement is compared with, and how to run that: never with itself."""
+    def _reference(self, values: dict[str, int]) -> dict[str, Any] | None:
+        """What a measurement is compared with, which is never itself."""
         if self._edited:
-            return Against("the original"), self._arguments(values, None)
-        if values == self._start:
-            return Against("the original text" if self.source else "your start", True), None
-        if not self._begun:
-            return Against(), None
-        moved = panel.moved(self._start, values)
-        return Against("your start", moved=moved), self._arguments(self._start, self.source)
+            return self._arguments(values, None)
+        if values == self._start or not self._begun:
+            return None
+        return self._arguments(self._start, self.source)
 
     def _submit(self, budget: float = BUDGET) -> None:
         with self._lock:
             values = self.settings.commit()
-            against, reference = self._against(values)
             self._request = request = {
                 **self._arguments(values, self.source),
                 "device": self.device.index,
-                "reference": reference,
+                "reference": self._reference(values),
                 "budget": budget,
                 "most_seconds": MOST_SECONDS,
             }
-            device, self._refused = self.device, []
             self._begin("start", request)
-            self._desk.submit(
-                self._client,
-                request,
-                lambda outcome: self._done(outcome, against, device),
-                lambda step: self._begin(step, request),
-            )
+            on_step = partial(self._begin, request=request)
+            self._desk.submit(self._client, request, self._done, on_step)
 
     def _begin(self, step: str, request: dict[str, Any]) -> None:
         with self._lock:
@@ -336,10 +296,10 @@ class Explorer(Shell):
                 self._step = step
                 self._draw()
 
-    def _done(self, outcome: client.Outcome, against: Against, device: Device | Browser) -> None:
+    def _done(self, outcome: client.Outcome) -> None:
         with self._lock:
-            if device is not self.device:
-                return
+            if outcome.arguments["device"] != self.device.index:
+                return  # another one was chosen meanwhile
             values, found = _values(outcome), outcome.compared
             problem = "" if found else panel.title(outcome).lower()
             self._history.append(Try(values, found.rate if found else None, outcome.ok, problem))
@@ -347,11 +307,11 @@ class Explorer(Shell):
             tries.save(self._memory, self._history)
             self._count += outcome.result is not None
             self._begun = self._begun or (outcome.ok and values == self._start)
-            self._shown = outcome, against
+            self._shown = outcome
             if outcome.arguments is self._request:
                 self._request = None
             self._draw()
-            if outcome.ok or (self.source is None and outcome.result):
+            if outcome.ok:
                 self._request_context()
             else:
                 self._arrived.set()
@@ -359,23 +319,18 @@ class Explorer(Shell):
     def _draw(self) -> None:
         """Show all that is known now."""
         with self._lock:
-            values, base, found = self.values, self.settings.base, None
-            moving = bool(self.settings.touched) or values != base
+            values, found = self.values, None
+            moving = bool(self.settings.touched) or values != self.settings.base
             stale = moving or self._request is not None
-            params = self.settings.params(values)
-            self._recorded.value = self._on_recorded(params)
+            self._recorded.value = self._on_recorded(self.settings.params(values))
             if self._shown:
-                outcome, against = self._shown
-                self.panel.value = self._answer(outcome, against)
-                self._details.value = panel.details(outcome, self.spec, self.device.limits)
-                found = outcome.compared if outcome.ok and not stale else None
-            problems = self._refused or self.spec.problems(params, self.device.limits)
-            noisy = panel.noise(found)
-            self._note.value = panel.notes(self.settings.notes, problems, noisy)
-            unclear = found is not None and found.ratio is not None and not found.shown
-            offered = {self._longer: bool(noisy) or unclear, self._stop: self._request is not None}
-            for button, shown in offered.items():  # or an empty space of its size
-                button.layout.visibility = "visible" if shown else "hidden"
+                self.panel.value = self._answer(self._shown)
+                self._details.value = panel.details(self._shown, self.spec, self.device.limits)
+                found = self._shown.compared if self._shown.ok and not stale else None
+            self._note.value = panel.note(self.settings.notes, found)
+            unclear = found and (found.noisy or (found.ratio is not None and not found.shown))
+            for button, offered in ((self._longer, unclear), (self._stop, self._request)):
+                button.layout.visibility = "visible" if offered else "hidden"  # and keeps its size
                 free(button)  # so that it works while a cell runs
             self._maps.show(values, self._history)
             self._status.value = "" if moving or not self._request else self._running(self._request)
@@ -390,17 +345,19 @@ class Explorer(Shell):
             f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
         )
 
-    def _answer(self, outcome: client.Outcome, against: Against) -> str:
-        words = panel.verdict(outcome, self.source or "")
-        if outcome.ok:
-            words += panel.compared(outcome.compared, against)
-        rate = panel.here(outcome, self.device.name, self._peak, self._history, self._machine)
-        if self.source is None and outcome.result:
-            words = rate + words
-        elif outcome.ok:  # under a cell the verdict comes first
-            words += rate
-        key = " ".join(f"{name}={value}" for name, value in _values(outcome).items())
-        data = f'data-key="{key}" data-state="{_state(outcome)}" data-count="{self._count}"'
+    def _answer(self, outcome: client.Outcome) -> str:
+        values, words = _values(outcome), panel.verdict(outcome, self.source or "")
+        if self.in_cell:
+            words = panel.renumbered(words, self.in_cell)
+        if outcome.ok and outcome.compared:
+            moved = "" if self._edited else panel.moved(self._start, values)
+            start = "your start" if self.source is None or moved else "the original text"
+            other = "the original" if self._edited else start
+            words += panel.compared(outcome.compared, other, moved)
+            where = self.device.name, self._peak, self._maps.machine
+            words += panel.here(outcome.compared.rate, *where)
+        key = " ".join(f"{name}={value}" for name, value in values.items())
+        data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"
 
     def _on_recorded(self, params: dict[str, int]) -> str:
@@ -408,7 +365,7 @@ class Explorer(Shell):
         found = self._maps.recorded
         allowed, *original = self._allowed.get(tuple(params.values()), [None])
         if found is None:
-            wrong = self._shown is not None and not self._shown[0].ok
+            wrong = self._shown is not None and not self._shown.ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
             return "" if hidden else panel.reachable(allowed, *original)
         record = found.rate(self.spec.number, params)
@@ -471,7 +428,7 @@ class Explorer(Shell):
     def words(self) -> str:
         start = tuple(self.settings.params(self._start).values())
         allowed = self._allowed.get(start, [None])[0]
-        right = self._shown is not None and self._shown[0].ok
+        right = self._shown is not None and self._shown.ok
         return panel.ceiling(allowed) if allowed and right else ""
 
     def still(self) -> Picture | str:
@@ -498,11 +455,3 @@ def _values(outcome: client.Outcome) -> dict[str, int]:
         **outcome.arguments["params"],
         **{size: outcome.arguments[size.lower()] for size in "MNK"},
     }
-
-
-def _state(outcome: client.Outcome) -> str:
-    if outcome.ok:
-        return "ok"
-    if outcome.by_luck:
-        return "luck"
-    return "wrong" if outcome.result else outcome.kind or "error"

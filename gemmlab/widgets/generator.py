@@ -4,20 +4,15 @@ is lit.
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
 from html import escape
 from typing import Any
 
-from matplotlib.ticker import MaxNLocator
-
 from ..catalog import ParameterError
-from ..draw.picture import BLUE, INK, Picture
 from ..generate import Schedule, write
 from ..generate.schedule import EDGES
 from ..generate.text import Text
 from .listing import block
-from .shell import Sliders, choice
+from .stepper import Stepper
 
 #: The switches: where each starts, its values, and what it means.
 SWITCHES: dict[str, tuple[Any, tuple, str]] = {
@@ -58,19 +53,7 @@ def schedule(values: dict[str, Any]) -> Schedule:
     return Schedule(*which, depth=depth, load_widths=(width, width), tail=tail, **common)
 
 
-def changed(before: str, now: str) -> set[int]:
-    """The numbers of the lines of a text that another text before it did not have, from 1 on."""
-    first, second = (text.splitlines() for text in (before, now))
-    blocks = difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes()
-    return {
-        line + 1
-        for kind, _, _, start, end in blocks
-        if kind != "equal"
-        for line in range(start, end)
-    }
-
-
-class Generator(Sliders):
+class Generator(Stepper):
     """Switches above the text that the generator writes, each line with the function that wrote it.
 
     Args:
@@ -80,51 +63,43 @@ class Generator(Sliders):
         text: the text that the panel shows.
 
     Raises:
-        ParameterError: if a switch or a value does not exist, or if they contradict each other.
+        ValueError: if a switch or a value does not exist, or if they contradict each other.
 
     Example:
         ``Generator(precision="c", stages=2)``
     """
 
-    name = "generator"
-
     def __init__(self, **start):
-        for name, value in start.items():
-            if name not in SWITCHES:
-                raise ParameterError(f"{name}: no switch")
-            if value not in (values := SWITCHES[name][1]):
-                words = ", ".join(map(repr, values))
-                raise ParameterError(f"{name}: one of {words}, not {value!r}")
-        super().__init__()
-        begin = {name: start.get(name, first) for name, (first, _, _) in SWITCHES.items()}
-        self.text, self._listing = write(schedule(begin)), ""
-        self.follow(
-            {
-                name: choice(name, values, begin[name], meaning)
-                for name, (_, values, meaning) in SWITCHES.items()
-            }
-        )
+        start = {name: first for name, (first, _, _) in SWITCHES.items()} | start
+        self.text, self._listing = "", ""
+        values = {name: values for name, (_, values, _) in SWITCHES.items()}
+        super().__init__(lambda **values: self._written(values), start, **values)
+        self.name = "generator"
+        for name, (_, _, meaning) in SWITCHES.items():
+            self.controls[name].tooltip = meaning
 
-    def content(self, values: dict[str, Any]) -> str:
+    def _written(self, values: dict[str, Any]) -> str:
         """The text for these switches; where there is none, why, above the last one."""
         try:
-            c = schedule(values)
+            text = write(made := schedule(values))
         except ParameterError as error:
+            if not self.text:
+                raise
             words = str(error)
         else:
-            text = write(c)
-            lit = changed(self.text, text)
-            moved = f"; the last switch has changed {len(lit)} of them" if self._listing else ""
+            before = (self.text or text).splitlines()
+            lit = {n for n, row in enumerate(text.splitlines(), 1) if row not in before}
+            moved = f"; the last switch has changed {len(lit)} of them" if lit else ""
             self.text, self._listing = text, listing(text, lit)
-            words = f"{c.name}: {len(text.splitlines())} lines{moved}."
+            words = f"{made.name}: {len(text.splitlines())} lines{moved}."
         said = f'<p class="gemmlab-said" style="overflow-wrap:anywhere">{escape(words)}</p>'
         # as wide as the cell, also where a line of the kernel is wider
         narrow = "display:grid;grid-template-columns:minmax(0,1fr)"
         return f'<div style="{narrow}">{said}{self._listing}</div>'
 
-    def still(self) -> Picture:
-        """How many lines each function has written where the switches started."""
-        return authors(schedule(self.start))
+    def still(self) -> str:
+        """The text where the switches started."""
+        return f"<pre>{escape(write(schedule(self.start)))}</pre>"
 
 
 def listing(text: Text, lit: set[int]) -> str:
@@ -139,18 +114,3 @@ def listing(text: Text, lit: set[int]) -> str:
         for number, (line, writer) in enumerate(authored, 1)
     )
     return block("".join(rows))
-
-
-def authors(c: Schedule) -> Picture:
-    """How many lines of a text each function has written."""
-    found = Counter(write(c).writers)
-    said = ", ".join(f"{writer} {lines}" for writer, lines in found.items())
-    picture = Picture(
-        7, 0.24 * len(found) + 0.8, f"Lines of {c.name} by the function that wrote them: {said}"
-    )
-    ax = picture.axes_plain()
-    ax.barh(list(found), list(found.values()), color=BLUE)
-    ax.invert_yaxis()
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_title(f"lines of {c.name}", color=INK, fontsize=9)
-    return picture

@@ -93,30 +93,33 @@ class Prediction(Shell):
         return f"{words} The answer is: {right}. {because}".strip()
 
     def _show(self) -> None:
+        """Show the choice, once there is one, and the answer, once it is known."""
         if self.answer is None:
-            self.panel.value = ""
             return
         right = self._outcome[0] if self._outcome else None
         for button in self._buttons:
-            chosen = button.description == self.answer
-            button.disabled = not chosen
-            if right is not None:
-                sign = "check" if button.description == right else "times" if chosen else ""
-                button.icon = sign
-                button.button_style = {"check": "success", "times": "danger"}.get(sign, "")
-            elif chosen:
-                button.button_style = "info"
+            button.disabled = button.description != self.answer
+            if button.description == right:
+                button.button_style, button.icon = "success", "check"
+            elif button.description == self.answer:
+                button.button_style, button.icon = ("danger", "times") if right else ("info", "")
         if right is None:
             later = "Your prediction is noted. Run on: the answer comes after the measurement."
             self.panel.value = f'<div class="gemmlab-note">{later}</div>'
             Progress().note(self.question, None, self.answer)
         else:
+            said = _bar(self._words(), self.answer == right)
+            self.panel.value = f'<div data-key="{escape(self.answer)}">{said}</div>'
             Progress().note(self.question, self.answer == right, self.answer)
-            said = f'<div data-key="{escape(self.answer)}" class="gemmlab-said">'
-            self.panel.value = f"{said}{_bar(self._words(), self.answer == right)}</div>"
+        if self.stored:  # and a saved notebook keeps it
+            plain = f"[static picture of {self.name}]"
+            self.stored.update({"text/html": self.still(), "text/plain": plain}, raw=True)
 
     def still(self) -> str:
-        rows = "".join(f"<li>{escape(choice)}</li>" for choice in self.choices)
+        rows = "".join(
+            f"<li>{escape(choice)}{' ← your choice' * (choice == self.answer)}</li>"
+            for choice in self.choices
+        )
         return f"<b>{escape(self.question)}</b><ul>{rows}</ul>{self.panel.value}"
 
 

@@ -45,19 +45,23 @@ class GemmMagics(Magics):
                 shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
                 return None
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
-            source = f"\n{cell}"  # the blank line makes line 2 of the cell line 2 for the compiler
+            source, in_cell = cell, None
             if "part" in words:
                 text = sources.read(find(number).file)
-                source = text.replace(sources.part(text, words["part"]), cell.rstrip("\n"))
-            # without the line that is no line of the cell
-            shell.user_ns["gemm_source"] = source.split("\n", 1)[1]
+                part = sources.part(text, words["part"])
+                source = text.replace(part, cell.rstrip("\n"))
+                first = text[: text.index(part)].count("\n") + 1
+                in_cell = range(first, first + cell.rstrip("\n").count("\n") + 1)
+            shell.user_ns["gemm_source"] = source
             explorer = Explorer(
                 number,
                 **sizes,
                 params=settings or None,
                 device=words.get("device"),
-                source=source,
+                # the blank line makes line 2 of a cell line 2 for the compiler
+                source=source if in_cell else f"\n{source}",
             )
+            explorer.in_cell = in_cell
             _add_stepper(explorer)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:
@@ -98,7 +102,7 @@ def _add_stepper(explorer: Explorer) -> None:
             threading.Thread(target=fill, daemon=True).start()
 
     button.observe(pressed, names="value")
-    explorer.buttons.children = (button, *explorer.buttons.children)
+    explorer.head.children += (button,)
     explorer.box.children += (inside,)
 
 

@@ -26,8 +26,12 @@ FLOOR = 0.15
 
 
 class Maps(anywidget.AnyWidget):
-    """The maps and the tries: see ``maps.js``. Of a reader's own text there is no record, and no
-    map.
+    """The maps and the tries: see ``maps.js``. A reader's own text has no record, and its maps are
+    not shown.
+
+    Attributes:
+        limits, machine: of the device; "this machine" or "this browser".
+        recorded: what was recorded of the kernel on another device, if anything was.
     """
 
     _esm = Path(__file__).with_name("maps.js")
@@ -37,26 +41,20 @@ class Maps(anywidget.AnyWidget):
 
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
-        self.spec, self._limits, self._machine = spec, limits, "this machine"
+        self.spec, self.limits, self.machine = spec, limits, "this machine"
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
-        self._has_maps = source is None
         self._across, self._down = _first_axes(spec, self.recorded)
         self._values: dict[str, int] = dict(spec.defaults)
         self._history: list[Try] = []
-
-    def allow(self, limits: Limits, machine: str) -> None:
-        """The reader measures on this machine now: "this machine" or "this browser"."""
-        self._limits, self._machine = limits, machine
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
         self._values, self._history = dict(values), history
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
-            if self._has_maps:
-                there = [self._recorded_map(self.recorded)] if self.recorded else []
-                self.maps = [*there, self._own_map()]
+            there = [self._recorded_map(self.recorded)] if self.recorded else []
+            self.maps = [*there, self._own_map()]
             self.tries = _strip(history)
 
     def turn(self, side: str, name: str) -> None:
@@ -109,16 +107,17 @@ class Maps(anywidget.AnyWidget):
         sizes = {size: self._values[size] for size in "MNK" if size in self._values}
 
         def describe(setting: dict[str, int]) -> dict[str, Any]:
-            if self.spec.problems(setting, self._limits):
+            if self.spec.problems(setting, self.limits):
                 return {"state": "illegal", "label": "not legal"}
             one = mine.get(tuple((setting | sizes).items()))
             if one is None or one.rate is None:
                 return {"state": "open", "label": "not measured yet"}
             low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
-            cell = {"state": "mine", "label": one.outcome, "text": _short(one.rate[1])}
+            text = digits(one.rate[1]) if one.rate[1] >= 1 else f"{one.rate[1]:.2g}"  # it must fit
+            cell = {"state": "mine", "label": one.outcome, "text": text}
             return cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle)
 
-        return self._map(f"{self._machine}, GFLOPS · fills as you measure", describe)
+        return self._map(f"{self.machine}, GFLOPS · fills as you measure", describe)
 
     def _map(self, title: str, describe: Callable[[dict[str, int]], dict]) -> dict[str, Any]:
         xs, ys = self._choices(self._across), self._choices(self._down)
@@ -130,7 +129,6 @@ class Maps(anywidget.AnyWidget):
         return {
             "title": title,
             "names": list(self.spec.defaults),
-            "hint": "Click or drag: it sets the sliders.",
             "across": self._across,
             "down": self._down,
             "xs": xs,
@@ -154,11 +152,6 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
         return Cell("failed", words=record.problem)
     words = f"{digits(record.gflops)} GFLOPS, {percent(record.share)} of the peak"
     return Cell("recorded", record.share, words)
-
-
-def _short(rate: float) -> str:
-    """A rate that fits into a cell."""
-    return digits(rate) if rate >= 1 else f"{rate:.2g}"
 
 
 def _shade(share: float) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from ..catalog import KernelSpec
@@ -11,29 +11,18 @@ from ..catalog.spec import Limits
 from ..draw.landscape import Cell
 from ..draw.picture import brief
 from ..measurement import explained
-from ..measurement.comparison import LEAST, Comparison
+from ..measurement.comparison import LEAST, Comparison, Interval
 from ..measurement.explained import Allowed
 from ..measurement.landscape import Landscape
-from ..measurement.records import Result, yardsticks
-from ..model import gflops, percent
+from ..measurement.records import yardsticks
+from ..model import percent
 from ..model.ceilings import named
 from ..model.chip import H200
 from ..worker.client import Outcome
-from .tries import Try, between, digits
+from .tries import between, digits
 
 #: A line of a hole, before anybody has written there.
 HOLE = "// your lines"
-
-
-@dataclass(frozen=True)
-class Against:
-    """What a rate was compared with: "your start" or "the original", or nothing. It may be that
-    `itself`; `moved` says how the settings differ, such as "TS 32 → 16".
-    """
-
-    name: str = ""
-    itself: bool = False
-    moved: str = ""
 
 
 def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
@@ -67,31 +56,33 @@ def verdict(outcome: Outcome, source: str = "") -> str:
         return _head("✔", _sentence(outcome.verdict), "right")
     if HOLE in source:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
-    why = "right by luck only" if outcome.by_luck else "not right"
-    note = f"It has no rate, because the result is {why}."
+    note = '<div class="gemmlab-note">Only a right kernel has a rate.</div>'
     return (
-        _head("✘", _sentence(outcome.verdict), "b" if outcome.by_luck else "wrong")
-        + f'<div class="gemmlab-note">{note}</div>'
+        _head("✘", _sentence(outcome.verdict), "b" if outcome.state == "luck" else "wrong") + note
     )
 
 
-def here(
-    outcome: Outcome,
-    device: str,
-    peak: float | None,
-    tries: Sequence[Try] = (),
-    machine: str = "this machine",
-) -> str:
-    """The rate on this machine, or in this browser: an interval, and a bar with whiskers.
+def renumbered(words: str, inside: range) -> str:
+    """A verdict with the line numbers of a cell, whose second line is the first of `inside`."""
 
-    The bar ends at the peak; before that is measured, at the highest rate among the tries.
+    def of_cell(found: re.Match[str]) -> str:
+        number = int(found[0].split()[-1])
+        in_cell = str(number - inside[0] + 2) if number in inside else ""
+        if found[0].startswith("line"):
+            return f"line {in_cell or f'{number} of the whole kernel'}"
+        return in_cell.rjust(len(found[0]))
+
+    return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
+
+
+def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
+    """The rate on this machine, or in this browser: an interval, and a bar with whiskers that ends
+    at the peak, once that is measured.
     """
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
-    if not outcome.ok or not outcome.compared:
-        return _figure(name, "here", "–", "", "")
-    low, middle, high = outcome.compared.rate
-    top = peak or max([high, *(one.rate[2] for one in tries if one.right and one.rate)])
-    bar = _bar(low / top, middle / top, high / top)
+    low, middle, high = rate
+    top = peak or high
+    bar = _bar(middle / top, (low / top, high / top))
     return _figure(name, "here", between(low, high), f"GFLOPS{_share(high, peak)}", bar)
 
 
@@ -103,46 +94,36 @@ def _share(rate: float, peak: float | None) -> str:
     return f", {percent(rate / peak)} of {digits(peak)}"
 
 
-def compared(found: Comparison | None, against: Against) -> str:
-    """How the rate compares; a ratio only where the difference was shown."""
-    if found is None or not against.name:
+def compared(found: Comparison, other: str, moved: str) -> str:
+    """How the rate compares with that of `other`, whose settings are those before `moved`; a ratio
+    only where the difference was shown.
+    """
+    if found.ratio is None and moved:  # the other has no rate
         return ""
-    if against.itself:
-        return _said(f"This is {against.name}.")
     if found.ratio is None:
-        return ""
-    low, _, high = found.ratio
-    if found.shown:
-        word = "Slower" if high < 1 else "Faster"
-        words = f"{word}: {between(low, high)} × {against.name}"
-    elif low > 1 / LEAST and high < LEAST:
-        words = f"As fast as {against.name}, within {100 * (LEAST - 1):.0f} %"
+        words = f"This is {other}."
+    elif found.shown:
+        low, _, high = found.ratio
+        words = f"{'Slower' if high < 1 else 'Faster'}: {between(low, high)} × {other}"
+    elif found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
+        words = f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
     else:
-        words = f"No measurable difference from {against.name}"
-    return _said(words, against.moved)
-
-
-def noise(found: Comparison | None) -> str:
-    """One line if something else uses the machine."""
-    if found is None or not found.noisy:
-        return ""
-    return f"This machine is busy: its runs differ by {100 * found.spread:.0f} %."
+        words = f"No measurable difference from {other}"
+    more = f' <span class="gemmlab-dim">{escape(moved)}</span>' if moved else ""
+    about = f'class="gemmlab-compared gemmlab-said" title="{escape(moved)}"'
+    return f"<div {about}>{escape(words)}{more}</div>"
 
 
 def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None) -> str:
     """The rate of these settings on the recorded GPU, its ceiling, and the vendor's library."""
     name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
-    data = f'data-share="{cell.share:.4f}"'
     if cell.state != "recorded":
-        empty = _figure(name, "recorded", "–", escape(cell.words), _bar(marks={}))
-        return f"<div {data}>{empty}</div>"
-    words = f"% of the peak, {rate(gflops)}"
-    figure = percent(cell.share).removesuffix(" %")
+        return _figure(name, "recorded", "–", escape(cell.words), _bar())
     marks = _library(found.title, found.size)
     if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
         marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
-    bar = _bar(cell.share, marks=marks)
-    return f"<div {data}>{_figure(name, 'recorded', figure, words, bar)}</div>"
+    figure, words = percent(cell.share).removesuffix(" %"), f"% of the peak, {rate(gflops)}"
+    return _figure(name, "recorded", figure, words, _bar(cell.share, marks=marks))
 
 
 #: Begins a sentence that `_at_most` ends.
@@ -165,25 +146,13 @@ def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
     """What an H200 could reach with this text, at most, and the resource that sets the limit; None
     before that is known. `original` is the same of the text that this one is an edit of.
     """
-    marks = {"kernel 1": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
+    marks = {"kernel 1:": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
         return _figure(REACH, "model", "–", "", _bar(marks=marks))
-    share = allowed.gflops / H200.gflops
-    said = _figure(REACH, "model", *_at_most(allowed), _bar(share, marks=marks))
-    goal = _goal(allowed, original) if original else ""
-    return f'<div data-allowed="{share:.4f}">{said}{goal}</div>'
-
-
-def _goal(allowed: Allowed, original: Allowed) -> str:
-    """How the ceiling of an edited text compares with the original's."""
-    ratio = allowed.gflops / original.gflops
-    if ratio < 1 / LEAST:
-        words = f"On an H200 it could reach less than the original's {rate(original.gflops)}"
-        return _head("○", words, "model")
-    word = "more than" if ratio > LEAST else "as much as"
-    return _head("✔", f"On an H200 it could reach {word} the original", "right")
+    bar = _bar(allowed.gflops / H200.gflops, marks=marks)
+    return _figure(REACH, "model", *_at_most(allowed), bar)
 
 
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
@@ -192,16 +161,11 @@ def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
     if result is None:
         return ""
     if outcome.ok:
-        slow, fast = _rates(result, result.kernel_ms)
-        facts["runs"] = (
-            f"{result.repeats}, median {digits(result.gflops)} GFLOPS, all within "
-            f"{between(slow, fast)}, {brief(result.kernel_ms[0])}\u00a0ms"
-        )
+        facts["runs"] = f"{result.repeats}, median {brief(result.kernel_ms[0])}\u00a0ms"
         if passes := result.passes_ms:
             total = sum(passes.values())
             shares = ", ".join(f"{name} {ms / total:.0%}" for name, ms in passes.items())
-            slow, fast = _rates(result, result.pipeline_ms)
-            facts["whole call"] = f"{between(slow, fast)} GFLOPS ({shares})"
+            facts["whole call"] = f"{digits(result.pipeline_gflops)} GFLOPS ({shares})"
     if result.bound:
         facts["error"] = f"{result.error:.1e} (at most {result.bound:.1e} is allowed)"
     facts["compiled in"] = f"{result.build_seconds:.2f} s"
@@ -215,11 +179,6 @@ def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
     return f'<div class="gemmlab-facts">{"".join(rows)}</div>'
 
 
-def _rates(result: Result, ms: tuple[float, ...]) -> list[float]:
-    """GFLOPS of the slowest and the fastest run."""
-    return [gflops(result.m, result.n, result.k, ms[which] * 1e-3) for which in (2, 1)]
-
-
 def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
@@ -231,12 +190,6 @@ def _head(sign: str, words: str, colour: str) -> str:
     )
 
 
-def _said(words: str, dim: str = "") -> str:
-    more = f' <span class="gemmlab-dim">{escape(dim)}</span>' if dim else ""
-    about = f'class="gemmlab-compared gemmlab-said" title="{escape(f"{words} {dim}".strip())}"'
-    return f"<div {about}>{escape(words)}{more}</div>"
-
-
 def _figure(name: str, colour: str, figure: str, words: str, bar: str) -> str:
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{colour})"><div>{name}</div>'
@@ -245,25 +198,20 @@ def _figure(name: str, colour: str, figure: str, words: str, bar: str) -> str:
 
 
 def _bar(
-    low: float = 0.0,
-    middle: float | None = None,
-    high: float | None = None,
+    middle: float = 0.0,
+    whisker: tuple[float, float] | None = None,
     marks: Mapping[str, float] | None = None,
 ) -> str:
-    """A bar from 0 to the peak, with whiskers from low to high, and marks with their names."""
-    middle = low if middle is None else middle
-    ends = [100 * min(max(v, 0.0), 1.0) for v in (low, middle, low if high is None else high)]
-    whisker = (
-        f'<s style="left:{ends[0]:.2f}%;width:{ends[2] - ends[0]:.2f}%"></s>'
-        if high is not None
-        else ""
-    )
-    names = lines = ""
+    """A bar from 0 to the peak, with a whisker or with marks and their names."""
+    lines = names = ""
+    if whisker:
+        low, high = (min(end, 1.0) for end in whisker)
+        lines = f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
     for name, at in sorted((marks or {}).items(), key=lambda item: item[1]):
-        lines += f'<u style="left:{100 * min(at, 1.0):.1f}%"></u>'
+        lines += f'<u style="left:{min(at, 1.0):.1%}"></u>'
         names += f"<span>┃ {escape(name)} {percent(at)}</span>"
-    bar = f'<div class="gemmlab-bar"><i style="width:{ends[1]:.2f}%"></i>{whisker}{lines}</div>'
-    return bar if marks is None else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
+    bar = f'<div class="gemmlab-bar"><i style="width:{min(middle, 1.0):.2%}"></i>{lines}</div>'
+    return bar if whisker else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
 
 
 def _library(title: str, size: int) -> dict[str, float]:
@@ -272,11 +220,12 @@ def _library(title: str, size: int) -> dict[str, float]:
     return {"cuBLAS": best / H200.gflops} if best else {}
 
 
-def notes(moved: Sequence[str], problems: Sequence[str], noisy: str) -> str:
-    """One line: what is illegal, what gave way and why, or that the machine is busy."""
-    words = "; ".join(problems) or "; ".join(moved) or noisy
-    colour = "wrong" if problems else "b"
+def note(moved: Sequence[str], found: Comparison | None) -> str:
+    """One line: what gave way and why, or that something else uses the machine."""
+    words = "; ".join(moved)
+    if not words and found and found.noisy:
+        words = f"This machine is busy: its runs differ by {100 * found.spread:.0f} %."
     return (
         f'<div class="gemmlab-note gemmlab-said" title="{escape(words)}" '
-        f'style="--colour:var(--gemmlab-{colour})">{escape(words)}</div>'
+        f'style="--colour:var(--gemmlab-b)">{escape(words)}</div>'
     )

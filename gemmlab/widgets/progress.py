@@ -57,8 +57,7 @@ class Progress:
     Args:
         path: the file; by default ``progress.json`` in the user's own folder (see
             `sources.own_folder`).
-        folder: where the chapters lie; by default the current folder, which is that of the
-            notebook.
+        folder: of the chapters; by default the current one, which is the notebook's.
     """
 
     def __init__(self, path: str | Path | None = None, folder: str | Path = "."):
@@ -72,13 +71,13 @@ class Progress:
 
         Empty if there is no file, or one that cannot be read.
         """
-        known = {name: entry.get("right") for name, entry in self._read().items()}
-        return {name: bool(right) for name, right in known.items() if right is not None}
+        known = {name: entry["right"] for name, entry in self._read().items()}
+        return {name: right for name, right in known.items() if right is not None}
 
     @property
     def choices(self) -> dict[str, str]:
         """What was predicted, by the question."""
-        return {n: str(e["choice"]) for n, e in self._read().items() if e.get("choice")}
+        return {name: e["choice"] for name, e in self._read().items() if "choice" in e}
 
     def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
         """Keep an entry; what was right once stays so. A file that cannot be written causes a
@@ -91,10 +90,11 @@ class Progress:
         """
 
         def with_entry(known: dict) -> dict:
-            before = _entries(known).get(name, {})
-            kept = {"right": right or before.get("right") or right}
-            chosen = {} if choice is None else {"choice": choice}
-            return {**known, name: before | kept | chosen}
+            entry = known.get(name, {"right": None})
+            entry["right"] = right or entry["right"] or right
+            if choice is not None:
+                entry["choice"] = choice
+            return {**known, name: entry}
 
         try:
             files.change_json(self.path, dict, with_entry)
@@ -105,9 +105,8 @@ class Progress:
             )
 
     def _read(self) -> dict[str, dict]:
-        """All entries; none if there is no file, or one that cannot be read."""
         with suppress(OSError, ValueError):
-            return _entries(files.load_json(self.path, dict))
+            return files.load_json(self.path, dict)
         return {}
 
     def reset(self) -> None:
@@ -139,7 +138,3 @@ class Progress:
             lines.append(f"{''.join(guesses)} {' '.join(boxes)}  {name(chapter)}{here}")
         solved = sum(known.get(number, False) for number in numbers)
         return "\n".join([*lines, "", f"{solved} of {len(numbers)} exercises are solved.", LEGEND])
-
-
-def _entries(known: dict) -> dict[str, dict]:
-    return {name: entry for name, entry in known.items() if isinstance(entry, dict)}

@@ -4,9 +4,7 @@ picture.
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from numbers import Number
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 import anywidget
 import ipywidgets as w
 import traitlets
-from IPython.display import display
+from IPython.display import DisplayHandle, display
 
 from ..draw import style
 from ..draw.picture import Picture
@@ -54,17 +52,21 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
-def slider(name: str, options, value, tooltip: str = "") -> w.SelectionSlider:
+def slider(name: str, options, value) -> w.SelectionSlider:
     """A labelled slider with a few positions; arrow keys move it."""
     return w.SelectionSlider(
         options=[(str(option), option) for option in options],
         value=value,
         description=name,
-        tooltip=tooltip or None,
         continuous_update=True,
         layout=w.Layout(width="auto"),
-        style={"description_width": f"{max(56, 9 * len(name))}px"},
+        style={"description_width": label_width(name)},
     )
+
+
+def label_width(name: str) -> str:
+    """So that most tracks begin at the same distance from the left."""
+    return f"{max(64, 9 * len(name))}px"
 
 
 class Control:
@@ -73,55 +75,27 @@ class Control:
     """
 
     def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
-        self.name, self._meaning = name, meaning
         self.widget: w.SelectionSlider | w.ToggleButtons
         if list(values) == [0, 1]:
             self.widget = buttons(name, [("off", 0), ("on", 1)], value)
-            self._meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
+            meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
         else:
             self.widget = slider(name, values, value)
-        self._words = w.HTML(self._said(""))
-        self.box = w.VBox([self.widget, self._words]).add_class("gemmlab-control")
+        words = escape(meaning)
+        said = w.HTML(f'<div class="gemmlab-meaning" title="{words}">{words}</div>')
+        self.box = w.VBox([self.widget, said]).add_class("gemmlab-control")
 
-    @property
-    def value(self) -> int:
-        return self.widget.value
+    def put(self, value: int) -> None:
+        """Move the control; a slider gets the position that it lacks."""
+        values = [value for _, value in self.widget.options]
+        with self.widget.hold_sync():  # new options move a slider to the first
+            if value not in values:
+                self.widget.options = [(str(v), v) for v in sorted([*values, value])]
+            self.widget.value = value
 
-    @value.setter
-    def value(self, value: int) -> None:
-        self.widget.value = value
-
-    @property
-    def values(self) -> list[int]:
-        return [value for _, value in self.widget.options]
-
-    def learn(self, value: int) -> None:
-        """Add a position to a slider, if it does not have it."""
-        if value not in self.values:
-            kept = self.widget.value
-            with self.widget.hold_sync():  # new options move the slider to the first
-                self.widget.options = [(str(v), v) for v in sorted([*self.values, value])]
-                self.widget.value = kept
-
-    def offer(self, values: Sequence[int], meaning: str) -> None:
-        """Offer these values, too, and say what they mean."""
-        for value in values:
-            self.learn(value)
-        self._meaning = meaning
-        self._words.value = self._said("")
-
-    def gave_way(self, why: str = "") -> None:
-        """Mark the control as one that another has moved, with the reason; without a reason the
-        mark goes.
-        """
-        words = self._said(why)
-        if words != self._words.value:
-            self._words.value = words
-            (self.box.add_class if why else self.box.remove_class)("gemmlab-gave-way")
-
-    def _said(self, why: str) -> str:
-        words = escape(why or self._meaning)
-        return f'<div class="gemmlab-meaning" title="{words}">{words}</div>'
+    def mark(self, moved: bool) -> None:
+        """Mark the control as one that another has moved, or take the mark away."""
+        (self.box.add_class if moved else self.box.remove_class)("gemmlab-gave-way")
 
 
 def free(widget: w.Widget) -> None:
@@ -148,25 +122,22 @@ def line(*widgets: w.Widget) -> w.HBox:
     return w.HBox(widgets, layout=layout)
 
 
-def choice(name: str, options, value, tooltip: str = "") -> w.SelectionSlider | w.ToggleButtons:
+def choice(name: str, options, value) -> w.SelectionSlider | w.ToggleButtons:
     """A slider over numbers; buttons for words and switches."""
     if all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
-        made = slider(name, options, value, tooltip)
-        made.style.description_width = f"{max(80, 9 * len(name))}px"
-        return made
+        return slider(name, options, value)
     words = {True: "yes", False: "no"}
     labels = [(words[o] if isinstance(o, bool) else str(o), o) for o in options]
-    return buttons(name, labels, value, tooltip)
+    return buttons(name, labels, value)
 
 
-def buttons(name: str, options: list[tuple[str, Any]], value, tooltip: str = "") -> w.ToggleButtons:
+def buttons(name: str, options: list[tuple[str, Any]], value) -> w.ToggleButtons:
     """Labelled buttons, of which one is pressed."""
     return w.ToggleButtons(
         options=options,
         value=value,
         description=name,
-        tooltips=[tooltip] * len(options),
-        style={"description_width": f"{max(56, 9 * len(name))}px", "button_width": "auto"},
+        style={"description_width": label_width(name), "button_width": "auto"},
     ).add_class("gemmlab-words")
 
 
@@ -175,20 +146,6 @@ def inside(widget: w.Widget) -> Iterator[w.Widget]:
     yield widget
     for child in getattr(widget, "children", ()):
         yield from inside(child)
-
-
-def newest(work: Callable[[Any], None]) -> Callable[[Any], None]:
-    """A function that has `work` done on a separate thread, always for its newest argument."""
-    arguments: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def loop() -> None:
-        while True:
-            argument = arguments.get()
-            if arguments.empty():
-                work(argument)
-
-    threading.Thread(target=loop, daemon=True).start()
-    return arguments.put
 
 
 class Shell:
@@ -200,11 +157,13 @@ class Shell:
         panel: the answer in HTML.
         bridge: the part in the page.
         box: the whole widget.
+        stored: what a saved notebook shows instead, once there is something.
     """
 
     name = "widget"
 
     def __init__(self) -> None:
+        self.stored: DisplayHandle | None = None
         self.panel = w.HTML().add_class("gemmlab-result")
         self.bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
@@ -218,22 +177,14 @@ class Shell:
         """The page says something, such as a value that was typed beside a slider. It is taken, or
         refused in words.
         """
-        if "typed" not in message:
-            return
-        name, text = message["typed"], message["text"]
+        name, text = message.get("typed"), message.get("text")
         for control in inside(self.box):
-            if not isinstance(control, w.SelectionSlider) or control.description != name:
-                continue
-            values = dict(control.options)
-            if text in values:
-                control.value = values[text]
-            else:
-                words = f"{name} cannot be {text!r}: choose {self.possible(control)}."
-                self.bridge.send({"refused": name, "words": words})
-
-    def possible(self, control: w.SelectionSlider) -> str:
-        """What can be typed beside a slider, in words."""
-        return f"one of {', '.join(label for label, _ in control.options)}"
+            if isinstance(control, w.SelectionSlider) and control.description == name:
+                if text in (values := dict(control.options)):
+                    control.value = values[text]
+                else:
+                    words = f"{name} cannot be {text!r}: choose one of {', '.join(values)}."
+                    self.bridge.send({"refused": name, "words": words})
 
     def ready(self) -> None:
         """Called when the widget is shown; a subclass waits here for its first result, so the cell
@@ -261,39 +212,6 @@ class Shell:
         else:
             bundle, size = still._repr_mimebundle_()
         plain = f"[static picture of {self.name}]\n{self.words()}".strip()
-        display({**bundle, "text/plain": plain}, metadata=size, raw=True)
+        bundle["text/plain"] = plain
+        self.stored = display(bundle, metadata=size, raw=True, display_id=True)
         free(self.box)
-
-
-class Sliders(Shell):
-    """Controls above a panel that follows them. Subclasses define `content`."""
-
-    def follow(self, controls: dict[str, w.Widget], *between: w.Widget) -> None:
-        """Lay the widget out, show the start, and follow every move from then on. `between` is
-        above the panel.
-        """
-        self.controls = controls
-        self.settling = False  # whether controls are being moved by the widget itself
-        self.compose(grid([*controls.values()]), *between, self.panel)
-        self.start = self.values
-        self.show(self.values)
-        show = newest(self.show)
-        for control in controls.values():
-            control.observe(lambda change: self.settling or show(self.values), "value")
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The present positions of the controls."""
-        return {name: control.value for name, control in self.controls.items()}
-
-    def content(self, values: dict[str, Any]) -> str:
-        """The panel's HTML for these positions, which it may correct in place."""
-        raise NotImplementedError
-
-    def show(self, values: dict[str, Any]) -> None:
-        try:
-            content = self.content(values)
-        except Exception as error:  # nobody reads the log console, so the panel says it
-            content = escape(f"{type(error).__name__}: {error}")
-        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
-        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'

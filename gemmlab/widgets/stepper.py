@@ -6,6 +6,8 @@ out, beside a picture of what the line touches.
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Iterable
 from html import escape
 from numbers import Number
@@ -17,22 +19,22 @@ from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
 from .listing import listing
-from .shell import Sliders, choice, line, slider
+from .shell import Shell, choice, grid, line
 
-#: Milliseconds between two steps of a film; drawing one takes 60 to 200.
+#: Milliseconds between two steps of a film at first; drawing one takes 60 to 200.
 INTERVAL = 400
 
 
-class Stepper(Sliders):
+class Stepper(Shell):
     """Sliders above a picture, or above a kernel's text and a picture.
 
     Args:
         show: a simulated run; or a function that is called with one keyword argument per choice and
-            returns a simulated run or a `Picture`.
+            returns a simulated run, a `Picture` or HTML.
         choices: the values of each slider by its name; it starts at the first one given. Numbers
             are put in order, and a `range` gets a button that plays through it.
-        start: where the sliders start that a simulated run has of its own: "step" (from 1 on),
-            "item", "group".
+        start: where sliders start; also those that a simulated run has of its own: "step" (from 1
+            on), "item", "group".
 
     Examples:
         ``Stepper(gemmlab.simulate(2, 16, 16, 16))``
@@ -48,62 +50,84 @@ class Stepper(Sliders):
     ):
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
-        controls = {name: _in_order(name, values) for name, values in choices.items()}
-        self._choices = list(choices)
-        self._replays: dict[tuple, Replay] = {}
+        self._choices, self._replays = list(choices), dict[tuple, Replay]()
+        start = start or {}
+        controls = {name: _in_order(name, values, start) for name, values in choices.items()}
         first = self._what(**{name: control.value for name, control in controls.items()})
         self._film = isinstance(first, ProductRun)
-        if not self._film and not hasattr(first, "svg"):
+        if not self._film and not isinstance(first, str | Picture):
             kind = type(first).__name__
             raise TypeError(f"show must be a simulated run, or return one or a picture, not {kind}")
-        played = [name for name, values in choices.items() if isinstance(values, range)]
-        buttons: list[w.Widget] = [_film_buttons(controls[name])[0] for name in played]
-        if len(played) > 1:  # which buttons play what
-            buttons = [
-                w.HBox([w.Label(name), play]) for name, play in zip(played, buttons, strict=True)
-            ]
         if self._film:
-            start = {"step": 1, "item": 0, **(start or {})}
-            buttons.append(self._add_film(first, controls, start))
-        elif start:
-            raise ValueError(f"start is for simulated runs only: {start}")
+            controls |= self._add_film(first, controls, start)
+        if unknown := start.keys() - controls:
+            raise ValueError(f"start: there is no slider {', '.join(unknown)}")
+        films = [name for name, values in choices.items() if isinstance(values, range)]
+        films += ["step"] * self._film
+        pause = w.BoundedIntText(INTERVAL, min=100, max=2000, step=100, description="ms a step")
+        pause.layout.width = "160px"
+        self._plays = {name: _film_buttons(controls[name], pause) for name in films}
+        played = [part for name in films for part in (w.Label(name), *self._plays[name])]
         self.name = "picture to step through, by " + ", ".join(controls)
-        self.follow(controls, line(*buttons))
+        self.controls = controls
+        self.compose(grid([*controls.values()]), line(*played, *[pause][: len(films)]), self.panel)
+        self.start = self.values
+        self.show(self.values)
+        self._settling = False  # whether controls are being moved by the widget itself
+        self._moves: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        threading.Thread(target=self._follow, daemon=True).start()
+        for control in controls.values():
+            control.observe(self._moved, "value")
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The present positions of the controls."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def _moved(self, change: dict[str, Any]) -> None:
+        if not self._settling:
+            self._moves.put(self.values)
+
+    def _follow(self) -> None:
+        """Show the newest of the moves, always."""
+        while True:
+            values = self._moves.get()
+            if self._moves.empty():
+                self.show(values)
+
+    def show(self, values: dict[str, Any]) -> None:
+        """Show what belongs to these positions."""
+        try:
+            content = self._content(values)
+        except Exception as error:  # nobody reads the log console, so the panel says it
+            content = escape(f"{type(error).__name__}: {error}")
+        key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
+        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
 
     def _add_film(
         self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
-    ) -> w.HBox:
-        """Add sliders for step, work-item and, optionally, work-group; the buttons to play."""
-        group = start.get("group", 0)
-        choices = (control.value for control in controls.values())
-        key = (*choices, group)
-        replay = self._replays[key] = Replay(run, group)
+    ) -> dict[str, w.Widget]:
+        """Sliders for step, work-item and, optionally, work-group."""
+        key = (start.get("group", 0), *(control.value for control in controls.values()))
+        replay = self._replays[key] = Replay(run, key[0])
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
-        for name, value in start.items():
-            values = ranges.get(name, range(0))
-            if value not in values:
-                sliders = ", ".join(f"{n} {r[0]} to {r[-1]}" for n, r in ranges.items())
-                raise ValueError(f"start has {name}={value}; the sliders are {sliders}")
-            controls[name] = slider(name, values, value)
-        controls["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
-        buttons, self._play = _film_buttons(controls["step"])
-        return buttons
+        added = {name: _in_order(name, values, start) for name, values in ranges.items()}
+        added["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
+        return added
 
     def _replay(self, values: dict) -> Replay:
-        """The run for these positions, with its pictures; the last few are kept."""
-        choices, group = {name: values[name] for name in self._choices}, values.get("group", 0)
-        key = (*choices.values(), group)
+        """The run for these positions, with its pictures."""
+        choices = {name: values[name] for name in self._choices}
+        key = (values.get("group", 0), *choices.values())
         if key not in self._replays:
-            if len(self._replays) >= 8:
-                self._replays.pop(next(iter(self._replays)))
-            self._replays[key] = Replay(self._what(**choices), group)
+            self._replays[key] = Replay(self._what(**choices), key[0])
         return self._replays[key]
 
     def _fit(self, values: dict, replay: Replay) -> None:
         """Move the sliders of step and work-item into a replay that has fewer or more of them."""
-        self.settling = True
+        self._settling = True
         for name, there in (
             ("step", range(1, len(replay.steps) + 1)),
             ("item", range(replay.items)),
@@ -114,13 +138,15 @@ class Stepper(Sliders):
                 # this moves the slider to the first; in one message it would show no number
                 control.options = [(str(i), i) for i in there]
                 control.value = values[name]
-        self._play.max = len(replay.steps) - 1
-        self.settling = False
+        self._plays["step"][1].max = len(replay.steps) - 1
+        self._settling = False
 
-    def content(self, values: dict) -> str:
+    def _content(self, values: dict) -> str:
         """A picture and its words; or words, and below them the kernel's text beside a picture."""
         if not self._film:
             picture = self._what(**values)
+            if isinstance(picture, str):
+                return picture
             words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
             return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
         replay = self._replay(values)
@@ -135,7 +161,7 @@ class Stepper(Sliders):
         both = side.format(220, text) + side.format(320, replay.picture(step, item).svg())
         return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 
-    def still(self) -> Picture:
+    def still(self) -> Picture | str:
         """The picture where the sliders started."""
         values = self.start
         if not self._film:
@@ -143,7 +169,9 @@ class Stepper(Sliders):
         return self._replay(values).picture(values["step"], values["item"])
 
 
-def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
+def _film_buttons(
+    control: w.SelectionSlider, pause: w.BoundedIntText
+) -> tuple[w.Button, w.Play, w.Button]:
     """Buttons that move a slider: back, play, forward; only the page takes part in playing."""
     name, last = control.description, len(control.options) - 1
     play = w.Play(
@@ -155,23 +183,28 @@ def _film_buttons(control: w.SelectionSlider) -> tuple[w.HBox, w.Play]:
         tooltip=f"Play through {name}",
     )
     w.jslink((play, "value"), (control, "index"))
+    w.jslink((pause, "value"), (play, "interval"))
     back, forward = (
         w.Button(icon=f"step-{way}", tooltip=f"{name}: one {way}", layout=w.Layout(width="40px"))
         for way in ("backward", "forward")
     )
     back.on_click(lambda button: _step(control, -1))
     forward.on_click(lambda button: _step(control, 1))
-    return w.HBox([back, play, forward]), play
+    return back, play, forward
 
 
 def _step(control: w.SelectionSlider, by: int) -> None:
     control.index = min(max(control.index + by, 0), len(control.options) - 1)
 
 
-def _in_order(name: str, values) -> w.SelectionSlider | w.ToggleButtons:
-    """A slider over these numbers, in order, or buttons for these words; it starts at the first."""
+def _in_order(name: str, values, start: dict[str, Any]) -> w.SelectionSlider | w.ToggleButtons:
+    """A slider over these numbers, in order, or buttons for these words."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
+    first = start.get(name, given[0])
+    if first not in given:
+        words = ", ".join(map(str, given)) if len(given) < 20 else f"{given[0]} to {given[-1]}"
+        raise ValueError(f"{name} starts at {first!r}; it has the positions {words}")
     values = list(dict.fromkeys(given))
     ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
-    return choice(name, ordered, values[0])
+    return choice(name, ordered, first)

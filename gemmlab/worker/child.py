@@ -18,8 +18,9 @@ import pyopencl as cl
 from ..measurement import comparison, explained, peaks, timing
 from .look import ARGUMENTS, Seen, closely, look
 
-Step = Callable[[str | Seen], None]
-#: What a job answers: the `result`, what the simulator has `seen`, and how a rate `compared`.
+#: Takes the step that begins, or what the simulator has seen in a text.
+Step = Callable[[str | Seen | None], None]
+#: What a job answers: the `result`, and how a rate `compared`.
 Answer = dict[str, Any]
 
 
@@ -35,14 +36,10 @@ def limit_memory(number: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (number, number))
 
 
-def _read(stream: IO[bytes], requests: queue.SimpleQueue, unwanted: set[int]) -> None:
+def _read(stream: IO[bytes], requests: queue.SimpleQueue) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
-            message = pickle.load(stream)
-            if isinstance(message, int):
-                unwanted.add(message)
-            else:
-                requests.put(message)
+            requests.put(pickle.load(stream))
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
@@ -55,8 +52,7 @@ def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
     where = {name: arguments[name] for name in ARGUMENTS if name in arguments}
     if own_text:
         on_step("look")
-        if seen := look(**where):
-            on_step(seen)
+        on_step(seen := look(**where))
     if "budget" in arguments:
         result, compared = comparison.compare(**arguments, on_step=on_step)
     else:
@@ -64,8 +60,8 @@ def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
     if own_text and seen is None and not result.ok:
         # a mistake between work-groups shows in several tiles only, and in a grid that is no square
         on_step("look")
-        seen = look(**where, tiles=(2, 3))
-    return {"result": result, "seen": seen, "compared": compared}
+        on_step(look(**where, tiles=(2, 3)))
+    return {"result": result, "compared": compared}
 
 
 def _context(arguments: dict[str, Any], on_step: Step) -> Answer:
@@ -87,7 +83,8 @@ def _context(arguments: dict[str, Any], on_step: Step) -> Answer:
 
 def _look(arguments: dict[str, Any], on_step: Step) -> Answer:
     on_step("look")
-    return {"seen": look(**arguments)}
+    on_step(look(**arguments))
+    return {}
 
 
 def _simulate(arguments: dict[str, Any], on_step: Step) -> Answer:
@@ -102,31 +99,23 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
     limit_memory(int(sys.argv[1]))
-    requests: queue.SimpleQueue[tuple[int, str, dict[str, Any]]] = queue.SimpleQueue()
-    unwanted: set[int] = set()
-    given = sys.stdin.buffer, requests, unwanted
-    threading.Thread(target=_read, args=given, daemon=True).start()
+    requests: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
+
+    def say(answer: str | Seen | Answer | None) -> None:
+        if answer is not None:
+            answers.write(pickle.dumps(answer))
+            answers.flush()
+
     # it was started before it was needed: the first launch of all loads the compiler
     if requests.empty():
         with contextlib.suppress(Exception):
             timing.measure(1, 4, params={"TS": 4}, repeats=1)
     while True:
-        number, job, arguments = requests.get()
-
-        def say(answer: str | Seen | Answer | None, number: int = number) -> None:
-            answers.write(pickle.dumps((number, answer)))
-            answers.flush()
-
-        def on_step(step: str | Seen, number: int = number, say: Callable[..., None] = say) -> None:
-            if number in unwanted:
-                raise timing.Superseded
-            say(step)
-
+        job, arguments = requests.get()
         try:
-            on_step("start")
-            say(JOBS[job](arguments, on_step))
-        except timing.Superseded:
-            say(None)
+            say("start")
+            say(JOBS[job](arguments, say))
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
             problem = f"the device gave up while the kernel ran: {error}"
             say({"problem": problem, "kind": "crash"})

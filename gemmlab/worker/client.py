@@ -8,8 +8,6 @@ module watches over the child.
 
 from __future__ import annotations
 
-import atexit
-import itertools
 import math
 import pickle
 import queue
@@ -62,23 +60,25 @@ class Outcome:
     compared: Comparison | None = None
 
     @property
-    def ok(self) -> bool:
-        """Whether the result is right, and not by luck as far as the simulator could look (see
-        `Seen.unread`).
+    def state(self) -> str:
+        """What a panel shows: "ok"; "wrong"; "luck" if the device's result is right although the
+        simulator found the text wrong; or the kind of the problem.
         """
-        return (
-            self.result is not None and self.result.ok and (self.seen is None or self.seen.unread)
-        )
+        if self.result is None:
+            return self.kind
+        if not self.result.ok:
+            return "wrong"
+        return "ok" if self.seen is None or self.seen.unread else "luck"
 
     @property
-    def by_luck(self) -> bool:
-        """Whether the device's result is right although the text is not."""
-        return self.result is not None and self.result.ok and not self.ok
+    def ok(self) -> bool:
+        """Whether the result is right, and not by luck."""
+        return self.state == "ok"
 
     @property
     def verdict(self) -> str:
         """The verdict on the result, or the problem, and what the simulator saw."""
-        if self.by_luck:
+        if self.state == "luck":
             return f"right here, by luck: {self.seen}"
         words = self.result.verdict if self.result else self.problem
         return f"{words}{'' if words.endswith('?') else ';'} {self.seen}" if self.seen else words
@@ -105,14 +105,13 @@ class _Request:
     arguments: dict
     done: Callable[[Outcome], None]
     step: Callable[[str], None]
-    number: int = 0
     at: str = ""
     outdated: bool = False
     ended: str = ""
     seen: Seen | None = None
 
-    def problem(self, kind: str, problem: str, seen: Seen | None = None) -> Outcome:
-        return Outcome(self.arguments, problem=problem, kind=kind, seen=seen)
+    def problem(self, kind: str, problem: str) -> Outcome:
+        return Outcome(self.arguments, problem=problem, kind=kind, seen=self.seen)
 
 
 class Worker:
@@ -124,20 +123,16 @@ class Worker:
     Attributes:
         limits: seconds for each step.
         child: the process; None before it is needed, and after its end.
-        closed: whether it has been ended for good.
     """
 
     def __init__(self) -> None:
         self.limits = dict(LIMITS)
         self.child: Child | None = None
-        self.closed = False
-        self._numbers = itertools.count(1)
         self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
         self._deadline = math.inf  # when the child is killed
         self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._serve, daemon=True).start()
 
     def submit(
         self,
@@ -148,13 +143,11 @@ class Worker:
         job: str = "measure",
     ) -> None:
         """Ask for a job, one of `child.JOBS`; an older request of the same client is forgotten, or
-        given up if it runs already.
+        ended soon if it runs already.
 
         `done` is called with the Outcome, and `step` with each of `LIMITS` that begins, both from
         another thread. Arguments that cannot be sent to another process raise TypeError.
         """
-        if self.closed:
-            raise RuntimeError("the worker has been closed")
         try:
             pickle.dumps(arguments)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -172,13 +165,6 @@ class Worker:
         """Start the child before it is needed."""
         self._events.put(self._start)
 
-    def close(self) -> None:
-        """End the child."""
-        self.closed = True
-        if self.child:
-            self.child.kill()
-        self._events.put(lambda: None)
-
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
 
@@ -191,18 +177,16 @@ class Worker:
     # The thread
 
     def _serve(self) -> None:
-        while not self.closed:
+        while True:
             left = self._deadline - time.monotonic()
             try:
                 event = self._events.get(timeout=None if math.isinf(left) else max(0.0, left))
             except queue.Empty:
                 event = self._late
             _guarded(event)
-            if self._running is None and self._waiting and not self.closed:
+            if self._running is None and self._waiting:
                 self._running = self._waiting.pop(next(iter(self._waiting)))
                 _guarded(self._send, self._running)
-        if self.child:
-            self.child.kill()
 
     def _take(self, request: _Request) -> None:
         self._waiting[request.client] = request
@@ -210,8 +194,6 @@ class Worker:
         if running and running.client == request.client and not running.outdated:
             running.outdated = True
             self._deadline = min(self._deadline, time.monotonic() + OVERTAKEN)
-            if self.child:
-                self.child.send(running.number)  # it is to give up
 
     def _stop(self, client: str) -> None:
         waiting, running = self._waiting.pop(client, None), self._running
@@ -244,9 +226,9 @@ class Worker:
             self._end(request.problem("crash", words))
             return
         assert self.child
-        request.number, request.at, request.ended = next(self._numbers), "", ""
+        request.at = ""
         self._deadline = time.monotonic() + self.limit("start", request.arguments)
-        self.child.begin((request.number, request.job, request.arguments))
+        self.child.begin((request.job, request.arguments))
 
     def _heard(self, child: Child, message: Any) -> None:
         """An answer of a child; None at its end."""
@@ -259,38 +241,35 @@ class Worker:
                 self._end(self._obituary(child, request))
             child.close()
             return
-        number, answer = message
-        if not request or number != request.number or request.ended:
+        if not request or request.ended:
             return
-        if isinstance(answer, Seen):
-            request.seen = answer
-            return
-        if not isinstance(answer, str):
-            self._end(answer and Outcome(request.arguments, **answer))
-            return
-        request.at, child.answered = answer, True
-        if not request.outdated:
-            self._deadline = time.monotonic() + self.limit(answer, request.arguments)
-            _guarded(request.step, answer)
+        if isinstance(message, Seen):
+            request.seen = message
+        elif isinstance(message, str):
+            request.at, child.answered = message, True
+            if not request.outdated:
+                self._deadline = time.monotonic() + self.limit(message, request.arguments)
+                _guarded(request.step, message)
+        else:
+            self._end(Outcome(request.arguments, seen=request.seen, **message))
 
-    def _end(self, outcome: Outcome | None) -> None:
-        """The running request has its outcome; None if nobody waits for it any more."""
+    def _end(self, outcome: Outcome) -> None:
+        """The running request has its outcome."""
         request, self._running, self._deadline = self._running, None, math.inf
-        assert request
-        if outcome and request.ended != "overtaken":
+        if request and outcome.kind != "overtaken":
             request.done(outcome)
 
     def _obituary(self, child: Child, request: _Request) -> Outcome:
         """Why a child died, in words."""
         doing = DOING.get(request.at, "running")
-        if request.ended == "stopped":
-            return request.problem("stopped", f"stopped while {doing}, as you asked")
+        if request.ended in ("stopped", "overtaken"):
+            return request.problem(request.ended, f"stopped while {doing}, as you asked")
         if request.ended:
             seconds = self.limit(request.at or "start", request.arguments)
             problem = f"stopped: {doing} took over {seconds:g} s."
             if doing == "running":
                 problem += " Is there a loop that never ends, or a barrier that not all reach?"
-            return request.problem("hang", problem, request.seen)
+            return request.problem("hang", problem)
         code = child.process.returncode
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         words = child.last_words()
@@ -298,7 +277,7 @@ class Worker:
         problem = f"the process that was {doing} the kernel died ({how}){last}"
         if request.arguments.get("source") is None:
             problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
-        return request.problem("crash", problem, request.seen)
+        return request.problem("crash", problem)
 
 
 def _guarded(function: Callable[..., None], *arguments: Any) -> None:
@@ -311,10 +290,8 @@ def _guarded(function: Callable[..., None], *arguments: Any) -> None:
 
 @cache
 def worker() -> Worker:
-    """The worker that all widgets of this process share."""
-    shared = Worker()
-    atexit.register(shared.close)
-    return shared
+    """The worker that all widgets of this process share; its child ends with the process."""
+    return Worker()
 
 
 def trial(

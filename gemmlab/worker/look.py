@@ -5,6 +5,7 @@ text is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from .. import simt
@@ -62,9 +63,7 @@ def look(  # noqa: PLR0913
     except simt.TextError as error:
         why = error.message if not error.known else f"it does not take the text, {error.message}"
         return Seen(f"line {error.line}: {why}", 0)
-    except TimeoutError:
-        return Seen(f"that takes longer than {seconds:g} s", 0)
-    except (ValueError, MemoryError) as error:
+    except (ValueError, MemoryError, TimeoutError) as error:
         return Seen(str(error), 0)
     except Exception as error:  # whatever is wrong in the simulator must not hurt a measurement
         return Seen(f"it failed with {type(error).__name__}: {error}", 0)
@@ -92,20 +91,18 @@ def closely(
     """
     spec = find(kernel)
     small, full = simt.shrunk(spec, params), spec.validate(params)
-    run = None
-    for chosen in (small, full) if small != full else (full,):
+
+    def run(chosen: dict[str, int]) -> simt.ProductRun:
         m, n, k = (2 * tile if tile > 1 else 8 for tile in spec.tiles(chosen))
-        try:
-            now = simt.simulate(spec, m, n, k, chosen, source, seconds=SECONDS)
-        except simt.TextError:
-            if chosen is full:
-                raise
-            continue
-        if now.ok:
-            return now
-        run = run or now
-    assert run is not None
-    return run
+        return simt.simulate(spec, m, n, k, chosen, source, seconds=SECONDS)
+
+    with suppress(simt.TextError):
+        found = run(small)
+        if found.ok or small == full:
+            return found
+        whole = run(full)
+        return whole if whole.ok else found
+    return run(full)
 
 
 def _few_tiles(

@@ -66,15 +66,13 @@ class Child:
         threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
 
     def begin(self, request: Any) -> None:
-        """Send a request; what the process has printed so far belongs to other jobs."""
+        """Send a request; what the process has printed so far belongs to other jobs. If it has
+        ended, `heard` hears of it.
+        """
         self._before = os.fstat(self._words.fileno()).st_size if self._words else 0
-        self.send(request)
-
-    def send(self, message: Any) -> None:
-        """Send a message; of a process that has ended, `heard` hears."""
         assert self.process.stdin
         with contextlib.suppress(OSError):
-            self.process.stdin.write(pickle.dumps(message))
+            self.process.stdin.write(pickle.dumps(request))
             self.process.stdin.flush()
 
     def last_words(self) -> list[str]:

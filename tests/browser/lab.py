@@ -399,7 +399,7 @@ class Book:
         fold = self.box(number).locator(".gemmlab-fold:not(.mod-active)")
         if fold.count():
             fold.click()
-        self.box(number).get_by_label("M = N = K").wait_for()  # the kernel opens it
+        self.control(number, "K").wait_for(state="visible")  # the kernel opens it
 
     def _row(self, number: int, name: str):
         return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
@@ -415,7 +415,8 @@ class Book:
         """The cells that show a living widget."""
         return self.page.evaluate("""() => {
             const cells = [...document.querySelectorAll(".jp-Notebook .jp-Cell")];
-            return cells.flatMap((cell, n) => cell.querySelector(".jp-OutputArea .gemmlab") ? [n] : []);
+            const shown = cell => cell.querySelector(".jp-OutputArea .gemmlab");
+            return cells.flatMap((cell, n) => shown(cell) ? [n] : []);
         }""")
 
     def names(self, number: int) -> list[str]:
@@ -485,7 +486,8 @@ class Book:
             """box => {
                 const said = box.querySelector("[data-key]");
                 const note = box.querySelector(".gemmlab-note.gemmlab-said")?.innerText ?? "";
-                return said ? {...said.dataset, note, text: said.closest(".gemmlab-result").innerText} : {};
+                const text = said?.closest(".gemmlab-result").innerText;
+                return said ? {...said.dataset, note, text} : {};
             }"""
         )
         return {"key": "", "state": "", "count": "0", "text": "", "note": "", **found}
@@ -533,45 +535,14 @@ RAN = """numbers => {
 
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {
-    const order = (box.querySelector("[data-key]")?.dataset.key ?? "").split(" ").map((pair) => pair.split("=")[0]);
+    const key = box.querySelector("[data-key]")?.dataset.key ?? "";
+    const order = key.split(" ").map((pair) => pair.split("=")[0]);
     const words = { yes: "True", no: "False", on: "1", off: "0" };
-    return [...box.querySelectorAll(".widget-hslider > .widget-label, .gemmlab-words > .widget-label")].map(label => {
+    const labels = ".widget-hslider > .widget-label, .gemmlab-words > .widget-label";
+    return [...box.querySelectorAll(labels)].map(label => {
         const row = label.closest(".widget-hslider, .gemmlab-words");
         const said = row.querySelector(".widget-readout, button.mod-active").textContent.trim();
         return [label.textContent, row.matches(".gemmlab-words") ? words[said] ?? said : said];
-    }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two)).map((pair) => pair.join("=")).join(" ");
-}"""
-
-# The size and the contrast of every text that can be seen in one widget.
-LOOK = """box => {
-    const numbers = colour => {
-        const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
-        return [r, g, b, a];
-    };
-    const ground = (element, x, y) => {  // the first opaque colour below a point
-        for (const below of document.elementsFromPoint(x, y).filter(e => e.tagName !== "text")) {
-            const style = getComputedStyle(below);
-            const drawn = below instanceof SVGGeometryElement, colour = drawn ? style.fill : style.backgroundColor;
-            const opaque = drawn ? style.opacity * style.fillOpacity : 1;
-            if (colour.startsWith("rgb") && numbers(colour)[3] * opaque > 0.5) return numbers(colour);
-        }
-    };
-    const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-    const texts = [];
-    for (const element of box.querySelectorAll("*")) {
-        const r = element.getBoundingClientRect(), style = getComputedStyle(element);
-        if (![...element.childNodes].some(n => n.nodeType === 3 && /[^\\s\\u200b]/.test(n.textContent))) continue;
-        const below = ground(element, r.left + r.width / 2, r.top + r.height / 2);
-        if (!below || !r.width || !r.height || style.visibility === "hidden") continue;
-        if (element.closest(".gemmlab-spoken, .gemmlab-code, .gemmlab-wide")) continue;  // not seen, or scrolled away
-        const ink = numbers(element.tagName === "text" ? style.fill : style.color);
-        let opaque = ink[3];
-        for (let up = element; up !== box; up = up.parentElement) opaque *= getComputedStyle(up).opacity;
-        const seen = ink.slice(0, 3).map((v, i) => opaque * v + (1 - opaque) * below[i]);
-        const [high, low] = [light(seen), light(below)].sort((a, b) => b - a);
-        texts.push({ text: element.textContent.trim().slice(0, 30), contrast: (high + 0.05) / (low + 0.05),
-            size: parseFloat(style.fontSize) });
-    }
-    return texts;
+    }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two))
+        .map((pair) => pair.join("=")).join(" ");
 }"""

@@ -5,7 +5,7 @@ share one notebook, in their order here.
 import re
 
 import pytest
-from lab import LOOK, notebook, started
+from lab import notebook, started
 
 from gemmlab.catalog import sources
 
@@ -156,14 +156,14 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
     assert int(shown["count"]) == count + 1
     marked = book.box(EXPLORER).locator(".gemmlab-gave-way")
     book.wait_until(lambda: WHY in book.shown(EXPLORER)["note"])
-    assert marked.count() == 1 and WHY in marked.inner_text()
+    assert marked.count() == 1 and "elements of C" in marked.inner_text()
     book.press(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: marked.count() == 0)
 
 
 def test_a_move_by_key_is_explained_and_spoken(book):
-    """Where another slider gives way, a screen reader says the verdict, the rate, and why; and the
-    slider knows it. N and K follow M until they are let go.
+    """Where another slider gives way, a screen reader says the verdict, the rate, and why. N and K
+    follow M while they are equal.
     """
     book.show_all(EXPLORER)
     sliders = book.box(EXPLORER).get_by_role("slider").all()
@@ -173,21 +173,19 @@ def test_a_move_by_key_is_explained_and_spoken(book):
     book.press(EXPLORER, "TS", "ArrowLeft", "ArrowLeft")
     shown = book.wait_key(EXPLORER, f"TS=20 WPT=4 {SIZES}")
     assert shown["state"] == "ok" and book.value(EXPLORER, "WPT") == "4"
-    book.wait_until(lambda: sliders[1].get_attribute("aria-description") == WHY)
     spoken = book.box(EXPLORER).get_by_role("status")
     book.wait_until(lambda: WHY in spoken.text_content())
     assert "Right" in spoken.text_content() and "GFLOPS" in spoken.text_content()
     book.press(EXPLORER, "M", "ArrowLeft")
     shown = book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=100")
     book.wait_until(lambda: "moved" not in book.shown(EXPLORER)["note"])
-    book.box(EXPLORER).get_by_label("M = N = K").uncheck()
     book.press(EXPLORER, "K", "ArrowLeft")
     assert book.wait_key(EXPLORER, "TS=20 WPT=4 M=100 N=100 K=64")["state"] == "ok"
 
 
 def test_by_keyboard_alone(book):
-    """One Tab stop for each control; a cell of the map is chosen, what is not legal says so and
-    moves nothing, and a try can be returned to.
+    """One Tab stop for each control; a cell of the map is chosen, one that is not legal gets that
+    answer, and a try can be returned to.
     """
     book.control(EXPLORER, "TS").focus()
     passed = []
@@ -204,8 +202,8 @@ def test_by_keyboard_alone(book):
     assert book.wait_key(EXPLORER, key)["state"] == "ok" and book.values(EXPLORER) == key
     for press in ("ArrowUp", "Enter"):
         book.page.keyboard.press(press)
-    book.wait_until(lambda: "not a multiple of WPT=16" in book.shown(EXPLORER)["note"])
-    assert book.values(EXPLORER) == key
+    refused = book.wait_key(EXPLORER, f"TS=24 WPT=16 {SIZES}")
+    assert refused["state"] == "ParameterError" and "not a multiple of WPT=16" in refused["text"]
     book.box(EXPLORER).locator("#try-1").focus()
     book.page.keyboard.press("ArrowLeft")
     book.page.keyboard.press("Enter")  # the first try
@@ -229,27 +227,6 @@ def test_a_hand_on_the_map_moves_the_sliders_and_measures_where_it_lets_go(book)
     assert ring.get_attribute("aria-label").startswith("your setting: TS=16, WPT=2")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 800), ("dark", 1280)])
-def test_every_word_can_be_read(ran, theme, width):
-    """None is too small or too faint, and nothing sticks out of its cell."""
-    ran.theme(theme)
-    ran.sidebar(width > 1000)
-    ran.resize(width, 3000)
-    try:
-        for number in (EXPLORER, STEPPER, FILM, GEMM, ENDLESS):
-            ran.box(number).evaluate("box => box.scrollIntoView({ block: 'center' })")
-            texts = ran.box(number).evaluate(LOOK)
-            assert len(texts) > 2
-            for text in texts:
-                assert text["contrast"] > 3 and text["size"] >= 12, (number, text)
-            wide = "box => box.scrollWidth - box.clientWidth"
-            assert ran.box(number).evaluate(wide) <= 1, number
-    finally:
-        ran.theme("light")
-        ran.sidebar(True)
-        ran.resize(1280)
-
-
 def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     def type_(name: str, text: str) -> None:
         book.box(EXPLORER).locator(
@@ -260,10 +237,10 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
 
     type_("M", "300")
     book.wait_key(EXPLORER, "TS=32 WPT=8 M=300 N=300 K=300")
-    type_("TS", "17")
+    type_("TS", "many")
     alert = book.box(EXPLORER).get_by_role("alert")
     alert.wait_for()
-    assert "TS cannot be '17'" in alert.inner_text() and "choose one of" in alert.inner_text()
+    assert "TS cannot be 'many'" in alert.inner_text() and "choose one of" in alert.inner_text()
     assert book.value(EXPLORER, "TS") == "32"
     assert book.shown(EXPLORER)["key"] == book.values(EXPLORER)
 
@@ -276,7 +253,7 @@ def test_nothing_moves(book):
     fold = box.locator(".gemmlab-fold.mod-active")
     if fold.count():
         fold.click()
-        box.get_by_label("M = N = K").wait_for(state="hidden")
+        book.control(EXPLORER, "K").wait_for(state="hidden")
     seen = {box.bounding_box()["height"]}
     for move in range(20):
         book.press(EXPLORER, "TS", "ArrowLeft" if move % 10 < 5 else "ArrowRight")
@@ -292,7 +269,7 @@ def test_keys_in_a_control_reach_no_shortcut(book):
     book.show_all(EXPLORER)
     focus = {
         "slider": book.control(EXPLORER, "TS"),
-        "checkbox": book.box(EXPLORER).get_by_label("M = N = K"),
+        "list": book.box(EXPLORER).locator("select").first,
         "button": button(book, EXPLORER, "Reset"),
         "stepper": book.control(STEPPER, "rows"),
     }
@@ -332,23 +309,6 @@ def test_the_lit_line_the_picture_and_the_words_are_on_one_screen(ran):
     assert shown["key"] == ran.values(FILM) and shown["key"].startswith("WPT=8")
 
 
-def test_play_moves_the_film_by_keys_alone(ran):
-    def press(name: str) -> None:
-        button(ran, FILM, name).focus()
-        ran.page.keyboard.press("Enter")
-
-    ran.press(FILM, "step", "ArrowRight", "ArrowRight")
-    before = int(ran.value(FILM, "step"))
-    press("Play through step")
-    ran.wait_until(lambda: int(ran.value(FILM, "step")) != before)
-    press("Pause")
-    button(ran, FILM, "Play through step").wait_for()
-    assert int(ran.value(FILM, "step")) > before, "on from where the slider has been put"
-    press("Stop, and back to the start")
-    ran.wait_until(lambda: ran.value(FILM, "step") == "1")
-    ran.wait_key(FILM, ran.values(FILM))
-
-
 def test_a_cell_of_opencl_is_stepped_through_and_its_race_marked(ran):
     ran.cell(BROKEN).get_by_role("button", name="Step through it").focus()
     ran.page.keyboard.press("Enter")
@@ -370,8 +330,7 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(ran):
     ran.wait_until(lambda: ran.box(GEMM).locator("[id^=try-]").count() == 2)
     ran.wait_until(lambda: "the original" in ran.shown(GEMM)["text"])
     assert "original text" not in ran.shown(GEMM)["text"]
-    reach = ran.box(GEMM).locator("[data-allowed]")
-    ran.wait_until(lambda: reach.count() and "local memory" in reach.inner_text())
+    ran.wait_until(lambda: "local memory allows" in ran.box(GEMM).inner_text())
 
 
 def test_a_slider_reacts_while_a_cell_runs(lab, ran):

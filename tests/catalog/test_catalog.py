@@ -149,11 +149,6 @@ def holds(rule, params) -> bool:
         return True  # another rule refuses 0
 
 
-def test_no_file_of_the_ladder_includes_another():
-    files = list(sources.folder().glob("*.cl"))
-    assert files and not any("#include" in file.read_text(encoding="utf-8") for file in files)
-
-
 # Settings
 
 
@@ -238,14 +233,6 @@ def test_fit_adapts_the_defaults_to_a_device(number):
                 spec.validate(spec.defaults, limits)
 
 
-def test_fit_finds_a_tile_for_small_matrices():
-    spec, roomy = catalog[13], Limits("roomy", 8192, (8192,) * 3, 2**20)
-    assert spec.fit(roomy, (4096, 4096, 1)) == spec.defaults
-    small = spec.fit(roomy, (70, 50, 1))
-    assert spec.minimum_sizes(small) == (64, 32, 1) and spec.problems(small, roomy) == []
-    assert spec.fit(roomy, (1, 1, 1)) == spec.defaults, "there is none"
-
-
 def test_a_device_without_asynchronous_copies_refuses_them(any_device):
     """As NVIDIA's older devices do; the nearest setting is the same kernel without them."""
     spec = catalog["warp_tiling"]
@@ -259,46 +246,7 @@ def test_a_device_without_asynchronous_copies_refuses_them(any_device):
     assert any_device.limits.asynchronous
 
 
-# What follows from the parameters
-
-
-def test_a_kernel_that_shares_tiles_has_as_many_work_groups_as_requested():
-    spec = catalog["warp_tiling"]
-    for groups, expected in ((0, 3 * 4), (1, 1), (264, 264)):
-        params = spec.complete({"TSM": 64, "TSN": 32, "GROUPS": groups})
-        items, _ = spec.local_size(params)
-        assert spec.global_size(150, 128, params) == (expected * items, 1)
-        assert spec.workspace(params) == groups * (2 * 64 * 32 + 1)
-
-
-def test_columns_begin_where_a_kernel_can_load_vectors():
-    spec = catalog["warp_tiling"]
-    for params, strides in (
-        ({"WIDTH": 4}, (20, 8)),
-        ({"WIDTH": 1}, (17, 6)),
-        ({"WIDTH": 4, "TRANSPOSED": 0}, (20, 9)),
-    ):
-        full = spec.complete(params)
-        assert spec.multiples(full) == (1, 1, 1)
-        assert spec.leading_dimensions(17, 6, 9, full) == strides
-    assert catalog[9].leading_dimensions(128, 256, 16, catalog[9].defaults) == (128, 256)
-
-
 # Refusals
-
-
-@pytest.mark.parametrize(
-    ("limits", "parts"),
-    [
-        ((64, (64, 64, 64), 65536), ("32 x 4 = 128 work-items", "limit of 64 of Toy")),
-        ((256, (64, 2, 64), 65536), ("32 x 4", "4 in dimension 1", "limit of 2 of Toy")),
-        ((256, (64, 64, 64), 4096), ("8,192 bytes of local memory", "limit of 4,096 of Toy")),
-    ],
-)
-def test_a_refusal_names_the_limit_of_the_device(limits, parts):
-    (problem,) = catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Toy", *limits))
-    assert contains(problem, *parts)
-    assert len(catalog[3].problems({"TS": 32, "WPT": 8}, Limits("Tiny", 1, (1, 1, 1), 1))) == 4
 
 
 VALUES = st.integers(1, 70) | st.sampled_from((0, -1, 64, np.int64(8), 65536, 65537))

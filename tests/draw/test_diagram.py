@@ -99,12 +99,6 @@ def test_the_lesson_on_coalescing_in_numbers():
     assert diagram.access(plain).alt == f"A warp at step 0. {said}"
 
 
-@pytest.mark.parametrize(("tile", "coalesced", "stores"), [(16, True, 4), (32, False, 32)])
-def test_transposing_says_what_a_warp_touches(tile, coalesced, stores):
-    alt = diagram.transposing(diagram.transposed(32, 64, tile, coalesced)).alt
-    assert alt.endswith(f"a warp's loads fall into 4 segments, its stores into {stores} segments")
-
-
 # Each can be shown
 
 

@@ -11,12 +11,11 @@ from gemmlab.widgets.board import Board, Try
 def test_a_board_keeps_tries_and_shows_the_best_first(tmp_path):
     mine = Board(tmp_path / "own" / "tries.json")
     assert mine.tries == [] and "No tries" in str(mine)
-    assert "not yet a start" in str(Try("pass NumPy", -1.0, 40, "an edited file"))
     for share in (0.2, 1.3, 0.6):
         mine.add(Try("pass NumPy", share, 40, "a processor"))
     again = Board(mine.path)
     assert [one.share for one in again.tries] == [1.3, 0.6, 0.2]
-    assert [word in str(again) for word in ("passed", "half way", "a start")] == [True] * 3
+    assert str(again).index("1.30") < str(again).index("0.60")
     again.clear()
     assert mine.tries == [] and not mine.path.exists()
 

@@ -106,6 +106,17 @@ def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
     assert 'data-state="ok"' in panel(shell, "2 M=64 N=64 K=64", TILED)
 
 
+def test_an_error_in_a_part_has_the_line_of_the_cell(shell):
+    """Of the compiler, its excerpt, and of the simulator; what is not in the cell says so."""
+    part = sources.part(TILED, "compute").replace("acc +=", "acc += oops +")
+    cell = ["%%gemm 2 part=compute", *part.splitlines()]
+    line = next(n for n, text in enumerate(cell, 1) if "oops" in text)
+    shown = panel(shell, "2 part=compute M=32", part)
+    assert shown.count(f"line {line}: ") == 2 and f" {line} | " in shown
+    part = sources.part(TILED, "compute").replace("}", "")
+    assert "of the whole kernel" in panel(shell, "2 part=compute M=32", part)
+
+
 def test_a_compile_error_points_at_the_cells_own_line(shell):
     source = TILED.replace("float acc = 0.0f;", "float acc = 0.0f")
     lines = ["%%gemm 2 M=64", *source.splitlines()]
@@ -127,7 +138,6 @@ def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
     assert said.startswith("%gemm: ") and len(said.split()) > 4
 
 
-@pytest.mark.parametrize("line", ["3 TS=16", "3 TS=16  # don't stop"])
-def test_the_line_form_writes_the_cell(shell, line):
-    shell.run_line_magic("gemm", line)
-    assert shell.rl_next_input.startswith(f"%%gemm {line}\n// 03 work per thread")
+def test_the_line_form_writes_the_cell(shell):
+    shell.run_line_magic("gemm", "3 TS=16  # don't stop")
+    assert shell.rl_next_input.startswith("%%gemm 3 TS=16  # don't stop\n// 03 work per thread")

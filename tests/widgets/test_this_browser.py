@@ -72,14 +72,6 @@ def test_a_product_becomes_an_outcome_compared_with_its_reference(desk):
     assert outcome.compared.ratio[1] == pytest.approx(2)
 
 
-def test_a_text_reaches_the_page_only_after_the_simulator_ran_it(desk):
-    reader = Reader()
-    arguments = reader.ask(source=TEXT.replace("    // store", "    // store it"))
-    assert not reader.browser.view.request and len(desk.asked) == 1
-    desk.asked[0][1](Outcome(arguments))
-    assert reader.browser.view.request["id"] == 1 and not reader.outcomes
-
-
 @pytest.mark.parametrize(
     "outcome, words",
     [
@@ -114,11 +106,3 @@ def test_the_newest_request_wins_and_a_stopped_one_is_forgotten(desk):
     assert reader.outcomes[0].kind == "stopped"
     reader.answer()
     assert len(reader.outcomes) == 1
-
-
-def test_a_wrong_product_has_words_and_no_rate(desk):
-    reader = Reader()
-    reader.ask()
-    reader.answer(ok=False, verdict="wrong: C[row 0, column 1] is 3; it should be 4", all=[])
-    (wrong,) = reader.outcomes
-    assert not wrong.ok and "C[row 0, column 1]" in wrong.verdict and wrong.compared is None
