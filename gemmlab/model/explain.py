@@ -87,8 +87,8 @@ class Explanation:
             if close:
                 words = " and ".join([self.roof.resource, *close])
                 sentences.append(
-                    f"{words[0].upper()}{words[1:]} are both nearly full; a bound on each does not "
-                    "tell what is reachable when they compete."
+                    f"{words[0].upper()}{words[1:]} each allow less than {limit:.0%}; a bound on "
+                    "each does not tell what is reachable when they compete."
                 )
             reasons = REASONS.get(self.chip.name, ())
             sentences += [sentence for kernels, sentence in reasons if self.kernel in kernels]
