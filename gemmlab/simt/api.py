@@ -131,7 +131,7 @@ class Run:
             if e.memory is None:
                 continue
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
-            step += e.wave.active(e.mask)
+            step += e.active
             rows = np.empty(len(e.of(step)), EVENT)
             of_lanes = {"group": e.wave.group_number, "item": e.wave.items, "step": step}
             for name, lanes in {**of_lanes, "phase": e.phase, "index": e.at}.items():
