@@ -90,7 +90,10 @@ class Declared:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(self, tokens: list[Token], source: Preprocessor | None = None):
+    def __init__(
+        self, tokens: list[Token], source: Preprocessor | None = None, long_numbers: bool = False
+    ):
+        self.long_numbers = long_numbers  # as in the condition of #if
         self.clock = source.clock if source else no_limit
         self.macros = source.macros if source else {}
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
@@ -547,8 +550,6 @@ class Parser(Meaning):
             self.next()
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
-
-    long_numbers = False  # as in the condition of #if
 
     @staticmethod
     def string(token: Token, text: str) -> Expr:
@@ -1080,17 +1081,10 @@ def parsed(
     text: str, preprocessor: Preprocessor
 ) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    try:
-        tokens = preprocessor.run(text)
-    except TextError as late:  # is there a mistake before what the preprocessor had reached?
-        before = Parser(preprocessor.out, preprocessor)
-        try:
-            before.file()
-        except TextError as early:
-            if early.known and early.line < preprocessor.at.line and not before.at_end:
-                raise early from None
-        raise late
-    return Parser([*tokens, Token("end", "", preprocessor.end)], preprocessor).file()
+    lines = text.split("\n")
+    last = len(lines) - (len(lines) > 1 and not lines[-1])
+    end = Token("end", "", Spot(last, len(lines[last - 1]) + 1))
+    return Parser([*preprocessor.run(text), end], preprocessor).file()
 
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
