@@ -321,14 +321,14 @@ class Expressions:
             if not variable.in_memory:
                 raise UnknownError(f"the address of {written(node)}", node.spot)
             of = variable.type
-        far: list[tuple[Value, int]] = []
+        base, far = place.base, list[tuple[Value, int]]()
         for index in place.indices:
             assert isinstance(of, Array)
             of = of.of
             far.append((index, stride(of)))
 
         def pointer(w: Wave) -> Any:
-            begin = place.base(w) if place.base else w.address(w.held[variable])  # type: ignore[index]
+            begin = base(w) if base else w.address(w.held[variable])  # type: ignore[index]
             for index, step in far:
                 begin = begin + index(w) * step
             return begin
