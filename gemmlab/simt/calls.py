@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import tree
 from .builtins import FENCES, IDENTIFIERS
-from .expressions import Expressions, Place, as_int
+from .expressions import Expressions, Place, Value, as_int
 from .text import UnknownError
 from .tree import written
 from .types import FLOAT, HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
@@ -31,7 +31,6 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .expressions import Value
     from .machine import Wave
 
 #: Plain names of functions that are the same but for how exact they must be.

@@ -50,9 +50,9 @@ from .watch import Site
 if TYPE_CHECKING:
     from .machine import Wave
 
-    Value = Callable[[Wave], Any]
-    #: From one or two values, or the indices of a place and a value, to another.
-    Change = Callable[..., Any]
+Value = Callable[["Wave"], Any]
+#: From one or two values, or the indices of a place and a value, to another.
+Change = Callable[..., Any]
 
 IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Step, tree.Part, tree.Compound, tree.Text)
 

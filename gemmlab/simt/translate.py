@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from . import tree
 from .builtins import BARRIERS
 from .calls import Calls
-from .expressions import nothing
+from .expressions import Value, nothing
 from .meaning import constant, known
 from .parse import parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
@@ -25,7 +25,6 @@ from .values import assign, one_of, union, unsigned, without
 from .watch import Site
 
 if TYPE_CHECKING:
-    from .expressions import Value
     from .machine import Wave
 
 #: What may come to barriers, and then has a result.
