@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import tree
 from .builtins import FENCES, IDENTIFIERS
 from .expressions import Expressions, Place, Value, as_int
+from .meaning import known
 from .text import UnknownError
 from .tree import written
 from .types import FLOAT, HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
@@ -94,6 +95,22 @@ class Calls(Expressions):
         raise NotImplementedError
 
     # ---- by name
+    def call_barrier(self, node: tree.Call) -> Value:
+        args, flags, copied = self.args(node), known(node.args[0]), node.name == "wait_group_events"
+        fence = 3 if flags is None or copied else int(flags)
+        site = self.site("barrier", node.spot, "barrier", fence=fence)
+
+        def wait(w: Wave) -> None:
+            for arg in args:
+                arg(w)
+            w.barrier(site)
+            if copied:
+                w.filled()
+
+        return wait
+
+    call_work_group_barrier = call_wait_group_events = call_barrier
+
     def call_async_work_group_copy(self, node: tree.Call) -> Value:
         """All work-items of the group copy together, each some of the elements."""
         to, of, count, *rest = self.args(node)

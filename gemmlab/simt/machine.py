@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
+from threading import Semaphore, Thread
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 #: MIDDLE, so that a pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+MOST_LANES = 16_384
 MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what printf says
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
@@ -56,7 +58,7 @@ class Wave:
         held: the values of variables, and the arrays; since: the mask where each was declared.
         called: who called the present function; gone: of these, who has returned, with `result`.
         skipped, left: who has come to `continue`, to `break`; waiting: for each label, who goes
-            there; awaited: results of calls that may wait at barriers.
+            there.
     """
 
     def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
@@ -85,11 +87,11 @@ class Wave:
         self.left: Any = False
         self.result: Lanes = None
         self.waiting: dict[str, Mask] = {}
-        self.awaited: dict[int, Lanes] = {}  # by the id of the call
+        self.turn: Turn | None = None  # if it is one of several
 
     def __getstate__(self) -> dict[str, Any]:
         """In another process nothing goes on."""
-        return {**vars(self), "held": None, "since": None, "result": None}
+        return {**vars(self), "held": None, "since": None, "turn": None}
 
     # ---- who
     def item(self, lane: int) -> WorkItem:
@@ -243,10 +245,11 @@ class Wave:
         self, name: str, scalar: Scalar, sizes: tuple[int, ...], zeroes: bool,
         space: str = "private"
     ) -> Memory:  # fmt: skip
-        """An array that each lane has to itself."""
-        self.machine.room(prod(sizes) * scalar.size * self.lanes)
-        data = np.zeros(self.lanes * prod(sizes), scalar.dtype) if zeroes else None
-        return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
+        """An array that each lane has to itself, or a constant one, which there is once."""
+        copies, slot = (1, 0) if space == "constant" else (self.lanes, self.every)
+        self.machine.room(prod(sizes) * scalar.size * copies)
+        data = np.zeros(copies * prod(sizes), scalar.dtype) if zeroes else None
+        return Memory(name, space, scalar, sizes, copies, slot, data)
 
     def copy_together(
         self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,
@@ -368,7 +371,7 @@ class Wave:
         return (yes, no) if no.any() else (mask, False)
 
     def barrier(self, site: Site) -> None:
-        """All work-items of a group come here, or none; the caller then waits (`yield`)."""
+        """All work-items of a group come here, or none; a warp then waits for the others."""
         self.record(site)
         mask, gone = self.mask, self.gone
         if mask is not None:
@@ -392,6 +395,8 @@ class Wave:
         for bit, space in ((1, "local"), (2, "global")):
             if site.fence & bit:
                 self.ordered[space] = self.ordered[space] + lanes
+        if self.turn:
+            self.turn.wait(site)
 
     def printf(self, form: str, args: Sequence[Lanes], kinds: list[str]) -> None:
         """Each lane's numbers, or its list of the numbers of a vector, in a text."""
@@ -404,6 +409,50 @@ class Wave:
             text = printed(form, values, kinds)
             self.machine.room(len(text))
             self.machine.printed.append(text)
+
+
+class Turn(Thread):
+    """Runs a wave from barrier to barrier, while nobody else runs."""
+
+    def __init__(self, wave: Wave, work: Callable[[Wave, list], None], args: list):
+        super().__init__(daemon=True)
+        self.wave, self.work, self.args = wave, work, args
+        self.mine, self.others = Semaphore(0), Semaphore(0)
+        self.site: Site | None = None  # where it waits, None at its end
+        self.error: BaseException | None = None
+        self.over = False
+        wave.turn = self
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.wait(None)
+            with np.errstate(all="ignore"):
+                self.work(self.wave, self.args)
+        except BaseException as error:
+            self.error = error
+        self.site = None
+        self.others.release()
+
+    def wait(self, site: Site | None) -> None:
+        self.site = site
+        self.others.release()
+        self.mine.acquire()
+        if self.over:
+            raise SystemExit
+
+    def go_on(self) -> Site | None:
+        """To the next barrier."""
+        self.mine.release()
+        self.others.acquire()
+        if self.error:
+            raise self.error
+        return self.site
+
+    def close(self) -> None:
+        self.over = True
+        self.mine.release()
+        self.join()
 
 
 def one_for_all(x: np.ndarray):
@@ -470,7 +519,7 @@ class Machine:
         if order not in ("lockstep", "warps"):
             raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
         given = [self.address(a) if isinstance(a, Memory) else a for a in args]
-        chosen = np.arange(np.prod(self.num_groups))
+        chosen = np.arange(prod(self.num_groups))
         if groups is not None:
             at = np.array([(*group, 0, 0)[:3] for group in groups], int).reshape(-1, 3)
             try:
@@ -479,57 +528,55 @@ class Machine:
                 there = self.num_groups[: self.dimensions]
                 message = f"groups holds {list(groups)}, but there are only {there} groups"
                 raise ValueError(message) from None
-        everyone = np.arange(self.work_items)
-        rng = np.random.default_rng(seed)
+        everyone, together = np.arange(self.work_items), max(1, MOST_LANES // self.work_items)
         try:
             with np.errstate(all="ignore"):
-                first = Wave(self, chosen[:1], everyone[:1])
+                first = Wave(self, chosen[:1], everyone)
                 for make in self.program.tables:
                     make(first)
                 self.arrays = dict(first.held)
                 if order == "lockstep":
-                    together = max(1, 16384 // self.work_items)
                     for some in np.split(chosen, range(together, len(chosen), together)):
-                        self.go(some, [everyone], given, rng)
+                        self.local(some)
+                        self.program.code(Wave(self, some, everyone), given)
                 else:
-                    warps = np.split(everyone, range(WARP, self.work_items, WARP))
+                    rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):
-                        self.go(np.array([group]), warps, given, rng)
+                        self.take_turns(np.array([group]), given, rng)
         except Stop as stop:
             self.findings.append(stop.finding)
             self.stop = stop.finding
 
-    def go(
-        self, groups: np.ndarray, warps: list[np.ndarray], args: list[object],
-        rng: np.random.Generator
-    ) -> None:  # fmt: skip
-        """Run waves of some groups from barrier to barrier, in random order."""
+    def local(self, groups: np.ndarray) -> None:
+        """Local memory for some groups."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         self.room(sum(stride(a.type) for a in self.program.locals) * copies)
-        self.arrays = self.arrays | {
-            a.variable: Memory(a.name, "local", *layout(a.type), copies, slot)
-            for a in self.program.locals
-        }
-        waves = [Wave(self, groups, items) for items in warps]
-        running = [(wave, self.program.code(wave, args)) for wave in waves]
-        while running:
-            waiting: list[tuple[Wave, Generator]] = []
-            # where they stop, None for the end, and one wave that does
-            sites: dict[Site | None, Wave] = {}
-            for i in rng.permutation(len(running)).tolist():
-                wave, steps = running[i]
-                site = next(steps, None)
-                sites.setdefault(site, wave)
-                if site is not None:
-                    waiting.append(running[i])
-            if len(sites) > 1:
-                (site, wave), (elsewhere, other) = sorted(
-                    sites.items(), key=lambda x: x[0] is None
-                )[:2]
-                assert site is not None
-                who, whom = wave.item(0), other.item(0)
-                does = "waits at another barrier" if elsewhere else "has ended"
-                text = f"barrier: {who} waits here, and {whom} {does}"
-                raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
-            running = waiting
+        for a in self.program.locals:
+            self.arrays[a.variable] = Memory(a.name, "local", *layout(a.type), copies, slot)
+
+    def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
+        """Run the warps of a group from barrier to barrier, in random order."""
+        self.local(group)
+        warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))
+        running = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
+        every = list(running)
+        try:
+            for turn in every:
+                turn.others.acquire()  # it has begun
+            while running:
+                sites = {}  # where they stop, None for the end, and one that does
+                for i in rng.permutation(len(running)).tolist():
+                    sites.setdefault(running[i].go_on(), running[i].wave)
+                if len(sites) > 1:
+                    stops = sorted(sites.items(), key=lambda stop: stop[0] is None)
+                    (site, wave), (elsewhere, other) = stops[:2]
+                    assert site is not None
+                    who, whom = wave.item(0), other.item(0)
+                    does = "waits at another barrier" if elsewhere else "has ended"
+                    text = f"barrier: {who} waits here, and {whom} {does}"
+                    raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
+                running = [turn for turn in running if turn.site]
+        finally:
+            for turn in every:
+                turn.close()

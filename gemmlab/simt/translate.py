@@ -2,18 +2,16 @@
 once.
 
 `wave.mask` says for which of them. So Python runs a loop once for all work-items, and an `if` twice
-where they differ. What may come to a barrier is a generator, which yields there: the same functions
-serve as one wave of all work-items, or as many that take turns.
+where they differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import tree
-from .builtins import BARRIERS
 from .calls import Calls
 from .expressions import Value, nothing
 from .meaning import constant, known
@@ -27,10 +25,8 @@ from .watch import Site
 if TYPE_CHECKING:
     from .machine import Wave
 
-#: What may come to barriers, and then has a result.
-Steps = Generator[Any, None, Any]
-#: A statement: it is done at once, or a generator goes on with it.
-Step = Callable[["Wave"], Any]
+#: A function of the text: what it returns, of a wave and a list of arguments.
+Function = Callable[["Wave", list], Any]
 
 
 @dataclass(eq=False)
@@ -40,7 +36,7 @@ class Program:
     Attributes:
         kernel: the function; functions: all of the text.
         size: what it requires of a work-group, or an empty tuple.
-        code: runs it for a wave, with a list of arguments; tables: fill constant memory.
+        code: runs it; tables: fill constant memory.
         locals: its arrays in local memory; sites: see `Site`.
         text: the kernel's own text; macros: its own and the given ones at its end, by name.
     """
@@ -48,7 +44,7 @@ class Program:
     kernel: tree.Function
     functions: list[tree.Function]
     size: tuple[int, ...]
-    code: Callable[[Wave, list], Steps]
+    code: Function
     tables: list[Value]
     locals: list[tree.Declaration]
     sites: list[Site]
@@ -97,15 +93,6 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
     return Program(chosen, every, size, code, tables, arrays, sites, text, macros)
 
 
-def finished(steps: Steps) -> Any:
-    """The result of a function that comes to no barrier."""
-    try:
-        next(steps)
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("a barrier")
-
-
 class Translator(Calls):
     """Functions and statements; each statement becomes a `Step`."""
 
@@ -113,14 +100,12 @@ class Translator(Calls):
         super().__init__()
         self.clock = clock
         self.locals: list[tree.Declaration] = []  # the arrays in local memory
-        self.done: dict[tree.Function, Callable[[Wave, list], Steps]] = {}
-        self.pauses: dict[tree.Function, bool] = {}
+        self.done: dict[tree.Function, Function] = {}
         self.around: list[tree.Function] = []  # functions that are being translated
         self.labels: set[str] = set()  # of the blocks around a statement
-        self.awaited: set[int] = set()  # calls whose results are there before their statement
 
     # ---- functions
-    def function(self, function: tree.Function) -> Callable[[Wave, list], Steps]:
+    def function(self, function: tree.Function) -> Function:
         if function in self.around:
             self.fail(function, f"{function.name} calls itself, which OpenCL C does not allow")
         if function.body is None:
@@ -143,17 +128,15 @@ class Translator(Calls):
         site = self.site("unset", function.spot, text, function.type)
         blank = None if void else nothing(function.type)
 
-        def run(w: Wave, args: list) -> Steps:
+        def run(w: Wave, args: list) -> Any:
             outer = w.gone, w.result, w.called
             w.gone, w.result, w.called = False, blank, w.mask
             for variable, make, value in zip(params, made, args, strict=True):
-                w.since[variable] = w.mask
+                w.held[variable], w.since[variable] = value, w.mask
                 if make:
                     make(w)
                     w.held[variable].give(0, length(variable.type), value)
-                else:
-                    w.held[variable] = value
-            yield from body(w) or ()
+            body(w)
             w.mask = w.called
             result = None if void else w.given(w.result, site)
             w.gone, w.result, w.called = outer
@@ -162,52 +145,11 @@ class Translator(Calls):
         return run
 
     def own(self, node: tree.Call, function: tree.Function) -> Value:
-        if not self.waits(node):
-            args, run = self.args(node), self.function(function)
-            return lambda w: finished(run(w, [arg(w) for arg in args]))
-        return self.call_barrier(node)
-
-    def call_barrier(self, node: tree.Call) -> Value:
-        """What waits has been called before the statement."""
-        if id(node) not in self.awaited:
-            raise UnknownError(f"a barrier inside {node.name}, called under a condition", node.spot)
-        return lambda w: w.awaited.pop(id(node))
-
-    call_work_group_barrier = call_wait_group_events = call_barrier
-
-    def waits(self, call: tree.Call) -> bool:
-        """Whether a call comes to a barrier, or may, as a kernel."""
-        function = call.target
-        if function is None:
-            return call.name in BARRIERS or call.name == "wait_group_events"
-        if function not in self.pauses:
-            self.pauses[function] = function.kernel  # who calls itself is refused elsewhere
-            calls = function.body.walk() if function.body else ()
-            inner = [call for call in calls if isinstance(call, tree.Call)]
-            self.pauses[function] |= any(map(self.waits, inner))
-        return self.pauses[function]
-
-    def waiting(self, node: tree.Call) -> Callable[[Wave], Steps]:
-        args = self.args(node)
-        if node.target is not None:
-            run = self.function(node.target)
-            return lambda w: run(w, [arg(w) for arg in args])
-        flags, copied = known(node.args[0]), node.name == "wait_group_events"
-        fence = 3 if flags is None or copied else int(flags)
-        site = self.site("barrier", node.spot, "barrier", fence=fence)
-
-        def wait(w: Wave) -> Steps:
-            for arg in args:
-                arg(w)
-            w.barrier(site)
-            yield site
-            if copied:
-                w.filled()
-
-        return wait
+        args, run = self.args(node), self.function(function)
+        return lambda w: run(w, [arg(w) for arg in args])
 
     # ---- statements
-    def statements(self, body: list[Node]) -> Step:
+    def statements(self, body: list[Node]) -> Value:
         labels = [n.name for n in body if isinstance(n, tree.Label)]
         jumps = (n for s in body for n in s.walk() if isinstance(n, tree.Jump))
         if labels and any(jump.word == "goto" for jump in jumps):
@@ -215,29 +157,27 @@ class Translator(Calls):
         return self.sequence([self.statement(node) for node in body])
 
     @staticmethod
-    def sequence(steps: list[Step]) -> Step:
-        def run(w: Wave) -> Steps:
+    def sequence(steps: list[Value]) -> Value:
+        def run(w: Wave) -> None:
             for step in steps:
                 if w.mask is False:
                     return
                 w.machine.clock()
-                more = step(w)
-                if more is not None:
-                    yield from more
+                step(w)
 
         return run
 
-    def with_labels(self, body: list[Node], labels: list[str]) -> Step:
+    def with_labels(self, body: list[Node], labels: list[str]) -> Value:
         """Lanes that go to a label wait there; the statements run again until nobody waits."""
         keys = [self.label(name) for name in labels]
         self.labels.update(keys)
-        parts: list[Step | str] = [
+        parts: list[Value | str] = [
             self.label(n.name) if isinstance(n, tree.Label) else self.statement(n) for n in body
         ]
         self.labels.difference_update(keys)
         site = self.site("loop", body[0].spot, "goto")
 
-        def run(w: Wave) -> Steps:
+        def run(w: Wave) -> None:
             waiting, rounds = w.waiting, 0
             through: Any = False
             waiting.update(dict.fromkeys(keys, False))
@@ -249,7 +189,7 @@ class Translator(Calls):
                         w.gone = without(w.gone, waiting[part])
                         w.mask, waiting[part] = union(w.called, w.mask, waiting[part]), False
                     elif w.mask is not False:
-                        yield from part(w) or ()
+                        part(w)
                 through = union(w.called, through, w.mask)
                 if all(waiting[key] is False for key in keys):
                     break
@@ -261,35 +201,18 @@ class Translator(Calls):
     def label(self, name: str) -> str:
         return f"{self.around[-1].key} {name}"
 
-    def statement(self, node: Node) -> Step:
+    def statement(self, node: Node) -> Value:
         self.clock()
         special = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        if isinstance(node, (tree.Block, tree.Declarations, tree.If, tree.Loop, tree.Switch)):
-            return special(node)  # type: ignore[misc]
-        if isinstance(node, tree.Binary) and node.op == ",":
-            return self.statements([node.left, node.right])
-        calls = [call for call in unconditional(node) if self.waits(call)]
-        self.awaited.update(map(id, calls))
-        before = [(call, self.waiting(call)) for call in calls]
-        do = special(node) if special else self.value(node)  # type: ignore[arg-type]
+        return special(node) if special else self.value(node)  # type: ignore[arg-type]
 
-        def wait(w: Wave) -> Steps:
-            for call, run in before:
-                w.awaited[id(call)] = yield from run(w)
-            do(w)
-
-        def at_once(w: Wave) -> None:
-            do(w)
-
-        return wait if calls else at_once
-
-    def do_block(self, node: tree.Block) -> Step:
+    def do_block(self, node: tree.Block) -> Value:
         return self.statements(node.body)
 
     def do_label(self, node: tree.Label) -> Value:
         return lambda w: None  # nobody goes there
 
-    def do_declarations(self, node: tree.Declarations) -> Step:
+    def do_declarations(self, node: tree.Declarations) -> Value:
         return self.sequence([self.statement(item) for item in node.items])
 
     def do_declaration(self, node: tree.Declaration) -> Value:
@@ -311,13 +234,13 @@ class Translator(Calls):
 
         return declare
 
-    def do_if(self, node: tree.If) -> Step:
+    def do_if(self, node: tree.If) -> Value:
         """if, and a chain of `else if`: each is for the lanes that none before has taken."""
         decided = known(node.condition)
         if decided is not None:
             chosen = node.yes if decided else node.no
             return self.statement(chosen) if chosen else self.sequence([])
-        arms: list[tuple[Value, Site, Step]] = []
+        arms: list[tuple[Value, Site, Value]] = []
         other: Node | None = node
         while isinstance(other, tree.If):
             site = self.site("branch", other.spot, written(other.condition))
@@ -325,7 +248,7 @@ class Translator(Calls):
             other = other.no
         last = self.statement(other) if other else None
 
-        def run(w: Wave) -> Steps:
+        def run(w: Wave) -> None:
             before, left, jumps = w.mask, w.mask, False
             ends: list[Any] = []
             for condition, site, body in arms:
@@ -333,14 +256,14 @@ class Translator(Calls):
                 yes, left = w.branch(condition(w), site)
                 if yes is not False:
                     w.mask = yes
-                    yield from body(w) or ()
+                    body(w)
                     ends.append(w.mask)
                     jumps |= w.mask is not yes
                 if left is False:
                     break
             if last and left is not False:
                 w.mask = left
-                yield from last(w) or ()
+                last(w)
                 jumps |= w.mask is not left
                 left = w.mask
             w.mask = before
@@ -351,27 +274,27 @@ class Translator(Calls):
 
         return run
 
-    def do_loop(self, node: tree.Loop) -> Step:
+    def do_loop(self, node: tree.Loop) -> Value:
         start = self.statement(node.start) if node.start else None
         test = self.truth(node.condition) if node.condition else None
         site = self.site("loop", node.spot, written(node.condition) if node.condition else "")
         body, step = self.statement(node.body), self.statement(node.step) if node.step else None
         first, last = (test, None) if node.first else (None, test)
 
-        def run(w: Wave) -> Steps:
+        def run(w: Wave) -> None:
             if start:
-                yield from start(w) or ()
+                start(w)
             outer, before, gone, rounds = (w.skipped, w.left), w.mask, w.gone, 0
             w.skipped = False
             while w.stays(first, site):
                 rounds += 1
                 w.round(rounds, site)
-                yield from body(w) or ()
+                body(w)
                 w.mask, w.skipped = union(before, w.mask, w.skipped), False
                 if w.mask is False:
                     break
                 if step:
-                    yield from step(w) or ()
+                    step(w)
                 if not w.stays(last, site):
                     break
             w.skipped, w.left = outer
@@ -379,17 +302,17 @@ class Translator(Calls):
 
         return run
 
-    def do_switch(self, node: tree.Switch) -> Step:
+    def do_switch(self, node: tree.Switch) -> Value:
         """Lanes join at their case, go on through the next, and leave at `break`."""
         value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
         numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]
-        parts: list[tuple[tree.Case | None, Step]] = [
+        parts: list[tuple[tree.Case | None, Value]] = [
             (n, lambda w: None) if isinstance(n, tree.Case) else (None, self.statement(n))
             for n in node.body
         ]
 
-        def run(w: Wave) -> Steps:
+        def run(w: Wave) -> None:
             x, before, outer = value(w), w.mask, w.left
             x, w.mask, w.left = unsigned(x) if wide else x, False, False
 
@@ -405,7 +328,7 @@ class Translator(Calls):
                 if case:
                     join(case.numbers)
                 elif w.mask is not False:
-                    yield from step(w) or ()
+                    step(w)
             w.mask = union(before, w.mask, w.left)
             if None not in numbers:
                 join(None)
@@ -435,17 +358,3 @@ class Translator(Calls):
             w.mask = False
 
         return jump
-
-
-def unconditional(node: Node) -> Iterator[tree.Call]:
-    """The calls in a statement that are always carried out, inner ones first."""
-    if (
-        isinstance(node, tree.Choice)
-        or isinstance(node, tree.Binary)
-        and node.op in ("&&", "||", ",")
-    ):
-        return
-    for child in node.children():
-        yield from unconditional(child)
-    if isinstance(node, tree.Call):
-        yield node
