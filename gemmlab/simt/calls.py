@@ -7,29 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import tree
+from . import tree, values
 from .builtins import FENCES, IDENTIFIERS
 from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
 from .types import FLOAT, HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
-from .values import (
-    EACH,
-    FUNCTIONS,
-    WHOLE,
-    bits_as,
-    converted_by,
-    cut,
-    dot,
-    each,
-    floating,
-    numbers_of,
-    pick,
-    rounded_by,
-    shuffled,
-    unsigned,
-)
 
 if TYPE_CHECKING:
     from .machine import Wave
@@ -52,14 +36,15 @@ class Calls(Expressions):
             if name.startswith(prefix):
                 return build(self, node)
         plain, to = _LOOSE.sub("", name), scalar_of(node.type)
-        if plain in FUNCTIONS and not to.whole:
-            function = FUNCTIONS[plain]
-            return self.applied(node, lambda *x: floating(function(*x), to))
-        if plain in WHOLE and to is ULONG:
-            return self.applied(node, lambda *x: cut(WHOLE[plain](*map(unsigned, x)), to))
-        if plain in WHOLE:
-            return self.applied(node, WHOLE[plain])
-        if plain in EACH:
+        if plain in values.FUNCTIONS and not to.whole:
+            function = values.FUNCTIONS[plain]
+            return self.applied(node, lambda *x: values.floating(function(*x), to))
+        if plain in values.WHOLE:
+            whole = values.WHOLE[plain]
+            if to is not ULONG:
+                return self.applied(node, whole)
+            return self.applied(node, lambda *x: values.cut(whole(*map(values.unsigned, x)), to))
+        if plain in values.EACH:
             return self.each(node, plain)
         if name not in FENCES:
             raise UnknownError(f"the function {name!r}", node.spot)
@@ -86,7 +71,7 @@ class Calls(Expressions):
                 return of[number] if 0 <= number <= 2 else outside
             result: Any = outside
             for d in range(3):
-                result = pick(number == d, of[d], result)
+                result = values.pick(number == d, of[d], result)
             return result
 
         return found
@@ -135,13 +120,13 @@ class Calls(Expressions):
     call_async_work_group_strided_copy = call_async_work_group_copy
 
     def call_fma(self, node: tree.Call) -> Value:
-        args, to, function = self.args(node), scalar_of(node.type), FUNCTIONS[node.name]
+        args, to, function = self.args(node), scalar_of(node.type), values.FUNCTIONS[node.name]
         site = self.site("multiply-add", node.spot, written(node), node.type)
 
         def run(w: Wave) -> Any:
             x = [arg(w) for arg in args]
             w.record(site)
-            return floating(function(*x), to)
+            return values.floating(function(*x), to)
 
         return run
 
@@ -161,12 +146,14 @@ class Calls(Expressions):
     def call_select(self, node: tree.Call) -> Value:
         of = node.args[2].type
         chosen = self.highest(of) if isinstance(of, Vector) else lambda x: x != 0
-        return self.applied(node, lambda no, yes, condition: pick(chosen(condition), yes, no))
+        return self.applied(
+            node, lambda no, yes, condition: values.pick(chosen(condition), yes, no)
+        )
 
     def call_any(self, node: tree.Call) -> Value:
         if not isinstance(node.args[0].type, Vector):
             return self.applied(node, lambda x: as_int(x < 0))
-        return self.applied(node, lambda x: as_int(numbers_of(getattr(x < 0, node.name)(0))))
+        return self.applied(node, lambda x: as_int(values.numbers_of(getattr(x < 0, node.name)(0))))
 
     call_all = call_any
 
@@ -179,13 +166,13 @@ class Calls(Expressions):
         def run(w: Wave) -> Any:
             x, y = a(w), b(w)
             w.record(site)
-            return dot(x, y)
+            return values.dot(x, y)
 
         return run
 
     def call_shuffle(self, node: tree.Call) -> Value:
         n = sum(4 if length(v.type) == 3 else length(v.type) for v in node.args[:-1])
-        return self.applied(node, lambda *x: shuffled(x[:-1], x[-1], n))
+        return self.applied(node, lambda *x: values.shuffled(x[:-1], x[-1], n))
 
     call_shuffle2 = call_shuffle
 
@@ -213,13 +200,13 @@ class Calls(Expressions):
         of = types[-1].to if isinstance(types[-1], Pointer) else None
         if of is None:
             given = [scalar_of(t) for t in types]
-            return self.applied(node, lambda *x: each(name, x, given, results, vector)[0])
+            return self.applied(node, lambda *x: values.each(name, x, given, results, vector)[0])
         place = Place(of, base=args.pop())  # where the second result is stored
         store, given = self.access("store", place, node), [scalar_of(t) for t in types[:-1]]
         results.append(scalar_of(of))
 
         def run(w: Wave) -> Any:
-            one, two = each(name, [arg(w) for arg in args], given, results, vector)
+            one, two = values.each(name, [arg(w) for arg in args], given, results, vector)
             store(w, place.find(w), two)
             return one
 
@@ -228,7 +215,7 @@ class Calls(Expressions):
     def reinterpreted(self, node: tree.Call) -> Value:
         of, to = scalar_of(node.args[0].type), scalar_of(node.type)
         n = length(node.type) if isinstance(node.type, Vector) else 0
-        return self.applied(node, lambda x: bits_as(x, of, to, n))
+        return self.applied(node, lambda x: values.bits_as(x, of, to, n))
 
     def converted(self, node: tree.Call) -> Value:
         match = re.search("(_sat)?(_rt[ezpn])?$", node.name)
@@ -240,8 +227,8 @@ class Calls(Expressions):
             return lambda w: change(w, x(w))
         if to.whole and not of.whole and not saturated:
             site = self.site("overflow", node.spot, written(node))
-            return lambda w: w.rounded(rounded_by(x(w), rounding), of, to, site)
-        return lambda w: converted_by(x(w), of, to, rounding or usual, saturated)
+            return lambda w: w.rounded(values.rounded_by(x(w), rounding), of, to, site)
+        return lambda w: values.converted_by(x(w), of, to, rounding or usual, saturated)
 
     def vector_access(self, node: tree.Call) -> Value:
         """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, at any address."""
@@ -256,7 +243,7 @@ class Calls(Expressions):
         if length(to) == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
             place = Place(to, base=lambda w: base(w) + at(w) * (4 * scalar.size))
         access = self.access("store" if value else "load", place, node, packed=True)
-        change = partial(floating, of=HALF if value else FLOAT) if half else lambda x: x
+        change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x
         if value:
             return lambda w: access(w, place.find(w), change(value[0](w)))
         return lambda w: change(access(w, place.find(w)))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import tree
+from . import tree, values
 from .meaning import COMPARISONS, CONSTANT, address_of, known
 from .text import Spot, TextError, UnknownError
 from .tree import Expr, Node, Variable, plain, written
@@ -30,20 +30,6 @@ from .types import (
     promoted,
     scalar_of,
     stride,
-)
-from .values import (
-    Partly,
-    assign,
-    changed,
-    chosen,
-    converted,
-    cut,
-    element,
-    pick,
-    spread,
-    unset,
-    unsigned,
-    vector,
 )
 from .watch import Site
 
@@ -96,18 +82,18 @@ class Place:
         return tuple(part(w) for part in parts if part)
 
 
-def nothing(of: Type) -> Partly:
+def nothing(of: Type) -> values.Partly:
     """A variable's value before it has any."""
-    return unset(length(of) if isinstance(of, Vector) else 0, scalar_of(of))
+    return values.unset(length(of) if isinstance(of, Vector) else 0, scalar_of(of))
 
 
 def as_int(truth: Any) -> Any:
-    return converted(truth, BOOL, INT)
+    return values.converted(truth, BOOL, INT)
 
 
 def mask_of(truth: Any) -> Any:
     """What comparisons of vectors give: -1 where they hold."""
-    return -converted(truth, BOOL, INT)
+    return -values.converted(truth, BOOL, INT)
 
 
 class Expressions:
@@ -133,7 +119,10 @@ class Expressions:
         if value is not None and isinstance(node.type, Scalar) and not self.drops(node):
             number = self.number(value, node.type)
             return lambda w: number
-        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:  # a string that is not printf's
+            raise UnknownError(written(node), node.spot)
+        return method(node)
 
     def drops(self, node: Expr) -> bool:
         """Whether this is a quotient of whole numbers that becomes a float."""
@@ -175,11 +164,11 @@ class Expressions:
             return lambda w, x: x != 0
         if isinstance(to, Pointer) or isinstance(of, Pointer):
             if isinstance(to, Scalar) and to.size < 8:
-                return lambda w, x: cut(x, to)
+                return lambda w, x: values.cut(x, to)
             return lambda w, x: x
         if isinstance(to, Vector) and isinstance(of, Scalar):
             one = self.conversion(of, to.of, node)
-            return lambda w, x: spread(one(w, x), to.n)
+            return lambda w, x: values.spread(one(w, x), to.n)
         a, b = scalar_of(of), scalar_of(to)
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
@@ -189,7 +178,7 @@ class Expressions:
         if b.whole and not a.whole:
             site = self.site("overflow", node.spot, written(node))
             return lambda w, x: w.rounded(x, a, b, site)
-        return lambda w, x: converted(x, a, b)
+        return lambda w, x: values.converted(x, a, b)
 
     def truth(self, node: Expr) -> Value:
         """Whether an expression is not 0, as a bool of Python or an array of them."""
@@ -202,7 +191,7 @@ class Expressions:
             if isinstance(node, tree.Binary) and node.op in COMPARISONS:
                 a, b, compare = self.value(node.left), self.value(node.right), CONSTANT[node.op]
                 if ULONG in (node.left.type, node.right.type):
-                    return lambda w: compare(unsigned(a(w)), unsigned(b(w)))
+                    return lambda w: compare(values.unsigned(a(w)), values.unsigned(b(w)))
                 return lambda w: compare(a(w), b(w))
             if isinstance(node, tree.Unary) and node.op == "!":
                 inner = self.truth(node.operand)
@@ -349,7 +338,7 @@ class Expressions:
         if len(parts) == 1:
             return parts[0]
         of = scalar_of(place.type)
-        return lambda w, where: vector([part(w, where) for part in parts], of)
+        return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
     def register(self, place: Place, node: Expr) -> Change:
         variable, at, part = place.variable, place.at, None
@@ -361,9 +350,9 @@ class Expressions:
 
         def read(w: Wave, where: tuple) -> Any:
             value = w.held[variable]
-            if value.__class__ is Partly:
+            if value.__class__ is values.Partly:
                 value = w.given(value, site, () if varies else at)
-            return chosen(value, where[-1]) if varies else part(value) if part else value
+            return values.chosen(value, where[-1]) if varies else part(value) if part else value
 
         return read
 
@@ -374,8 +363,8 @@ class Expressions:
 
         def taken(x: Any) -> Any:
             if max(at) >= wide:  # the fourth number of three
-                x = vector((x, 0), one)
-            return element(x, at[0]) if len(at) == 1 else x[numbers]
+                x = values.vector((x, 0), one)
+            return values.element(x, at[0]) if len(at) == 1 else x[numbers]
 
         return taken
 
@@ -418,11 +407,11 @@ class Expressions:
             def write(w: Wave, where: tuple, x: Any) -> None:
                 old = w.held[variable]
                 if at:
-                    x = changed(old, where[-1] if varies else numbers, x)
+                    x = values.changed(old, where[-1] if varies else numbers, x)
                 # where exactly the lanes that were there when it was declared are here, one value
                 # may stay one for all
                 same = w.mask is w.since.get(variable, ())
-                w.held[variable] = x if same else assign(w.mask, x, old)
+                w.held[variable] = x if same else values.assign(w.mask, x, old)
 
             return write
         parts = [self.access("store", one, node) for one in place.ones()]
@@ -431,22 +420,16 @@ class Expressions:
 
         def write_each(w: Wave, where: tuple, x: Any) -> None:
             for number, part in enumerate(parts):
-                part(w, where, element(x, number))
+                part(w, where, values.element(x, number))
 
         return write_each
-
-    def _text(self, node: tree.Text) -> Value:
-        raise UnknownError("a string that is not printf's", node.spot)
-
-    def _braces(self, node: tree.Braces) -> Value:
-        self.fail(node, "values in { } can only be given where something is declared")
 
     _name = _part = _compound = fetched
 
     def _index(self, node: tree.Index) -> Value:
         if isinstance(node.array, tree.Member) and known(node.index) is None:
             x, i = self.value(node.array), self.value(node.index)
-            return lambda w: chosen(x(w), i(w))
+            return lambda w: values.chosen(x(w), i(w))
         return self.fetched(node)
 
     def _member(self, node: tree.Member) -> Value:
@@ -468,7 +451,7 @@ class Expressions:
         if node.op == "!":
             return lambda w: mask_of(x(w) == 0)
         if node.op == "~":
-            return lambda w: cut(~x(w), scalar)
+            return lambda w: values.cut(~x(w), scalar)
         result = self.result(node)
         return x if node.op == "+" else lambda w: result(w, -x(w))
 
@@ -478,7 +461,7 @@ class Expressions:
         if scalar is INT:
             site = self.site("overflow", node.spot, written(node))
             return lambda w, x: w.fits(x, site)
-        return (lambda w, x: cut(x, scalar)) if scalar.whole else (lambda w, x: x)
+        return (lambda w, x: values.cut(x, scalar)) if scalar.whole else (lambda w, x: x)
 
     def _binary(self, node: tree.Binary) -> Value:
         vectors = isinstance(node.type, Vector)
@@ -501,11 +484,11 @@ class Expressions:
         if isinstance(a, Pointer) or isinstance(b, Pointer):
             return self.of_pointers(apply, a, b)
         if scalar is ULONG and op not in "+-*&|^":
-            bare, apply = apply, lambda x, y: bare(unsigned(x), unsigned(y))
+            bare, apply = apply, lambda x, y: bare(values.unsigned(x), values.unsigned(y))
         if op in COMPARISONS:
             return lambda w, x, y: mask_of(apply(x, y))
         if op in ("<<", ">>"):  # by the amount modulo the bits; what is shifted out is gone
-            return lambda w, x, y: cut(apply(x, y & scalar.bits - 1), scalar)
+            return lambda w, x, y: values.cut(apply(x, y & scalar.bits - 1), scalar)
         if op in "/%":
             return self.division(node, apply)
         sides = map(plain, (node.left, node.right))
@@ -545,7 +528,7 @@ class Expressions:
         def divide(w: Wave, x: Any, y: Any) -> Any:
             if becomes_float:
                 w.drops(x, y, dropped)
-            return cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
+            return values.cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
 
         return divide
 
@@ -579,10 +562,10 @@ class Expressions:
         sides = self.value(node.yes), self.value(node.no)
         if isinstance(of, Vector):
             condition, chooses = self.value(node.condition), self.highest(of)
-            return lambda w: pick(chooses(condition(w)), sides[0](w), sides[1](w))
+            return lambda w: values.pick(chooses(condition(w)), sides[0](w), sides[1](w))
         truth = self.truth(node.condition)
         if self.harmless(node.yes) and self.harmless(node.no):
-            return lambda w: pick(truth(w), sides[0](w), sides[1](w))
+            return lambda w: values.pick(truth(w), sides[0](w), sides[1](w))
         site = self.site("branch", node.spot, written(node.condition))
 
         def run(w: Wave) -> Any:
@@ -592,7 +575,7 @@ class Expressions:
                 w.mask = mask
                 found.append(None if mask is False else side(w))
             w.mask = before
-            return pick(decided, *found)
+            return values.pick(decided, *found)
 
         return run
 
@@ -648,4 +631,4 @@ class Expressions:
 
     def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
         parts, of = [self.value(part) for part in node.parts], scalar_of(node.type)
-        return lambda w: vector([part(w) for part in parts], of)
+        return lambda w: values.vector([part(w) for part in parts], of)

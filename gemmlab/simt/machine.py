@@ -565,7 +565,9 @@ class Machine:
             for turn in every:
                 turn.others.acquire()  # it has begun
             while running:
-                sites = {}  # where they stop, None for the end, and one that does
+                sites: dict[
+                    Site | None, Wave
+                ] = {}  # where they stop, None for the end, and one that does
                 for i in rng.permutation(len(running)).tolist():
                     sites.setdefault(running[i].go_on(), running[i].wave)
                 if len(sites) > 1:
