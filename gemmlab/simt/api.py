@@ -4,7 +4,6 @@ kernel.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
@@ -225,21 +224,13 @@ def _rows(array: Type) -> tuple[int, int]:
     return prod(rows), row * (stride(leaf) // scalar_of(leaf).size)
 
 
-_programs: OrderedDict[tuple, Program] = OrderedDict()  # the last 64 that were used
-
-
 def program_of(
     text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit
 ) -> Program:
-    """The translated kernel, remembered."""
+    """The translated kernel."""
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
-    key = (text, name, *(defines or {}).items())
-    found = _programs.pop(key, None) or compile_kernel(text, name, defines, clock)
-    _programs[key] = found
-    while len(_programs) > 64:
-        _programs.popitem(last=False)
-    return found
+    return compile_kernel(text, name, defines, clock)
 
 
 def run(  # noqa: PLR0913

@@ -13,7 +13,7 @@ from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import FLOAT, HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
+from .types import FLOAT, HALF, Pointer, Scalar, Vector, length, scalar_of, stride
 
 if TYPE_CHECKING:
     from .machine import Wave
@@ -39,11 +39,6 @@ class Calls(Expressions):
         if plain in values.FUNCTIONS and not to.whole:
             function = values.FUNCTIONS[plain]
             return self.applied(node, lambda *x: values.floating(function(*x), to))
-        if plain in values.WHOLE:
-            whole = values.WHOLE[plain]
-            if to is not ULONG:
-                return self.applied(node, whole)
-            return self.applied(node, lambda *x: values.cut(whole(*map(values.unsigned, x)), to))
         if plain in values.EACH:
             return self.each(node, plain)
         if name not in FENCES:
@@ -132,17 +127,6 @@ class Calls(Expressions):
 
     call_mad = call_fma
 
-    def call_mul24(self, node: tree.Call) -> Value:
-        args, result = self.args(node), self.result(node)
-
-        def run(w: Wave) -> Any:
-            a, b, *c = [arg(w) for arg in args]
-            return result(w, a * b + c[0] if c else a * b)
-
-        return run
-
-    call_mad24 = call_mul24
-
     def call_select(self, node: tree.Call) -> Value:
         of = node.args[2].type
         chosen = self.highest(of) if isinstance(of, Vector) else lambda x: x != 0
@@ -203,11 +187,12 @@ class Calls(Expressions):
             return self.applied(node, lambda *x: values.each(name, x, given, results, vector)[0])
         place = Place(of, base=args.pop())  # where the second result is stored
         store, given = self.access("store", place, node), [scalar_of(t) for t in types[:-1]]
+        find = place.finder()
         results.append(scalar_of(of))
 
         def run(w: Wave) -> Any:
             one, two = values.each(name, [arg(w) for arg in args], given, results, vector)
-            store(w, place.find(w), two)
+            store(w, find(w), two)
             return one
 
         return run
@@ -243,10 +228,11 @@ class Calls(Expressions):
         if length(to) == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
             place = Place(to, base=lambda w: base(w) + at(w) * (4 * scalar.size))
         access = self.access("store" if value else "load", place, node, packed=True)
+        find = place.finder()
         change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x
         if value:
-            return lambda w: access(w, place.find(w), change(value[0](w)))
-        return lambda w: change(access(w, place.find(w)))
+            return lambda w: access(w, find(w), change(value[0](w)))
+        return lambda w: change(access(w, find(w)))
 
     def atomic(self, node: tree.Call) -> Value:
         op = node.name.split("_", 1)[1]

@@ -76,10 +76,11 @@ class Place:
             return [self]
         return [replace(self, type=scalar_of(self.type), at=(i,)) for i in at]
 
-    def find(self, w: Wave) -> tuple:
+    def finder(self) -> Callable[[Wave], list]:
         """What must be computed once for a load and a store: pointer, indices, number."""
         parts = [self.base, *self.indices, self.at if callable(self.at) else None]
-        return tuple(part(w) for part in parts if part)
+        known = [part for part in parts if part]
+        return lambda w: [part(w) for part in known]
 
 
 def nothing(of: Type) -> values.Partly:
@@ -327,8 +328,8 @@ class Expressions:
     def fetched(self, node: Expr) -> Value:
         """The value of something that is stored."""
         place = self.place(node)
-        load = self.loads(place, node)
-        return lambda w: load(w, place.find(w))
+        load, find = self.loads(place, node), place.finder()
+        return lambda w: load(w, find(w))
 
     def loads(self, place: Place, node: Expr) -> Change:
         """What computes the value of a place, once it is found."""
@@ -348,7 +349,7 @@ class Expressions:
         if at and not varies:
             part = self.part(place.vector, at)
 
-        def read(w: Wave, where: tuple) -> Any:
+        def read(w: Wave, where: list) -> Any:
             value = w.held[variable]
             if value.__class__ is values.Partly:
                 value = w.given(value, site, () if varies else at)
@@ -383,14 +384,14 @@ class Expressions:
                 array = array.of
             shape += ((length(whole), 1),) if at else ()
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
-        last = (lead,) if at and not varies else ()
+        last = [lead] if at and not varies else []
         if variable and kind == "load":
             return lambda w, where: w.load(site, w.held[variable], where + last)
         if variable:
             return lambda w, where, x: w.store(site, w.held[variable], where + last, x)
         step = length(of) if packed and not at else stride(whole) // size
 
-        def index(where: tuple) -> Any:
+        def index(where: list) -> Any:
             number = where[1] * step if place.indices else 0
             return number + where[-1] if varies else number + lead
 
@@ -404,7 +405,7 @@ class Expressions:
         if variable and not variable.in_memory:
             numbers = at if varies else list(at)
 
-            def write(w: Wave, where: tuple, x: Any) -> None:
+            def write(w: Wave, where: list, x: Any) -> None:
                 old = w.held[variable]
                 if at:
                     x = values.changed(old, where[-1] if varies else numbers, x)
@@ -418,7 +419,7 @@ class Expressions:
         if len(parts) == 1:
             return parts[0]
 
-        def write_each(w: Wave, where: tuple, x: Any) -> None:
+        def write_each(w: Wave, where: list, x: Any) -> None:
             for number, part in enumerate(parts):
                 part(w, where, values.element(x, number))
 
@@ -589,13 +590,13 @@ class Expressions:
     # ---- assignments
     def _assign(self, node: tree.Assign) -> Value:
         place, value = self.place(node.target), self.value(node.value)
-        store = self.stores(place, node.target)
+        find, store = place.finder(), self.stores(place, node.target)
         if node.op:
             load = self.loads(place, node.target)
             change = self.updated(node, node.op, node.value, node.common)
 
         def run(w: Wave) -> Any:
-            where, x = place.find(w), value(w)
+            where, x = find(w), value(w)
             if node.op:
                 x = change(w, load(w, where), x)
             store(w, where, x)
@@ -605,6 +606,7 @@ class Expressions:
 
     def _step(self, node: tree.Step) -> Value:
         place, of = self.place(node.target), node.type
+        find = place.finder()
         load, store = self.loads(place, node.target), self.stores(place, node.target)
         common = promoted(of) if isinstance(of, Scalar) else of
         number = INT if isinstance(of, Pointer) else scalar_of(common)
@@ -612,7 +614,7 @@ class Expressions:
         change, by = self.updated(node, node.op[0], one, common), self.number(1, number)
 
         def run(w: Wave) -> Any:
-            where = place.find(w)
+            where = find(w)
             before = load(w, where)
             after = change(w, before, by)
             store(w, where, after)

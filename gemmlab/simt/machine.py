@@ -129,14 +129,14 @@ class Wave:
         self.log.append(Entry(site, memory, at, self.mask, self.phase, self, value, ordered))
 
     # ---- accesses
-    def load(self, site: Site, memory: Memory, indices: tuple) -> Lanes:
+    def load(self, site: Site, memory: Memory, indices: list) -> Lanes:
         """An element of an array that the text names, by its indices."""
         return memory.load(self, site, self.flat(site, memory, indices))
 
-    def store(self, site: Site, memory: Memory, indices: tuple, value: Lanes) -> None:
+    def store(self, site: Site, memory: Memory, indices: list, value: Lanes) -> None:
         memory.store(self, site, self.flat(site, memory, indices), value)
 
-    def flat(self, site: Site, memory: Memory, indices: tuple) -> Lanes:
+    def flat(self, site: Site, memory: Memory, indices: list) -> Lanes:
         """The element's number. Each index is checked: beyond the end of a row begins the next."""
         total: Lanes = 0
         for number, ((size, step), index) in enumerate(zip(site.shape, indices, strict=False)):

@@ -62,7 +62,7 @@ TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
-STATEMENTS = ("if", "for", "while", "do", "switch")
+STATEMENTS = ("if", "else", "for", "while", "do", "switch")
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
@@ -638,6 +638,9 @@ class Parser(Meaning):
         condition = self.head("if")
         yes = self.inner()
         return tree.If(spot, condition, yes, self.inner() if self.accept("else") else None)
+
+    def _else(self, spot: Spot) -> Node:
+        self.fail("'else' without 'if'", spot)
 
     def body(self) -> Node:
         self.switches.append(None)

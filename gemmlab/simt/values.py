@@ -256,22 +256,6 @@ def fma(a, b, c):
     return np.where(even & inexact, np.nextafter(total, np.copysign(np.inf, error)), total)[()]
 
 
-def least(a, b):
-    return np.minimum(a, b) if a.__class__ is array or b.__class__ is array else min(a, b)
-
-
-def greatest(a, b):
-    return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
-
-
-def clamped(x, low, high):
-    return least(greatest(x, low), high)
-
-
-#: Functions of whole numbers for all lanes at once.
-WHOLE: dict[str, Callable] = {"min": least, "max": greatest, "clamp": clamped}
-
-
 def dot(a, b):
     return numbers_of((a * b).sum(0, dtype=a.dtype))
 
@@ -436,6 +420,11 @@ _TYPED: dict[str, Callable] = {
 EACH: dict[str, Callable] = _TYPED | {
     "abs": abs,
     "abs_diff": lambda a, b: abs(a - b),
+    "min": min,
+    "max": max,
+    "clamp": lambda x, low, high: min(max(x, low), high),
+    "mul24": operator.mul,
+    "mad24": lambda a, b, c: a * b + c,
     "hadd": lambda a, b: (a + b) >> 1,
     "rhadd": lambda a, b: (a + b + 1) >> 1,
     "isfinite": math.isfinite,
