@@ -425,16 +425,17 @@ class Turn(Thread):
         self.start()
 
     def run(self) -> None:
+        self.mine.acquire()
         try:
-            self.wait(None)
-            with np.errstate(all="ignore"):
-                self.work(self.wave, self.args)
+            if not self.over:
+                with np.errstate(all="ignore"):
+                    self.work(self.wave, self.args)
         except BaseException as error:
             self.error = error
         self.site = None
         self.others.release()
 
-    def wait(self, site: Site | None) -> None:
+    def wait(self, site: Site) -> None:
         self.site = site
         self.others.release()
         self.mine.acquire()
@@ -562,8 +563,6 @@ class Machine:
         running = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
         every = list(running)
         try:
-            for turn in every:
-                turn.others.acquire()  # it has begun
             while running:
                 sites: dict[
                     Site | None, Wave
