@@ -241,46 +241,41 @@ class Expressions:
                 raise UnknownError(what, node.spot)
             return Place(node.type, base=lambda w: base(w) + offset)
         if isinstance(node, tree.Compound):
-            variable = node.variable
-            make = self.memory(tree.Declaration(node.spot, variable, node.value))
-
-            def made(w: Wave) -> int:
-                make(w)
-                return w.address(w.held[variable])
-
-            return Place(node.type, base=made)
+            return self.unnamed(tree.Declaration(node.spot, node.variable, node.value))
         self.fail(node, f"{written(node)} has no place")
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
         if address_of(node):
             return self.place(node)
-        x, text, form, wide = self.value(node), written(node), layout(node.type), length(node.type)
+        variable = Variable(written(node), node.type, addressed=True)
+        return self.unnamed(tree.Declaration(node.spot, variable, node))
+
+    def unnamed(self, node: tree.Declaration) -> Place:
+        """A new variable each time."""
+        make, variable = self.memory(node), node.variable
 
         def made(w: Wave) -> int:
-            memory = w.private(text, *form, True)
-            memory.give(0, wide, x(w))
-            return w.address(memory)
+            make(w)
+            return w.address(w.held[variable])
 
-        return Place(node.type, base=made)
+        return Place(variable.type, base=made)
 
     def memory(self, node: tree.Declaration) -> Value:
         """Makes memory for a variable, and fills it with its value or with those in { }."""
         variable, value, form = node.variable, node.value, layout(node.type)
         space = "constant" if node.space == "constant" else "private"
-        braces = value.filled if isinstance(value, tree.Braces) else None
-        x = self.value(value) if value is not None and braces is None else None
+        braces = isinstance(value, tree.Braces)
+        items = value.filled if isinstance(value, tree.Braces) else [(0, value)] if value else []
+        filled = [(at, item.type, self.value(item)) for at, item in items]
         self.declared.add(variable)
-        filled = [(at, item.type, self.value(item)) for at, item in braces or ()]
 
         def make(w: Wave) -> None:
-            given = x(w) if x else None
-            made = w.held[variable] = w.private(variable.name, *form, braces is not None, space)
-            if x:
-                made.give(0, length(variable.type), given)
-            for at, to, item in filled:
+            given = [(at, to, item(w)) for at, to, item in filled]
+            made = w.held[variable] = w.private(variable.name, *form, braces, space)
+            for at, to, x in given:
                 of = scalar_of(to)
-                made.give(at // of.size, length(to), item(w), of)
+                made.give(at // of.size, length(to), x, of)
 
         return make
 

@@ -133,7 +133,6 @@ class Memory:
         if self.stored is not None:
             self.stored.reshape(-1, scalar.size)[places] = True
 
-    def give(self, first: int, width: int, value: Lanes, scalar: Scalar | None = None) -> None:
+    def give(self, first: int, width: int, value: Lanes, scalar: Scalar) -> None:
         """A private array's values where it is declared, without an entry in the log."""
-        scalar = scalar or self.scalar
         self.put(scalar, self.begin(scalar.size) + first + steps(width), value)

@@ -18,7 +18,7 @@ from .meaning import constant, known
 from .parse import parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import ULONG, VOID, length
+from .types import ULONG, VOID, length, scalar_of
 from .values import assign, one_of, union, unsigned, without
 from .watch import Site
 
@@ -135,7 +135,7 @@ class Translator(Calls):
                 w.held[variable], w.since[variable] = value, w.mask
                 if make:
                     make(w)
-                    w.held[variable].give(0, length(variable.type), value)
+                    w.held[variable].give(0, length(variable.type), value, scalar_of(variable.type))
             body(w)
             w.mask = w.called
             result = None if void else w.given(w.result, site)
