@@ -324,6 +324,8 @@ class Expressions:
         """The value of something that is stored."""
         place = self.place(node)
         load, find = self.loads(place, node), place.finder()
+        if place.register and not callable(place.at):
+            return lambda w: load(w, [])
         return lambda w: load(w, find(w))
 
     def loads(self, place: Place, node: Expr) -> Change:
@@ -494,8 +496,10 @@ class Expressions:
             return lambda w, x, y: (w.record(site), apply(x, y))[1]
         if not scalar.whole or op in "&|^":
             return lambda w, x, y: apply(x, y)
-        result = self.result(node)
-        return lambda w, x, y: result(w, apply(x, y))
+        if scalar is not INT:
+            return lambda w, x, y: values.cut(apply(x, y), scalar)
+        overflow = self.site("overflow", node.spot, written(node))
+        return lambda w, x, y: w.fits(apply(x, y), overflow)
 
     @staticmethod
     def of_pointers(apply: Callable, a: Type, b: Type) -> Change:

@@ -275,6 +275,8 @@ class Wave:
     # ---- checks
     def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes) -> None:
         """Some of the numbers that are read here may have no value; `known` says which have."""
+        if known.all():
+            return
         known = known.all(0) if known.ndim == 2 else known
         bad = ~np.broadcast_to(known, self.lanes) & self.active
         if bad.any():
@@ -300,7 +302,7 @@ class Wave:
     def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
         least, most = extremes(x) if x.__class__ is array else (x, x)
-        if INT.least <= least and most <= INT.most:
+        if -(2**31) <= least and most < 2**31:
             return x
         exact, bad = self.first_bad(x, (x < INT.least) | (x > INT.most))
         text = f"{site.text} is {self.at_first(exact, bad):,} for {{}}: too large for an int, which"

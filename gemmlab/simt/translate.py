@@ -159,10 +159,10 @@ class Translator(Calls):
     @staticmethod
     def sequence(steps: list[Value]) -> Value:
         def run(w: Wave) -> None:
+            w.machine.clock()
             for step in steps:
                 if w.mask is False:
                     return
-                w.machine.clock()
                 step(w)
 
         return run
