@@ -302,7 +302,7 @@ class Wave:
     def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
         least, most = extremes(x) if x.__class__ is array else (x, x)
-        if -(2**31) <= least and most < 2**31:
+        if least >= -(2**31) and most < 2**31:
             return x
         exact, bad = self.first_bad(x, (x < INT.least) | (x > INT.most))
         text = f"{site.text} is {self.at_first(exact, bad):,} for {{}}: too large for an int, which"
