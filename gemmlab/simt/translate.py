@@ -103,6 +103,7 @@ class Translator(Calls):
         self.done: dict[tree.Function, Function] = {}
         self.around: list[tree.Function] = []  # functions that are being translated
         self.labels: set[str] = set()  # of the blocks around a statement
+        self.skips = 0  # of these blocks, how many may be entered behind their begin
 
     # ---- functions
     def function(self, function: tree.Function) -> Function:
@@ -171,9 +172,11 @@ class Translator(Calls):
         """Lanes that go to a label wait there; the statements run again until nobody waits."""
         keys = [self.label(name) for name in labels]
         self.labels.update(keys)
+        self.skips += 1
         parts: list[Value | str] = [
             self.label(n.name) if isinstance(n, tree.Label) else self.statement(n) for n in body
         ]
+        self.skips -= 1
         self.labels.difference_update(keys)
         site = self.site("loop", body[0].spot, "goto")
 
@@ -225,7 +228,7 @@ class Translator(Calls):
             return self.memory(node)
         x, blank = self.value(value) if value else None, nothing(node.type)
         self.declared.add(variable)
-        if x is None:
+        if x is None or self.skips:
             self.unset.add(variable)
 
         def declare(w: Wave) -> None:
@@ -307,10 +310,12 @@ class Translator(Calls):
         value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
         numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]
+        self.skips += 1
         parts: list[tuple[tree.Case | None, Value]] = [
             (n, lambda w: None) if isinstance(n, tree.Case) else (None, self.statement(n))
             for n in node.body
         ]
+        self.skips -= 1
 
         def run(w: Wave) -> None:
             x, before, outer = value(w), w.mask, w.left
