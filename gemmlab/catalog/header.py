@@ -59,7 +59,7 @@ def evaluated(expression: str, params: Params) -> Any:
 @cache
 def names_in(expression: str) -> frozenset[str]:
     """The parameters that an expression depends on."""
-    return frozenset(re.findall(r"[A-Z]+", expression))
+    return frozenset(_compiled(expression).co_names) - {"min"}
 
 
 class Rule(NamedTuple):

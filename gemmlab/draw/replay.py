@@ -182,7 +182,7 @@ class Replay:
                 phrases.append(f"{verb} {_listed(named)}")
         multiply_adds = sum(
             e.site.width for e in entries
-            if e.site.kind == "multiply-add" and e.wave.active(e.mask)[e.wave.items == item].any()
+            if e.site.kind == "multiply-add" and e.active[e.wave.items == item].any()
         )  # fmt: skip
         if multiply_adds:
             phrases.append(f"makes {count(multiply_adds, 'multiply-add')}")
@@ -215,7 +215,7 @@ def _of_group(step: views.Step) -> list[str]:
     if counts.multiply_adds:
         phrases.append(f"makes {count(counts.multiply_adds, 'multiply-add')}")
     if first.site.kind in ("branch", "loop"):
-        active = first.wave.active(first.mask)
+        active = first.active
         yes, all_of_them = int((active & first.value).sum()), int(active.sum())
         phrases.append(f"comes to a condition, which holds for {yes} of {all_of_them} work-items")
     return phrases

@@ -4,12 +4,11 @@ kernel.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -131,7 +130,7 @@ class Run:
             if e.memory is None:
                 continue
             step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
-            step += e.wave.active(e.mask)
+            step += e.active
             rows = np.empty(len(e.of(step)), EVENT)
             of_lanes = {"group": e.wave.group_number, "item": e.wave.items, "step": step}
             for name, lanes in {**of_lanes, "phase": e.phase, "index": e.at}.items():
@@ -225,21 +224,13 @@ def _rows(array: Type) -> tuple[int, int]:
     return prod(rows), row * (stride(leaf) // scalar_of(leaf).size)
 
 
-_programs: OrderedDict[tuple, Program] = OrderedDict()  # the last 64 that were used
-
-
 def program_of(
     text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit
 ) -> Program:
-    """The translated kernel, remembered."""
+    """The translated kernel."""
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
-    key = (text, name, *(defines or {}).items())
-    found = _programs.pop(key, None) or compile_kernel(text, name, defines, clock)
-    _programs[key] = found
-    while len(_programs) > 64:
-        _programs.popitem(last=False)
-    return found
+    return compile_kernel(text, name, defines, clock)
 
 
 def run(  # noqa: PLR0913
@@ -453,28 +444,29 @@ def _as_a_product(
 ) -> None:
     """Refuse a kernel that has not the parameters, or the work-groups, of a product."""
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
-    problem = ""
+
+    def refuse(problem: str) -> NoReturn:
+        error = TextError(problem, program.kernel.spot)
+        error.source = program.text
+        raise error
+
     if len(program.params) != len(wanted):
         has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"
-        problem = f"{has}: {', '.join(wanted)}"
-    for param, name in zip(program.params, wanted, strict=False):
+        refuse(f"{has}: {', '.join(wanted)}")
+    for param, name in zip(program.params, wanted, strict=True):
         of = param.type
         if name in "MNK":
             fits, what = isinstance(of, Scalar) and of.whole, "a whole number"
         else:
             fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
             what = "a pointer to floats in global memory"
-        if not fits and not problem:
+        if not fits:
             stands = f"parameter {param.name}, which stands for {name}"
-            problem = f"{stands}, must be {what}, not {an(of)}"
-    if program.size and program.size != (*local, 1) and not problem:
+            refuse(f"{stands}, must be {what}, not {an(of)}")
+    if program.size and program.size != (*local, 1):
         size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
         why = "".join(f"; {f.message}" for f in _redefined(program, params))
-        problem = f"{program.name} requires work-groups of {size}, but is launched with {own}{why}"
-    if problem:
-        error = TextError(problem, program.kernel.spot)
-        error.source = program.text
-        raise error
+        refuse(f"{program.name} requires work-groups of {size}, but is launched with {own}{why}")
 
 
 def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:

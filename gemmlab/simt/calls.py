@@ -1,18 +1,22 @@
-"""Calls: the functions that OpenCL C has built in, and those that the text defines."""
+"""Calls: the functions that OpenCL C has built in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from . import tree
-from .builtins import BARRIERS, FENCES, IDENTIFIERS
-from .expressions import Expressions, Place
+from . import tree, values
+from .builtins import FENCES, IDENTIFIERS
+from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import HALF, ULONG, Pointer, Scalar, Vector, length, scalar_of, stride
-from .values import EACH, FUNCTIONS, WHOLE
+from .types import FLOAT, HALF, Pointer, Scalar, Vector, length, scalar_of, stride
+
+if TYPE_CHECKING:
+    from .machine import Wave
 
 #: Plain names of functions that are the same but for how exact they must be.
 _LOOSE = re.compile("(native|half|fast)_")
@@ -21,96 +25,75 @@ _LOOSE = re.compile("(native|half|fast)_")
 class Calls(Expressions):
     """One method per function, or family of functions."""
 
-    functions: dict[str, tree.Function]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._waits: dict[str, bool] = {}  # by the key of a function
-
-    def _call(self, node: tree.Call) -> str:
+    def _call(self, node: tree.Call) -> Value:
         name = node.name
         if node.target is not None:
             return self.own(node, node.target)
-        special: Callable[[tree.Call], str] | None = getattr(self, f"call_{name}", None)
+        special: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
         if special is not None:
             return special(node)
-        if name in IDENTIFIERS:
-            return self.identifier(node)
         for prefix, build in self.families.items():
             if name.startswith(prefix):
                 return build(self, node)
-        plain = _LOOSE.sub("", name)
-        if plain in FUNCTIONS and not scalar_of(node.type).whole:
-            return self.floating(node, plain)
-        if plain in WHOLE:
-            return self.whole(node, WHOLE[plain].__name__)
-        if plain in EACH:
+        plain, to = _LOOSE.sub("", name), scalar_of(node.type)
+        if plain in values.FUNCTIONS and not to.whole:
+            function = values.FUNCTIONS[plain]
+            return self.applied(node, lambda *x: values.floating(function(*x), to))
+        if plain in values.EACH:
             return self.each(node, plain)
         if name not in FENCES:
             raise UnknownError(f"the function {name!r}", node.spot)
-        self.args(node)
-        return "None"
+        return self.applied(node, lambda *x: None)
 
-    def args(self, node: tree.Call) -> list[str]:
-        """The arguments, each computed before the next if that matters."""
-        values: list[str] = []
-        for number, arg in enumerate(node.args):
-            code = self.expression(arg)
-            later = node.args[number + 1 :]
-            values.append(code if all(map(self.harmless, later)) else self.named(code))
-        return values
+    def args(self, node: tree.Call) -> list[Value]:
+        return [self.value(arg) for arg in node.args]
 
-    def identifier(self, node: tree.Call) -> str:
-        what = node.name.removeprefix("get_")
-        if what == "work_dim":
-            return "wave.machine.dimensions"
-        which, one = self.args(node)[0], known(node.args[0])
-        if what == "global_offset":
-            return "0"
-        outside = "1" if what in ("local_size", "global_size", "num_groups") else "0"
-        if one is not None:
-            return f"wave.{what}[{int(one)}]" if 0 <= one <= 2 else outside
-        which, code = self.named(which), outside
-        for d in (2, 1, 0):
-            code = f"pick({which} == {d}, wave.{what}[{d}], {code})"
-        return code
+    def applied(self, node: tree.Call, function: Callable) -> Value:
+        """A function of the arguments."""
+        args = self.args(node)
+        return lambda w: function(*[arg(w) for arg in args])
 
-    def own(self, node: tree.Call, function: tree.Function) -> str:
-        """A function of the text: a function of Python, which waits at barriers if it has any."""
-        given = ", ".join(["wave", "mask", *self.args(node)])
-        wait = "yield from " if self.waits(function) else ""
-        return self.keep(f"{wait}f_{function.key}({given})")
+    def call_get_work_dim(self, node: tree.Call) -> Value:
+        return lambda w: w.machine.dimensions
 
-    def calls(self, function: tree.Function) -> list[tree.Call]:
-        assert function.body is not None
-        return [n for n in function.body.walk() if isinstance(n, tree.Call)]
+    def identifier(self, node: tree.Call) -> Value:
+        what, (which,) = node.name.removeprefix("get_"), self.args(node)
+        outside = int(what in ("local_size", "global_size", "num_groups"))
 
-    def waits(self, function: tree.Function) -> bool:
-        """Whether a function comes to a barrier, or may, as a kernel."""
-        if function.key not in self._waits:
-            own = [call.target for call in self.calls(function) if call.target]
-            names = {call.name for call in self.calls(function) if not call.target}
-            at_once = function.kernel or bool(names & {*BARRIERS, "wait_group_events"})
-            self._waits[function.key] = at_once or any(map(self.waits, own))
-        return self._waits[function.key]
+        def found(w: Wave) -> Any:
+            number, of = which(w), (0, 0, 0) if what == "global_offset" else getattr(w, what)
+            if isinstance(number, int):
+                return of[number] if 0 <= number <= 2 else outside
+            result: Any = outside
+            for d in range(3):
+                result = values.pick(number == d, of[d], result)
+            return result
+
+        return found
+
+    def own(self, node: tree.Call, function: tree.Function) -> Value:
+        raise NotImplementedError
 
     # ---- by name
-    def call_barrier(self, node: tree.Call) -> str:
-        self.args(node)
-        flags, copied = known(node.args[0]), node.name == "wait_group_events"
+    def call_barrier(self, node: tree.Call) -> Value:
+        args, flags, copied = self.args(node), known(node.args[0]), node.name == "wait_group_events"
         fence = 3 if flags is None or copied else int(flags)
         site = self.site("barrier", node.spot, "barrier", fence=fence)
-        self.emit(f"wave.barrier({site}, mask, gone)")
-        self.emit(f"yield {site}")
-        if copied:
-            self.emit("wave.filled()")
-        return "None"
+
+        def wait(w: Wave) -> None:
+            for arg in args:
+                arg(w)
+            w.barrier(site)
+            if copied:
+                w.filled()
+
+        return wait
 
     call_work_group_barrier = call_wait_group_events = call_barrier
 
-    def call_async_work_group_copy(self, node: tree.Call) -> str:
+    def call_async_work_group_copy(self, node: tree.Call) -> Value:
         """All work-items of the group copy together, each some of the elements."""
-        to, of, count, *stride_of = self.args(node)[:-1]
+        to, of, count, *rest = self.args(node)
         target, source = (arg.type for arg in node.args[:2])
         assert isinstance(target, Pointer) and isinstance(source, Pointer)
         element, text = target.to, written(node)
@@ -118,146 +101,152 @@ class Calls(Expressions):
             self.site(kind, node.spot, text, element, wide=length(element))
             for kind in ("load", "store")
         )
-        step = stride_of[0] if stride_of else "1"
-        steps = f"({step}, 1)" if source.space == "global" else f"(1, {step})"
-        places = f"{of}, {to}, {count}, {steps}, {stride(element)}"
-        self.emit(f"wave.copy_together({load}, {store}, {places}, mask)")
-        return "0"
+        strided, size = len(rest) > 1, stride(element)
+
+        def copy(w: Wave) -> int:
+            step = rest[0](w) if strided else 1
+            steps = (step, 1) if source.space == "global" else (1, step)
+            far = steps[0] * size, steps[1] * size
+            w.copy_together((load, store), of(w), to(w), count(w), far)
+            return 0
+
+        return copy
 
     call_async_work_group_strided_copy = call_async_work_group_copy
 
-    def call_fma(self, node: tree.Call) -> str:
-        result = self.floating(node, node.name)
-        self.multiply_add(node, node.type)
-        return result
+    def call_fma(self, node: tree.Call) -> Value:
+        args, to, function = self.args(node), scalar_of(node.type), values.FUNCTIONS[node.name]
+        site = self.site("multiply-add", node.spot, written(node), node.type)
+
+        def run(w: Wave) -> Any:
+            x = [arg(w) for arg in args]
+            w.record(site)
+            return values.floating(function(*x), to)
+
+        return run
 
     call_mad = call_fma
 
-    def call_mul24(self, node: tree.Call) -> str:
-        a, b, *c = self.args(node)
-        return self.result(f"({a} * {b}{f' + {c[0]}' if c else ''})", node.type, node)
-
-    call_mad24 = call_mul24
-
-    def call_select(self, node: tree.Call) -> str:
-        no, yes, condition = self.args(node)
+    def call_select(self, node: tree.Call) -> Value:
         of = node.args[2].type
-        chosen = self.highest(condition, of) if isinstance(of, Vector) else f"({condition} != 0)"
-        return f"pick({chosen}, {yes}, {no})"
+        chosen = self.highest(of) if isinstance(of, Vector) else lambda x: x != 0
+        return self.applied(
+            node, lambda no, yes, condition: values.pick(chosen(condition), yes, no)
+        )
 
-    def call_any(self, node: tree.Call) -> str:
-        (x,) = self.args(node)
+    def call_any(self, node: tree.Call) -> Value:
         if not isinstance(node.args[0].type, Vector):
-            return self.as_int(f"({x} < 0)")
-        return self.as_int(f"numbers_of(({x} < 0).{node.name}(0))")
+            return self.applied(node, lambda x: as_int(x < 0))
+        return self.applied(node, lambda x: as_int(values.numbers_of(getattr(x < 0, node.name)(0))))
 
     call_all = call_any
 
-    def call_dot(self, node: tree.Call) -> str:
-        a, b = self.args(node)
-        of = node.args[0].type
+    def call_dot(self, node: tree.Call) -> Value:
+        (a, b), of = self.args(node), node.args[0].type
         if not isinstance(of, Vector):
-            return f"({a} * {b})"
-        self.multiply_add(node, of)
-        return f"dot({a}, {b})"
+            return lambda w: a(w) * b(w)
+        site = self.site("multiply-add", node.spot, written(node), of)
 
-    def call_shuffle(self, node: tree.Call) -> str:
-        *vectors, at = self.args(node)
-        widths = [4 if length(v.type) == 3 else length(v.type) for v in node.args[:-1]]
-        return f"shuffled(({', '.join(vectors)},), {at}, {sum(widths)})"
+        def run(w: Wave) -> Any:
+            x, y = a(w), b(w)
+            w.record(site)
+            return values.dot(x, y)
+
+        return run
+
+    def call_shuffle(self, node: tree.Call) -> Value:
+        n = sum(4 if length(v.type) == 3 else length(v.type) for v in node.args[:-1])
+        return self.applied(node, lambda *x: values.shuffled(x[:-1], x[-1], n))
 
     call_shuffle2 = call_shuffle
 
-    def call_printf(self, node: tree.Call) -> str:
-        form, *_ = texts = [tree.plain(arg) for arg in node.args]
+    def call_printf(self, node: tree.Call) -> Value:
+        form, *texts = [tree.plain(arg) for arg in node.args]
         assert isinstance(form, tree.Text)
-        codes = ""
-        for text, arg in zip(texts[1:], node.args[1:], strict=True):
-            if isinstance(text, tree.Text):
-                codes += f"{text.value!r}, "
-            else:
-                codes += f"{self.named(self.expression(arg))}, "
+        said = form.value
+        args: list[Value | str] = [
+            text.value if isinstance(text, tree.Text) else self.value(arg)
+            for text, arg in zip(texts, node.args[1:], strict=True)
+        ]
         kinds = [str(scalar_of(arg.type)) for arg in node.args[1:]]
-        site = self.site("printf", node.spot, written(node))
-        self.emit(f"wave.printf({site}, {form.value!r}, ({codes}), {kinds}, mask)")
-        return "0"
+
+        def prints(w: Wave) -> int:
+            w.printf(said, [arg if isinstance(arg, str) else arg(w) for arg in args], kinds)
+            return 0
+
+        return prints
 
     # ---- families
-    def floating(self, node: tree.Call, name: str) -> str:
-        """A function of floats, for all lanes at once."""
-        codes = ", ".join(self.args(node))
-        return self.short(f"floating(np_{name}({codes}), {scalar_of(node.type)}_type)")
-
-    def whole(self, node: tree.Call, name: str) -> str:
-        """A function of whole numbers, for all lanes at once."""
-        codes = self.args(node)
-        if scalar_of(node.type) is not ULONG:
-            return f"{name}({', '.join(codes)})"
-        return f"cut({name}({', '.join(f'unsigned({code})' for code in codes)}), ulong_type)"
-
-    def each(self, node: tree.Call, name: str) -> str:
+    def each(self, node: tree.Call, name: str) -> Value:
         """A function that is computed lane by lane, with Python's numbers."""
-        codes, types = self.args(node), [arg.type for arg in node.args]
-        results = f"{scalar_of(node.type)}_type, "
+        args, types = self.args(node), [arg.type for arg in node.args]
+        results, vector = [scalar_of(node.type)], isinstance(node.type, Vector)
         of = types[-1].to if isinstance(types[-1], Pointer) else None
-        pointer = codes.pop() if of else ""  # to where the second result is stored
-        results += f"{scalar_of(of)}_type, " if of else ""
-        given = "".join(f"{scalar_of(t)}_type, " for t in types[: len(codes)])
-        values = "".join(f"{code}, " for code in codes)
-        vector = isinstance(node.type, Vector)
-        found = self.keep(f"each({name!r}, ({values}), ({given}), ({results}), {vector})")
-        if of:
-            self.emit(self.access("store", Place(of, base=pointer), node, f"{found}[1]"))
-        return f"{found}[0]"
+        if of is None:
+            given = [scalar_of(t) for t in types]
+            return self.applied(node, lambda *x: values.each(name, x, given, results, vector)[0])
+        place = Place(of, base=args.pop())  # where the second result is stored
+        store, given = self.access("store", place, node), [scalar_of(t) for t in types[:-1]]
+        find = place.finder()
+        results.append(scalar_of(of))
 
-    def reinterpreted(self, node: tree.Call) -> str:
-        (code,) = self.args(node)
+        def run(w: Wave) -> Any:
+            one, two = values.each(name, [arg(w) for arg in args], given, results, vector)
+            store(w, find(w), two)
+            return one
+
+        return run
+
+    def reinterpreted(self, node: tree.Call) -> Value:
         of, to = scalar_of(node.args[0].type), scalar_of(node.type)
         n = length(node.type) if isinstance(node.type, Vector) else 0
-        return f"bits_as({code}, {of}_type, {to}_type, {n})"
+        return self.applied(node, lambda x: values.bits_as(x, of, to, n))
 
-    def converted(self, node: tree.Call) -> str:
-        (code,) = self.args(node)
+    def converted(self, node: tree.Call) -> Value:
         match = re.search("(_sat)?(_rt[ezpn])?$", node.name)
         saturated, rounding = (bool(match[1]), (match[2] or "")[1:]) if match else (False, "")
-        of, to = scalar_of(node.args[0].type), scalar_of(node.type)
+        (x,), of, to = self.args(node), scalar_of(node.args[0].type), scalar_of(node.type)
         usual = "rtz" if to.whole else "rte"
         if not saturated and rounding in ("", usual):
-            return self.as_type(code, node.args[0].type, node.type, node.args[0])
+            change = self.conversion(node.args[0].type, node.type, node.args[0])
+            return lambda w: change(w, x(w))
         if to.whole and not of.whole and not saturated:
             site = self.site("overflow", node.spot, written(node))
-            rounded = f"rounded_by({code}, {rounding!r})"
-            return f"wave.rounded({rounded}, {of}_type, {to}_type, mask, {site})"
-        rounding = rounding or usual
-        return f"converted_by({code}, {of}_type, {to}_type, {rounding!r}, {saturated})"
+            return lambda w: w.rounded(values.rounded_by(x(w), rounding), of, to, site)
+        return lambda w: values.converted_by(x(w), of, to, rounding or usual, saturated)
 
-    def vector_access(self, node: tree.Call) -> str:
+    def vector_access(self, node: tree.Call) -> Value:
         """vloadN(i, p) and vstoreN(v, i, p): N numbers from element i*N on, at any address."""
         *value, at, base = self.args(node)
         pointer, held = node.args[-1].type, node.args[0].type if value else node.type
         assert isinstance(pointer, Pointer) and isinstance(pointer.to, Scalar)
-        scalar = pointer.to
+        scalar, half = pointer.to, pointer.to is HALF
         if re.search("_rt[zpn]$", node.name):
             raise UnknownError(node.name, node.spot)
         to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
-        parts = Place(to, None, (at,), base)
+        place = Place(to, None, (at,), base)
         if length(to) == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
-            parts = Place(to, base=f"({base} + ({at})*{4 * scalar.size})")
+            place = Place(to, base=lambda w: base(w) + at(w) * (4 * scalar.size))
+        access = self.access("store" if value else "load", place, node, packed=True)
+        find = place.finder()
+        change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x
         if value:
-            code = f"floating({value[0]}, half_type)" if scalar is HALF else value[0]
-            self.emit(self.access("store", parts, node, code, packed=True))
-            return "None"
-        code = self.keep(self.access("load", parts, node, packed=True))
-        return f"floating({code}, float_type)" if scalar is HALF else code
+            return lambda w: access(w, find(w), change(value[0](w)))
+        return lambda w: change(access(w, find(w)))
 
-    def atomic(self, node: tree.Call) -> str:
+    def atomic(self, node: tree.Call) -> Value:
         op = node.name.split("_", 1)[1]
         pointer, *values = self.args(node)
-        codes = ", ".join(values or ["1"])
         site = self.site("atomic", node.spot, written(node), node.type)
-        return self.keep(f"wave.atomic({site}, {pointer}, {op!r}, ({codes},), mask)")
+
+        def run(w: Wave) -> Any:
+            base = pointer(w)
+            return w.atomic(site, base, op, [value(w) for value in values] or [1])
+
+        return run
 
     families: dict[str, Callable] = {
         "as_": reinterpreted, "convert_": converted, "vload": vector_access,
         "vstore": vector_access, "atomic_": atomic, "atom_": atomic,
+        **dict.fromkeys(IDENTIFIERS, identifier),
     }  # fmt: skip

@@ -1,14 +1,17 @@
-"""Expressions of OpenCL C become expressions of Python. Loads become lines of their own, in the
-order of the text.
+"""Expressions of OpenCL C become functions of a wave, which compute what all its work-items have of
+a value. Operands come in the order of the text.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import tree
-from .meaning import COMPARISONS, address_of, known
-from .text import UnknownError
+from . import tree, values
+from .meaning import COMPARISONS, CONSTANT, address_of, known
+from .text import Spot, TextError, UnknownError
 from .tree import Expr, Node, Variable, plain, written
 from .types import (
     BOOL,
@@ -28,19 +31,16 @@ from .types import (
     scalar_of,
     stride,
 )
-from .writer import Writer
+from .watch import Site
 
-PURE = (
-    tree.Number,
-    tree.Name,
-    tree.Member,
-    tree.Unary,
-    tree.Binary,
-    tree.Choice,
-    tree.Cast,
-    tree.Convert,
-    tree.VectorLiteral,
-)
+if TYPE_CHECKING:
+    from .machine import Wave
+
+Value = Callable[["Wave"], Any]
+#: From one or two values, or the indices of a place and a value, to another.
+Change = Callable[..., Any]
+
+IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Step, tree.Part, tree.Compound, tree.Text)
 
 
 @dataclass
@@ -50,46 +50,80 @@ class Place:
     Attributes:
         variable: it is this, or an element of this array by as many `indices` as are given (a row,
             or all of it, if some are left out).
-        base: otherwise, the Python text of a pointer; one index says how far from there.
-        at: if not empty, only these numbers of a `vector`; or the text of one number.
+        base: otherwise a pointer; one index says how far from there.
+        at: if not empty, only these numbers of a `vector`; or what computes the number of one.
     """
 
     type: Type
     variable: Variable | None = None
-    indices: tuple[str, ...] = ()
-    base: str = ""
-    at: tuple[int, ...] | str = ()
+    indices: tuple[Value, ...] = ()
+    base: Value | None = None
+    at: Any = ()  # tuple[int, ...] | Value
     vector: Type = VOID
+
+    @property
+    def register(self) -> bool:
+        return self.variable is not None and not self.variable.in_memory
 
     @property
     def whole(self) -> Type:
         return self.vector if self.at else self.type
 
-    @property
-    def at_once(self) -> bool:
-        """Whether one access can reach it: its numbers lie side by side."""
-        at = self.at
-        return isinstance(at, str) or all(b == a + 1 for a, b in zip(at, at[1:], strict=False))
-
     def ones(self) -> list[Place]:
-        """The numbers of a vector, each alone."""
-        return [replace(self, type=scalar_of(self.type), at=(int(i),)) for i in self.at]
+        """What one access each can reach: all, if its numbers are neighbours, or each alone."""
+        at = self.at
+        if callable(at) or all(b == a + 1 for a, b in zip(at, at[1:], strict=False)):
+            return [self]
+        return [replace(self, type=scalar_of(self.type), at=(i,)) for i in at]
+
+    def finder(self) -> Callable[[Wave], list]:
+        """What must be computed once for a load and a store: pointer, indices, number."""
+        parts = [self.base, *self.indices, self.at if callable(self.at) else None]
+        known = [part for part in parts if part]
+        return lambda w: [part(w) for part in known]
 
 
-class Expressions(Writer):
-    """One method per kind of node; each returns the Python text of the node's value."""
+def nothing(of: Type) -> values.Partly:
+    """A variable's value before it has any."""
+    return values.unset(length(of) if isinstance(of, Vector) else 0, scalar_of(of))
+
+
+def as_int(truth: Any) -> Any:
+    return values.converted(truth, BOOL, INT)
+
+
+def mask_of(truth: Any) -> Any:
+    """What comparisons of vectors give: -1 where they hold."""
+    return -values.converted(truth, BOOL, INT)
+
+
+class Expressions:
+    """One method per kind of node; each returns a function that computes the node's value."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.computed: dict[int, str] = {}  # values of nodes, by id, that come next
+        self.sites: list[Site] = []
+        self.declared: set[Variable] = set()
+        self.unset: set[Variable] = set()  # declared without a value
 
-    def expression(self, node: Expr) -> str:
-        if id(node) in self.computed:
-            return self.computed.pop(id(node))
+    def fail(self, node: Node, message: str) -> NoReturn:
+        raise TextError(message, node.spot)
+
+    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> Site:
+        """A new site; `more` are other attributes of `Site`."""
+        number, struct = len(self.sites), isinstance(of, Struct)
+        found = Site(number, kind, spot, text, scalar_of(of), length(of), struct, **more)
+        self.sites.append(found)
+        return found
+
+    def value(self, node: Expr) -> Value:
         value = known(node)
         if value is not None and isinstance(node.type, Scalar) and not self.drops(node):
-            return self.number(value, node.type)
-        return getattr(self, f"_{type(node).__name__.lower()}")(node)
+            number = self.number(value, node.type)
+            return lambda w: number
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:  # a string that is not printf's
+            raise UnknownError(written(node), node.spot)
+        return method(node)
 
     def drops(self, node: Expr) -> bool:
         """Whether this is a quotient of whole numbers that becomes a float."""
@@ -103,7 +137,7 @@ class Expressions(Writer):
 
     def harmless(self, node: Node) -> bool:
         """Whether other lanes may compute this, too: no loads, stores or divisions."""
-        if not isinstance(node, PURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
+        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
             return False
         if isinstance(node, tree.Binary) and node.op in ("/", "%"):
             return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
@@ -112,446 +146,490 @@ class Expressions(Writer):
             if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
                 return False  # of a float that may be too large for it
         if isinstance(node, tree.Name) and node.variable.constant is None:
-            variable = node.variable
-            return variable in self.names and not (variable.in_memory or variable in self.unset)
+            return not (node.variable.in_memory or node.variable in self.unset)
         return all(self.harmless(child) for child in node.children())
 
     # ---- from one type to another
-    def number(self, value: float, of: Scalar) -> str:
-        """A number that is known; a float, which must be NumPy's, by a name in the Python text."""
+    @staticmethod
+    def number(value: float, of: Scalar) -> Any:
+        """A number that is known, as lanes hold it."""
         if of is BOOL:
-            return str(bool(value))
+            return bool(value)
         if of.whole:
-            held = int(value) - 2**64 * (value > LONG.most)
-            return f"{held}" if held >= 0 else f"({held})"
-        name = f"f{len(self.constants)}"
-        self.constants[name] = of.dtype.type(value)
-        return name
+            return int(value) - 2**64 * (value > LONG.most)
+        return of.dtype.type(value)
 
-    def as_int(self, truth: str) -> str:
-        return f"converted({truth}, bool_type, int_type)"
-
-    def as_type(self, code: str, of: Type, to: Type, node: Node) -> str:
-        """A value of one type as another."""
-        if of == to:
-            return code
+    def conversion(self, of: Type, to: Type, node: Node) -> Change:
+        """What makes a value of one type a value of another."""
         if to is BOOL:
-            return f"({code} != 0)"
+            return lambda w, x: x != 0
         if isinstance(to, Pointer) or isinstance(of, Pointer):
-            small = isinstance(to, Scalar) and to.size < 8
-            return f"cut({code}, {to}_type)" if small else code
+            if isinstance(to, Scalar) and to.size < 8:
+                return lambda w, x: values.cut(x, to)
+            return lambda w, x: x
         if isinstance(to, Vector) and isinstance(of, Scalar):
-            return f"spread({self.as_type(code, of, to.of, node)}, {to.n})"
-        if not isinstance(to, (Scalar, Vector)):
-            return code
+            one = self.conversion(of, to.of, node)
+            return lambda w, x: values.spread(one(w, x), to.n)
         a, b = scalar_of(of), scalar_of(to)
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
-        if a.whole and b.whole and same and a is not BOOL:
-            return code
+        as_it_is = a.whole and b.whole and same and a is not BOOL
+        if of == to or as_it_is or not isinstance(to, (Scalar, Vector)):
+            return lambda w, x: x
         if b.whole and not a.whole:
             site = self.site("overflow", node.spot, written(node))
-            return f"wave.rounded({code}, {a}_type, {b}_type, mask, {site})"
-        return f"converted({code}, {a}_type, {b}_type)"
+            return lambda w, x: w.rounded(x, a, b, site)
+        return lambda w, x: values.converted(x, a, b)
 
-    def truth(self, node: Expr) -> str:
+    def truth(self, node: Expr) -> Value:
         """Whether an expression is not 0, as a bool of Python or an array of them."""
         decided = known(node)
         if decided is not None:
-            return str(bool(decided))
+            return lambda w: bool(decided)
         if not isinstance(node.type, Vector):
             if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
                 return self.logical(node)
             if isinstance(node, tree.Binary) and node.op in COMPARISONS:
-                left = self.expression(node.left)
-                if not self.harmless(node.right):
-                    left = self.named(left)
-                sides = (left, node.left.type), (self.expression(node.right), node.right.type)
-                a, b = (f"unsigned({code})" if of is ULONG else code for code, of in sides)
-                return f"({a} {node.op} {b})"
+                a, b, compare = self.value(node.left), self.value(node.right), CONSTANT[node.op]
+                if ULONG in (node.left.type, node.right.type):
+                    return lambda w: compare(values.unsigned(a(w)), values.unsigned(b(w)))
+                return lambda w: compare(a(w), b(w))
             if isinstance(node, tree.Unary) and node.op == "!":
-                return f"({self.truth(node.operand)} ^ True)"
-        return f"({self.expression(node)} != 0)"
+                inner = self.truth(node.operand)
+                return lambda w: inner(w) ^ True
+        x = self.value(node)
+        return lambda w: x(w) != 0
 
-    def _convert(self, node: tree.Convert) -> str:
+    def _convert(self, node: tree.Convert) -> Value:
         if isinstance(node.operand, tree.Text):
-            return self.expression(node.operand)
+            return self.value(node.operand)
         if isinstance(node.operand.type, Array) and isinstance(node.type, Pointer):
             return self.pointer_to(self.place(node.operand), node)
         return self._cast(node)
 
-    def _cast(self, node: tree.Cast | tree.Convert) -> str:
+    def _cast(self, node: tree.Cast | tree.Convert) -> Value:
         if node.type is BOOL:
             return self.truth(node.operand)
         if self.drops(node):
             self.becomes_float = plain(node.operand)
         operand = node.operand
-        return self.as_type(self.expression(operand), operand.type, node.type, operand)
+        x, change = self.value(operand), self.conversion(operand.type, node.type, operand)
+        return lambda w: change(w, x(w))
 
     # ---- places
     def place(self, node: Expr) -> Place:
         if isinstance(node, tree.Name):
-            if node.variable not in self.names:
+            if node.variable not in self.declared:
                 self.fail(node, f"{node.name!r} is read in its own declaration")
             return Place(node.type, node.variable)
         if isinstance(node, tree.Index):
-            index = self.expression(node.index)
+            index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
                 return self.element(node.array, index, node.type)
             one = known(node.index)
-            return self.numbers(node, node.array, self.keep(index) if one is None else (int(one),))
+            return self.numbers(node, node.array, index if one is None else (int(one),))
         if isinstance(node, tree.Unary) and node.op == "*":
-            return self.element(node.operand, "0", node.type)
+            return self.element(node.operand, lambda w: 0, node.type)
         if isinstance(node, tree.Member):
             return self.numbers(node, node.vector, node.at)
         if isinstance(node, tree.Part):
-            base = self.pointer_to(self.place_of(node.of), node)
+            base, offset = self.pointer_to(self.place_of(node.of), node), node.field.offset
             number = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
             simple = isinstance(node.type, (Scalar, Vector, Pointer))
-            if simple and node.field.offset % stride(number):
+            if simple and offset % stride(number):
                 what = f"{written(node)}, which does not lie at a multiple of its size,"
                 raise UnknownError(what, node.spot)
-            return Place(node.type, base=f"({base} + {node.field.offset})")
+            return Place(node.type, base=lambda w: base(w) + offset)
         if isinstance(node, tree.Compound):
-            self.private(tree.Declaration(node.spot, node.variable, node.value), None)
-            return Place(node.type, node.variable)
+            return self.unnamed(tree.Declaration(node.spot, node.variable, node.value))
         self.fail(node, f"{written(node)} has no place")
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
         if address_of(node):
             return self.place(node)
-        code = self.expression(node)
-        scalar, sizes = layout(node.type)
-        name = self.keep(f"wave.private({written(node)!r}, {scalar}_type, {sizes}, True)")
-        self.emit(f"{name}.give(0, {length(node.type)}, {code})")
-        return Place(node.type, base=f"wave.address({name})")
+        variable = Variable(written(node), node.type, addressed=True)
+        return self.unnamed(tree.Declaration(node.spot, variable, node))
 
-    def private(self, node: tree.Declaration, code: str | None) -> None:
-        raise NotImplementedError
+    def unnamed(self, node: tree.Declaration) -> Place:
+        """A new variable each time."""
+        make, variable = self.memory(node), node.variable
 
-    def element(self, pointer: Expr, index: str, of: Type) -> Place:
+        def made(w: Wave) -> int:
+            make(w)
+            return w.address(w.held[variable])
+
+        return Place(variable.type, base=made)
+
+    def memory(self, node: tree.Declaration) -> Value:
+        """Makes memory for a variable, and fills it with its value or with those in { }."""
+        variable, value, form = node.variable, node.value, layout(node.type)
+        space = "constant" if node.space == "constant" else "private"
+        braces = isinstance(value, tree.Braces)
+        items = value.filled if isinstance(value, tree.Braces) else [(0, value)] if value else []
+        filled = [(at, item.type, self.value(item)) for at, item in items]
+        self.declared.add(variable)
+
+        def make(w: Wave) -> None:
+            given = [(at, to, item(w)) for at, to, item in filled]
+            made = w.held[variable] = w.private(variable.name, *form, braces, space)
+            for at, to, x in given:
+                of = scalar_of(to)
+                made.give(at // of.size, length(to), x, of)
+
+        return make
+
+    def element(self, pointer: Expr, index: Value, of: Type) -> Place:
         """The element `index` of an array, or from where a pointer points."""
         array = pointer.operand if isinstance(pointer, tree.Convert) else pointer
         if not isinstance(array.type, Array):
-            return Place(of, None, (index,), self.expression(pointer))
+            return Place(of, None, (index,), self.value(pointer))
         place = self.place(array)
         if place.variable:
             return Place(of, place.variable, (*place.indices, index))
         return Place(of, None, (index,), self.pointer_to(place, pointer))
 
-    def numbers(self, node: Expr, vector: Expr, at: tuple[int, ...] | str) -> Place:
+    def numbers(self, node: Expr, vector: Expr, at: tuple[int, ...] | Value) -> Place:
         """Some numbers of a vector."""
         place = self.place_of(vector)
         if not place.at:
             return replace(place, type=node.type, at=at, vector=vector.type)
-        if isinstance(at, str) or isinstance(place.at, str):
+        if callable(at) or callable(place.at):
             raise UnknownError(f"a variable number of {written(vector)}", node.spot)
         return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
 
-    def pointer_to(self, place: Place, node: Node) -> str:
+    def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
-        code = place.base
         of: Type = Array(place.type, 0)
-        if place.variable is not None:
-            if not place.variable.in_memory:
+        variable = place.variable
+        if variable is not None:
+            if not variable.in_memory:
                 raise UnknownError(f"the address of {written(node)}", node.spot)
-            code, of = f"wave.address({self.names[place.variable]})", place.variable.type
+            of = variable.type
+        base, far = place.base, list[tuple[Value, int]]()
         for index in place.indices:
             assert isinstance(of, Array)
             of = of.of
-            code += f" + ({index})*{stride(of)}"
-        return f"({code})"
+            far.append((index, stride(of)))
 
-    def read(self, place: Place, node: Expr) -> str:
-        variable = place.variable
-        if variable and not variable.in_memory:
-            code = self.names[variable]
-            if variable in self.unset:
-                site = self.site("unset", node.spot, variable.name, place.whole)
-                at = f", {place.at}" if place.at and isinstance(place.at, tuple) else ""
-                code = f"wave.given({code}, mask, {site}{at})"
-            return self.part(code, place.vector, place.at) if place.at else code
-        if place.at_once:
-            return self.keep(self.access("load", place, node))
-        one = scalar_of(place.type)
-        parts = [self.keep(self.access("load", p, node)) for p in place.ones()]
-        return f"vector(({', '.join(parts)},), {one}_type)"
+        def pointer(w: Wave) -> Any:
+            begin = base(w) if base else w.address(w.held[variable])  # type: ignore[index]
+            for index, step in far:
+                begin = begin + index(w) * step
+            return begin
 
-    def part(self, code: str, of: Type, at: tuple[int, ...] | str) -> str:
-        """Some numbers of a vector's value."""
-        if isinstance(at, str):
-            return f"chosen({code}, {at})"
-        if max(at) >= length(of):  # the fourth number of three
-            code = f"vector(({code}, 0), {scalar_of(of)}_type)"
-        return f"element({code}, {at[0]})" if len(at) == 1 else f"{code}[{list(at)}]"
+        return pointer
 
-    def access(
-        self, kind: str, place: Place, node: Node, value: str = "", packed: bool = False
-    ) -> str:
-        """Python text that loads from a place in memory, or stores there."""
-        of, whole, at = place.type, place.whole, place.at
-        varies = isinstance(at, str)
-        lead = at[0] if at and not varies else 0
-        inner = str(at if varies else lead) if at else ""
+    def fetched(self, node: Expr) -> Value:
+        """The value of something that is stored."""
+        place = self.place(node)
+        load, find = self.loads(place, node), place.finder()
+        if place.register and not callable(place.at):
+            return lambda w: load(w, [])
+        return lambda w: load(w, find(w))
+
+    def loads(self, place: Place, node: Expr) -> Change:
+        """What computes the value of a place, once it is found."""
+        if place.register:
+            return self.register(place, node)
+        parts = [self.access("load", one, node) for one in place.ones()]
+        if len(parts) == 1:
+            return parts[0]
+        of = scalar_of(place.type)
+        return lambda w, where: values.vector([part(w, where) for part in parts], of)
+
+    def register(self, place: Place, node: Expr) -> Change:
+        variable, at, part = place.variable, place.at, None
+        assert variable is not None
+        site = self.site("unset", node.spot, variable.name, place.whole)
+        varies = callable(at)
+        if at and not varies:
+            part = self.part(place.vector, at)
+
+        def read(w: Wave, where: list) -> Any:
+            value = w.held[variable]
+            if value.__class__ is values.Partly:
+                value = w.given(value, site, () if varies else at)
+            return values.chosen(value, where[-1]) if varies else part(value) if part else value
+
+        return read
+
+    @staticmethod
+    def part(of: Type, at: tuple[int, ...]) -> Callable[[Any], Any]:
+        """What takes some numbers of a vector's value."""
+        one, wide, numbers = scalar_of(of), length(of), list(at)
+
+        def taken(x: Any) -> Any:
+            if max(at) >= wide:  # the fourth number of three
+                x = values.vector((x, 0), one)
+            return values.element(x, at[0]) if len(at) == 1 else x[numbers]
+
+        return taken
+
+    def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
+        """What loads from a place in memory, or stores there, once it is found."""
+        of, whole, at, variable = place.type, place.whole, place.at, place.variable
+        varies, size = callable(at), scalar_of(of).size
+        lead = at[0] if at and not callable(at) else 0
         packed |= varies or isinstance(of, Struct)
         wide = 0 if packed else 4 if length(whole) == 3 else length(whole)
-        text, more = written(node), f", {value}" if kind == "store" else ""
-        if place.variable:
-            array, size = place.variable.type, scalar_of(of).size
-            shape: tuple[tuple[int, int], ...] = ()
+        shape: tuple[tuple[int, int], ...] = ()
+        if variable:
+            array = variable.type
             while isinstance(array, Array):
                 shape += ((array.n, stride(array.of) // size),)
                 array = array.of
-            shape += ((length(whole), 1),) if inner else ()
-            site = self.site(kind, node.spot, text, of, shape=shape, wide=wide, lead=lead)
-            indices = "".join(f"{i}, " for i in (*place.indices, inner) if i)
-            name = self.names[place.variable]
-            return f"wave.{kind}({site}, {name}, ({indices}), mask{more})"
-        site = self.site(kind, node.spot, text, of, wide=wide, lead=lead)
-        step = length(of) if packed and not inner else stride(whole) // scalar_of(of).size
-        index = place.indices[0] if place.indices else "0"
-        index = index if step == 1 else f"({index})*{step}"
-        index += f" + {inner}" * bool(inner)
-        return f"wave.{kind}_at({site}, {place.base}, {index}, mask{more})"
+            shape += ((length(whole), 1),) if at else ()
+        site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
+        last = [lead] if at and not varies else []
+        if variable and kind == "load":
+            return lambda w, where: w.load(site, w.held[variable], where + last)
+        if variable:
+            return lambda w, where, x: w.store(site, w.held[variable], where + last, x)
+        step = length(of) if packed and not at else stride(whole) // size
 
-    def write(self, place: Place, code: str, node: Node) -> None:
-        variable, at = place.variable, place.at
+        def index(where: list) -> Any:
+            number = where[1] * step if place.indices else 0
+            return number + where[-1] if varies else number + lead
+
+        if kind == "load":
+            return lambda w, where: w.load_at(site, where[0], index(where))
+        return lambda w, where, x: w.store_at(site, where[0], index(where), x)
+
+    def stores(self, place: Place, node: Node) -> Change:
+        """What gives a place a value, once it is found."""
+        variable, at, varies = place.variable, place.at, callable(place.at)
         if variable and not variable.in_memory:
-            name = self.names[variable]
-            if at:
-                shown = at if isinstance(at, str) else at[0] if len(at) == 1 else list(at)
-                code = f"changed({name}, {shown}, {code})"
-            # where exactly the lanes that were there when it was declared are here, one value may
-            # stay one for all
-            new = self.named(code)
-            self.emit(f"{name} = {new} if mask is mask_{name} else assign(mask, {new}, {name})")
-        elif place.at_once:
-            self.emit(self.access("store", place, node, code))
-        else:
-            name = self.named(code)
-            for number, one in enumerate(place.ones()):
-                self.emit(self.access("store", one, node, f"element({name}, {number})"))
+            numbers = at if varies else list(at)
 
-    def _text(self, node: tree.Text) -> str:
-        raise UnknownError("a string that is not printf's", node.spot)
+            def write(w: Wave, where: list, x: Any) -> None:
+                old = w.held[variable]
+                if at:
+                    x = values.changed(old, where[-1] if varies else numbers, x)
+                # where exactly the lanes that were there when it was declared are here, one value
+                # may stay one for all
+                same = w.mask is w.since.get(variable, ())
+                w.held[variable] = x if same else values.assign(w.mask, x, old)
 
-    def _braces(self, node: tree.Braces) -> str:
-        self.fail(node, "values in { } can only be given where something is declared")
+            return write
+        parts = [self.access("store", one, node) for one in place.ones()]
+        if len(parts) == 1:
+            return parts[0]
 
-    def _name(self, node: Expr) -> str:
-        return self.read(self.place(node), node)
+        def write_each(w: Wave, where: list, x: Any) -> None:
+            for number, part in enumerate(parts):
+                part(w, where, values.element(x, number))
 
-    _part = _compound = _name
+        return write_each
 
-    def _index(self, node: tree.Index) -> str:
+    _name = _part = _compound = fetched
+
+    def _index(self, node: tree.Index) -> Value:
         if isinstance(node.array, tree.Member) and known(node.index) is None:
-            return f"chosen({self.expression(node.array)}, {self.expression(node.index)})"
-        return self.read(self.place(node), node)
+            x, i = self.value(node.array), self.value(node.index)
+            return lambda w: values.chosen(x(w), i(w))
+        return self.fetched(node)
 
-    def _member(self, node: tree.Member) -> str:
+    def _member(self, node: tree.Member) -> Value:
         if address_of(node.vector):
-            return self.read(self.place(node), node)
-        return self.part(self.expression(node.vector), node.vector.type, node.at)
+            return self.fetched(node)
+        x, part = self.value(node.vector), self.part(node.vector.type, node.at)
+        return lambda w: part(x(w))
 
     # ---- operations
-    def _unary(self, node: tree.Unary) -> str:
+    def _unary(self, node: tree.Unary) -> Value:
         if node.op == "*":
-            return self.read(self.place(node), node)
+            return self.fetched(node)
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
         if node.op == "!" and not isinstance(node.type, Vector):
-            return self.as_int(self.truth(node))
-        code = self.expression(node.operand)
+            truth = self.truth(node)
+            return lambda w: as_int(truth(w))
+        x, scalar = self.value(node.operand), scalar_of(node.type)
         if node.op == "!":
-            return f"-converted({code} == 0, bool_type, int_type)"
+            return lambda w: mask_of(x(w) == 0)
         if node.op == "~":
-            return f"cut(~{code}, {scalar_of(node.type)}_type)"
-        return code if node.op == "+" else self.result(f"(-{code})", node.type, node)
+            return lambda w: values.cut(~x(w), scalar)
+        result = self.result(node)
+        return x if node.op == "+" else lambda w: result(w, -x(w))
 
-    def result(self, code: str, of: Type, node: Node) -> str:
-        """The result of arithmetic: an int must fit, other whole types wrap around."""
-        scalar = scalar_of(of)
+    def result(self, node: Expr) -> Change:
+        """What makes a result of arithmetic: an int must fit, other whole types wrap around."""
+        scalar = scalar_of(node.type)
         if scalar is INT:
-            code = f"wave.fits({code}, mask, {self.site('overflow', node.spot, written(node))})"
-        elif scalar.whole:
-            code = f"cut({code}, {scalar}_type)"
-        return self.short(code)
+            site = self.site("overflow", node.spot, written(node))
+            return lambda w, x: w.fits(x, site)
+        return (lambda w, x: values.cut(x, scalar)) if scalar.whole else (lambda w, x: x)
 
-    def short(self, code: str) -> str:
-        """The same value, under a name if it is long: Python limits nested brackets."""
-        return self.named(code) if code.count("(") > 50 else code
+    def _binary(self, node: tree.Binary) -> Value:
+        vectors = isinstance(node.type, Vector)
+        if not vectors and (node.op in COMPARISONS or node.op in ("&&", "||")):
+            truth = self.truth(node)
+            return lambda w: as_int(truth(w))
+        a, b = self.value(node.left), self.value(node.right)
+        operate = self.operation(node)
+        return lambda w: operate(w, a(w), b(w))
 
-    def _binary(self, node: tree.Binary) -> str:
-        if not _arithmetic(node):
-            return self.as_int(self.truth(node))
-        chain = [node]  # of operations whose left side is one as well; a + b + c + ... may be long
-        while isinstance(chain[-1].left, tree.Binary) and _arithmetic(chain[-1].left):
-            chain.append(chain[-1].left)
-        left = self.expression(chain[-1].left)
-        for one in reversed(chain):
-            left = self.short(self.combined(one, left))
-        return left
-
-    def combined(self, node: tree.Binary, left: str) -> str:
-        """An operation whose left side has been computed."""
-        if node.op == ",":
-            self.named(left)
-            return self.expression(node.right)
-        if not self.harmless(node.right):
-            left = self.named(left)  # what the right side does must come after it
-        right = self.expression(node.right)
-        if node.op in ("&&", "||"):
-            sign = "&" if node.op == "&&" else "|"
-            return f"-converted(({left} != 0) {sign} ({right} != 0), bool_type, int_type)"
-        if isinstance(node.left.type, Pointer) or isinstance(node.right.type, Pointer):
-            return self.of_pointers(node, left, right)
-        scalar = scalar_of(node.left.type)
-        return (self.of_whole if scalar.whole else self.of_floats)(node, scalar, left, right)
-
-    def of_pointers(self, node: tree.Binary, left: str, right: str) -> str:
-        a, b = node.left.type, node.right.type
-        if isinstance(a, Pointer) and isinstance(b, Pointer):
-            return f"(({left} - {right})//{stride(a.to)})"
-        if isinstance(a, Pointer):
-            return f"({left} {node.op} ({right})*{stride(a.to)})"
-        assert isinstance(b, Pointer)
-        return f"({right} + ({left})*{stride(b.to)})"
-
-    def of_floats(self, node: tree.Binary, scalar: Scalar, left: str, right: str) -> str:
-        op = node.op
-        if op in COMPARISONS:  # of vectors: -1 where it holds
-            return f"-converted({left} {op} {right}, bool_type, int_type)"
-        sides = map(plain, (node.left, node.right))
-        if op in "+-" and any(isinstance(x, tree.Binary) and x.op == "*" for x in sides):
-            self.multiply_add(node, node.type)
-        if op == "/":
-            site = self.site("ratio", node.spot, written(node))
-            return f"wave.ratio({left}, {right}, mask, {site})"
-        return f"({left} {op} {right})"
-
-    def of_whole(self, node: tree.Binary, scalar: Scalar, left: str, right: str) -> str:
-        op, to = node.op, node.type
-        if op == "/" and node is self.becomes_float:
-            site = self.site("whole division", node.spot, written(node))
-            left, right = self.named(left), self.named(right)
-            self.emit(f"wave.drops({left}, {right}, mask, {site})")
-        if op in "+-*":
-            return self.result(f"({left} {op} {right})", to, node)
-        if op in "&|^":
-            return f"({left} {op} {right})"
-        if scalar is ULONG:
-            left, right = f"unsigned({left})", f"unsigned({right})"
+    def operation(self, node: tree.Binary) -> Change:
+        """What an operator makes of the values of its sides."""
+        op, a, b = node.op, node.left.type, node.right.type
+        apply, scalar = CONSTANT.get(op, lambda x, y: y), scalar_of(a)
+        if op == ",":
+            return lambda w, x, y: y
+        if op in ("&&", "||"):
+            both = operator.and_ if op == "&&" else operator.or_
+            return lambda w, x, y: mask_of(both(x != 0, y != 0))
+        if isinstance(a, Pointer) or isinstance(b, Pointer):
+            return self.of_pointers(apply, a, b)
+        if scalar is ULONG and op not in "+-*&|^":
+            bare, apply = apply, lambda x, y: bare(values.unsigned(x), values.unsigned(y))
         if op in COMPARISONS:
-            return f"-converted({left} {op} {right}, bool_type, int_type)"
+            return lambda w, x, y: mask_of(apply(x, y))
         if op in ("<<", ">>"):  # by the amount modulo the bits; what is shifted out is gone
-            return f"cut({left} {op} ({right} & {scalar.bits - 1}), {scalar}_type)"
+            return lambda w, x, y: values.cut(apply(x, y & scalar.bits - 1), scalar)
+        if op in "/%":
+            return self.division(node, apply)
+        sides = map(plain, (node.left, node.right))
+        product = any(isinstance(x, tree.Binary) and x.op == "*" for x in sides)
+        if not scalar.whole and op in "+-" and product:
+            site = self.site("multiply-add", node.spot, written(node), node.type)
+            return lambda w, x, y: (w.record(site), apply(x, y))[1]
+        if not scalar.whole or op in "&|^":
+            return lambda w, x, y: apply(x, y)
+        if scalar is not INT:
+            return lambda w, x, y: values.cut(apply(x, y), scalar)
+        overflow = self.site("overflow", node.spot, written(node))
+        return lambda w, x, y: w.fits(apply(x, y), overflow)
+
+    @staticmethod
+    def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
+        if isinstance(a, Pointer) and isinstance(b, Pointer):
+            size = stride(a.to)
+            return lambda w, x, y: (x - y) // size
+        if isinstance(a, Pointer):
+            size = stride(a.to)
+            return lambda w, x, y: apply(x, y * size)
+        assert isinstance(b, Pointer)
+        size = stride(b.to)
+        return lambda w, x, y: apply(y, x * size)
+
+    def division(self, node: tree.Binary, apply: Callable) -> Change:
+        scalar, text = scalar_of(node.left.type), written(node)
+        if not scalar.whole:
+            ratio = self.site("ratio", node.spot, text)
+            return lambda w, x, y: w.ratio(x, y, ratio)
         by = known(node.right)
         if by == 0:
-            self.fail(node, f"{written(node)}: division by zero")
-        if by is None:
-            site = self.site("division", node.spot, written(node))
-            right = f"wave.divisor({right}, mask, {site})"
-        code = f"{'quotient_of' if op == '/' else 'remainder_of'}({left}, {right})"
-        fits = by is not None and by > 0 and scalar is not ULONG
-        return code if fits else f"cut({code}, {scalar}_type)"
+            self.fail(node, f"{text}: division by zero")
+        site = self.site("division", node.spot, text)
+        dropped = self.site("whole division", node.spot, text)
+        becomes_float = node.op == "/" and node is self.becomes_float
 
-    def multiply_add(self, node: Node, of: Type) -> None:
-        site = self.site("multiply-add", node.spot, written(node), of)
-        self.emit(f"wave.record({site}, mask)")
+        def divide(w: Wave, x: Any, y: Any) -> Any:
+            if becomes_float:
+                w.drops(x, y, dropped)
+            return values.cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
+
+        return divide
 
     # ---- what only some lanes compute
-    def branch(self, condition: str, node: Node, text: str) -> tuple[str, str]:
-        """The names of two masks: of the lanes for which a condition holds, and of the others."""
-        yes, no = self.fresh("yes"), self.fresh("no")
-        site = self.site("branch", node.spot, text)
-        self.emit(f"{yes}, {no} = wave.branch(mask, {condition}, {site})")
-        return yes, no
-
-    def logical(self, node: tree.Binary) -> str:
+    def logical(self, node: tree.Binary) -> Value:
         """&& and ||: the right side is only for lanes that the left one has not decided."""
         if known(node.left) is not None:  # and has decided nothing
             return self.truth(node.right)
-        left = self.truth(node.left)
-        sign = "&" if node.op == "&&" else "|"
+        left, right = self.truth(node.left), self.truth(node.right)
+        conjunction = node.op == "&&"
+        both = operator.and_ if conjunction else operator.or_
         if self.harmless(node.right):
-            return self.short(f"({left} {sign} {self.truth(node.right)})")
-        result, before = self.keep(left), self.keep("mask")
-        yes, no = self.branch(result, node, written(node))
-        side = yes if node.op == "&&" else no
-        with self.under(f"if {side} is not False:", side):
-            self.emit(f"{result} = {result} {sign} {self.truth(node.right)}")
-        self.emit(f"mask = {before}")
-        return result
+            return lambda w: both(left(w), right(w))
+        site = self.site("branch", node.spot, written(node))
 
-    def _choice(self, node: tree.Choice) -> str:
-        of = node.condition.type
-        if isinstance(of, Vector):
-            condition = self.highest(self.named(self.expression(node.condition)), of)
-            yes, no = self.named(self.expression(node.yes)), self.expression(node.no)
-            return f"pick({condition}, {yes}, {no})"
-        constant = known(node.condition)
+        def run(w: Wave) -> Any:
+            before, decided = w.mask, left(w)
+            yes, no = w.branch(decided, site)
+            w.mask = yes if conjunction else no
+            if w.mask is not False:
+                decided = both(decided, right(w))
+            w.mask = before
+            return decided
+
+        return run
+
+    def _choice(self, node: tree.Choice) -> Value:
+        of, constant = node.condition.type, known(node.condition)
         if constant is not None:
-            return self.expression(node.yes if constant else node.no)
-        condition = self.truth(node.condition)
+            return self.value(node.yes if constant else node.no)
+        sides = self.value(node.yes), self.value(node.no)
+        if isinstance(of, Vector):
+            condition, chooses = self.value(node.condition), self.highest(of)
+            return lambda w: values.pick(chooses(condition(w)), sides[0](w), sides[1](w))
+        truth = self.truth(node.condition)
         if self.harmless(node.yes) and self.harmless(node.no):
-            yes, no = self.expression(node.yes), self.expression(node.no)
-            return self.short(f"pick({condition}, {yes}, {no})")
-        decided, before = self.keep(condition), self.keep("mask")
-        masks = self.branch(decided, node, written(node.condition))
-        names = (self.keep("None"), self.keep("None"))
-        for name, mask, side in zip(names, masks, (node.yes, node.no), strict=True):
-            with self.under(f"if {mask} is not False:", mask):
-                self.emit(f"{name} = {self.expression(side)}")
-        self.emit(f"mask = {before}")
-        return f"pick({decided}, {', '.join(names)})"
+            return lambda w: values.pick(truth(w), sides[0](w), sides[1](w))
+        site = self.site("branch", node.spot, written(node.condition))
+
+        def run(w: Wave) -> Any:
+            before, decided = w.mask, truth(w)
+            found = []
+            for mask, side in zip(w.branch(decided, site), sides, strict=True):
+                w.mask = mask
+                found.append(None if mask is False else side(w))
+            w.mask = before
+            return values.pick(decided, *found)
+
+        return run
 
     @staticmethod
-    def highest(code: str, of: Type) -> str:
+    def highest(of: Type) -> Callable[[Any], Any]:
         """Which numbers of a vector have their highest bit set."""
         scalar = scalar_of(of)
         signed = scalar.kind == "int" or scalar is ULONG  # a ulong is held as a long
-        return f"({code} < 0)" if signed else f"({code} > {scalar.most >> 1})"
+        return (lambda x: x < 0) if signed else (lambda x: x > scalar.most >> 1)
 
     # ---- assignments
-    def _assign(self, node: tree.Assign) -> str:
-        place, code = self.place(node.target), self.expression(node.value)
+    def _assign(self, node: tree.Assign) -> Value:
+        place, value = self.place(node.target), self.value(node.value)
+        find, store = place.finder(), self.stores(place, node.target)
         if node.op:
-            self.computed[id(node.value)] = code
-            old = self.read(place, node.target)
-            code = self.updated(node, old, node.op, node.value, node.common)
-        code = self.named(code)
-        self.write(place, code, node.target)
-        return code
+            load = self.loads(place, node.target)
+            change = self.updated(node, node.op, node.value, node.common)
 
-    def _step(self, node: tree.Step) -> str:
+        def run(w: Wave) -> Any:
+            where, x = find(w), value(w)
+            if node.op:
+                x = change(w, load(w, where), x)
+            store(w, where, x)
+            return x
+
+        return run
+
+    def _step(self, node: tree.Step) -> Value:
         place, of = self.place(node.target), node.type
-        before = self.keep(self.read(place, node.target))
+        find = place.finder()
+        load, store = self.loads(place, node.target), self.stores(place, node.target)
         common = promoted(of) if isinstance(of, Scalar) else of
         number = INT if isinstance(of, Pointer) else scalar_of(common)
-        one: Expr = tree.Number(node.spot, 1, type=number)
-        one = _converted(one, common) if isinstance(of, Vector) else one
-        after = self.named(self.updated(node, before, node.op[0], one, common))
-        self.write(place, after, node.target)
-        return after if node.before else before
+        one = tree.Number(node.spot, 1, type=number)
+        change, by = self.updated(node, node.op[0], one, common), self.number(1, number)
 
-    def updated(
-        self, node: tree.Assign | tree.Step, old: str, op: str, value: Expr, common: Type
-    ) -> str:
-        """What an operation, carried out in the type `common`, makes of the old value."""
-        self.computed[id(node.target)] = old
-        left = _converted(node.target, common)
+        def run(w: Wave) -> Any:
+            where = find(w)
+            before = load(w, where)
+            after = change(w, before, by)
+            store(w, where, after)
+            return after if node.before else before
+
+        return run
+
+    def updated(self, node: tree.Assign | tree.Step, op: str, value: Expr, common: Type) -> Change:
+        """What an operation in the type `common` makes of the old value and another."""
+        target = node.target
+        left = target if target.type == common else tree.Convert(target.spot, target, type=common)
         new = tree.Binary(node.spot, op, left, value, type=common, source=node.source)
-        return self.expression(_converted(new, node.type))
+        widen, operate = self.conversion(target.type, common, target), self.operation(new)
+        narrow = self.conversion(common, node.type, new)
+        return lambda w, old, x: narrow(w, operate(w, widen(w, old), x))
 
-    def _vectorliteral(self, node: tree.VectorLiteral) -> str:
-        parts = ", ".join(self.expression(part) for part in node.parts)
-        return f"vector(({parts},), {scalar_of(node.type)}_type)"
-
-
-def _converted(node: Expr, to: Type) -> Expr:
-    return node if node.type == to else tree.Convert(node.spot, node, type=to)
-
-
-def _arithmetic(node: tree.Binary) -> bool:
-    return isinstance(node.type, Vector) or not (node.op in COMPARISONS or node.op in ("&&", "||"))
+    def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
+        parts, of = [self.value(part) for part in node.parts], scalar_of(node.type)
+        return lambda w: values.vector([part(w) for part in parts], of)

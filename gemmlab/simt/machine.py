@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from threading import Semaphore, Thread
 from typing import Any
 
 import numpy as np
@@ -11,17 +13,33 @@ from .memory import Memory
 from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
-from .types import INT, Scalar, layout, stride
-from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes
-from .watch import Entry, Finding, Stop, WorkItem, found_at
-from .writer import Site
+from .tree import Variable
+from .types import INT, Scalar, Vector, layout, scalar_of, stride
+from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes, unset
+from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
 #: MIDDLE, so that a pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+MOST_LANES = 16_384
 MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what printf says
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+class Held(dict[Variable, Any]):
+    """The values of a wave's variables; one whose declaration a jump has skipped has none."""
+
+    def __init__(self, wave: Wave):
+        super().__init__(wave.machine.arrays)
+        self.wave = wave
+
+    def __missing__(self, variable: Variable) -> Any:
+        of = variable.type
+        if not variable.in_memory:
+            return unset(of.n if isinstance(of, Vector) else 0, scalar_of(of))
+        self[variable] = self.wave.private(variable.name, *layout(of), False)
+        return self[variable]
 
 
 class Wave:
@@ -36,10 +54,15 @@ class Wave:
             memory.
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
+        mask: who takes part now: None for all, False for none, else an array of bool.
+        held: the values of variables, and the arrays; since: the mask where each was declared.
+        called: who called the present function; gone: of these, who has returned, with `result`.
+        skipped, left: who has come to `continue`, to `break`; waiting: for each label, who goes
+            there.
     """
 
     def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
-        self.machine, self.log, self.local_arrays = machine, machine.log, machine.local_arrays
+        self.machine, self.log = machine, machine.log
         self.lanes, self.per = len(groups) * len(items), len(items)
         self.items, self.group_number = np.tile(items, len(groups)), np.repeat(groups, self.per)
         self.number = self.group_number * machine.work_items + self.items
@@ -55,186 +78,193 @@ class Wave:
         self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
         self.phase: Lanes = 0
         self.ordered: dict[str, Lanes] = {"local": 0, "global": 0, "constant": 0}
+        self.held = Held(self)
+        self.since: dict[Variable, Mask] = {}
+        self.mask: Any = None
+        self.called: Any = None
+        self.gone: Any = False
+        self.skipped: Any = False
+        self.left: Any = False
+        self.result: Lanes = None
+        self.waiting: dict[str, Mask] = {}
+        self.turn: Turn | None = None  # if it is one of several
 
-    @property
-    def limit(self) -> int:
-        """How often a loop may go round. Every round asks for it, so it checks the time, too."""
-        self.machine.clock()
-        return self.machine.limit
+    def __getstate__(self) -> dict[str, Any]:
+        """In another process nothing goes on."""
+        return {**vars(self), "held": None, "since": None, "turn": None}
 
     # ---- who
     def item(self, lane: int) -> WorkItem:
         return self.machine.item(int(self.number[lane]))
 
-    def active(self, mask: Mask) -> np.ndarray:
-        return np.ones(self.lanes, bool) if mask is None else mask
+    @property
+    def active(self) -> np.ndarray:
+        return np.ones(self.lanes, bool) if self.mask is None else self.mask
 
-    def find(self, kind: str, site: Site, message: str, bad: Lanes = True, mask: Mask = None,
-             stop: bool = False) -> None:  # fmt: skip
-        """Report a mistake of the lanes `bad`, if there are any; {} becomes the first of them."""
+    def find(
+        self, kind: str, site: Site, message: str, bad: Lanes = True, stop: bool = False
+    ) -> None:
+        """Report a mistake of the lanes `bad`, if any is active; {} becomes the first of them."""
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
-        lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active(mask))
+        lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active)
         if not len(lanes):
             return
         items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
         more = f" (and {others:,} more work-item{'s' * (others > 1)})" if others > 0 else ""
-        text = message.replace("{}", str(items[0])) + more
-        finding = found_at(site, kind, text, items, len(lanes))
+        finding = found_at(
+            site, kind, message.replace("{}", str(items[0])) + more, items, len(lanes)
+        )
         if stop:
             raise Stop(finding)
         if (kind, site.number) not in self.machine.seen:
             self.machine.seen.add((kind, site.number))
             self.machine.findings.append(finding)
 
-    def record(self, site: Site, mask: Mask, memory: Memory | None = None, at: Lanes = None,
-               value: Lanes = None) -> None:  # fmt: skip
+    def record(
+        self, site: Site, memory: Memory | None = None, at: Lanes = None, value: Lanes = None
+    ) -> None:
         ordered = self.ordered[memory.space] if memory else 0
-        self.log.append(Entry(site, memory, at, mask, self.phase, self, value, ordered))
+        self.log.append(Entry(site, memory, at, self.mask, self.phase, self, value, ordered))
 
     # ---- accesses
-    def load(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
+    def load(self, site: Site, memory: Memory, indices: list) -> Lanes:
         """An element of an array that the text names, by its indices."""
-        return memory.load(self, site, self.flat(site, memory, indices, mask), mask)
+        return memory.load(self, site, self.flat(site, memory, indices))
 
-    def store(self, site: Site, memory: Memory, indices, mask: Mask, value: Lanes) -> None:
-        memory.store(self, site, self.flat(site, memory, indices, mask), value, mask)
+    def store(self, site: Site, memory: Memory, indices: list, value: Lanes) -> None:
+        memory.store(self, site, self.flat(site, memory, indices), value)
 
-    def flat(self, site: Site, memory: Memory, indices, mask: Mask) -> Lanes:
+    def flat(self, site: Site, memory: Memory, indices: list) -> Lanes:
         """The element's number. Each index is checked: beyond the end of a row begins the next."""
-        total = 0
-        for number, (size, step) in enumerate(site.shape):
-            index = indices[number]
-            if index.__class__ is not int or not 0 <= index < size:
-                index = self.within(site, memory, number, index, mask)
+        total: Lanes = 0
+        for number, ((size, step), index) in enumerate(zip(site.shape, indices, strict=False)):
+            index, bad = self.between(index, size - 1)
+            if bad is not None:
+                which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
+                value = self.at_first(index, bad)
+                text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
+                self.find("out of bounds", site, f"{text} must be 0 to {size - 1}", bad, stop=True)
             total = total + (index * step if step != 1 else index)
         return total
 
-    def within(self, site: Site, memory: Memory, number: int, index: Lanes, mask: Mask) -> Lanes:
-        """One of several indices, which must be below its size; 0 outside the mask."""
-        last = site.shape[number][0] - 1
-        index, bad = self.between(index, last, mask)
-        if bad is not None:
-            which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-            value = self.at_first(index, bad, mask)
-            text = f"{{}} {site.does} {memory.name} with {value} as {which}"
-            self.find("out of bounds", site, f"{site.text}: {text}, which must be 0 to {last}",
-                      bad, mask, stop=True)  # fmt: skip
-        return index
-
-    def inside(self, site: Site, memory: Memory, index: Lanes, mask: Mask) -> Lanes:
-        """The index, which must lie in the array; for lanes outside the mask it becomes 0."""
+    def inside(self, site: Site, memory: Memory, index: Lanes) -> Lanes:
+        """The index, which must be in the array; for lanes outside the mask it becomes 0."""
         last = memory.size_bytes // site.scalar.size - site.width
-        index, bad = self.between(index, last, mask)
+        index, bad = self.between(index, last)
         wide = site.wide
         if bad is not None:
-            value = self.at_first(index, bad, mask)
+            value = self.at_first(index, bad)
             kind = f"{site.scalar}{site.width}" if site.width > 1 else site.scalar
             if wide > 1:
                 value, last = value // wide, (last + site.width) // wide - 1
             note = "; a 32-bit int cannot hold that index" if abs(value) >= 2**31 else ""
             has = f"elements 0 to {last} of type {kind}" if last >= 0 else f"no room for one {kind}"
             text = f"{{}} {site.does} element {value} of {memory.name}, which has {has}{note}"
-            self.find("out of bounds", site, f"{site.text}: {text}", bad, mask, stop=True)
-        first = index - site.lead
+            self.find("out of bounds", site, f"{site.text}: {text}", bad, stop=True)
         if wide > 1 and (memory.space != "private" or wide * site.scalar.size > 8):
+            first = index - site.lead
             bad = first % wide != 0
             if np.any(bad):
-                value = self.at_first(first, bad, mask)
+                value = self.at_first(first, bad)
                 text = f"{{}} uses {memory.name} as {site.scalar}{wide} from number {value} on"
                 text = f"{site.text}: {text}, which is no multiple of {wide}"
-                self.find("misaligned", site, text, bad, mask)
+                self.find("misaligned", site, text, bad)
         return index
 
-    def between(self, index: Lanes, last: int, mask: Mask) -> tuple[Lanes, Lanes]:
+    def between(self, index: Lanes, last: int) -> tuple[Lanes, Lanes]:
         """The index (0 outside the mask), and the lanes in which it is not from 0 to `last`."""
         if index.__class__ is int:
             return index, None if 0 <= index <= last else True
-        if mask is not None:
-            index = np.where(mask, index, 0)
+        if self.mask is not None:
+            index = np.where(self.mask, index, 0)
         least, most = extremes(index)
         return index, None if least >= 0 and most <= last else (index < 0) | (index > last)
 
-    def at_first(self, x: Lanes, bad: Lanes, mask: Mask) -> Any:
-        return np.broadcast_to(x, self.lanes)[
-            np.argmax(np.broadcast_to(bad, self.lanes) & self.active(mask))
-        ].item()
+    def at_first(self, x: Lanes, bad: Lanes) -> Any:
+        lane = np.argmax(np.broadcast_to(bad, self.lanes) & self.active)
+        return np.broadcast_to(x, self.lanes)[lane].item()
 
     def address(self, memory: Memory) -> int:
         """Where an array begins, as a pointer."""
         return memory.address or self.machine.address(memory)
 
-    def behind(self, site: Site, base: Lanes, index: Lanes,
-               mask: Mask) -> Iterator[tuple[Memory, Lanes, Mask]]:  # fmt: skip
-        """The arrays into which a pointer points, with the element, `index` further on, and the
-        lanes of each.
+    def behind(self, site: Site, base: Lanes, index: Lanes) -> Iterator[tuple[Memory, Lanes]]:
+        """The arrays into which a pointer points, with the element, `index` further on; meanwhile
+        the mask is of the lanes of each.
         """
-        which, size = base >> SHIFT, site.scalar.size
+        which, size, outer = base >> SHIFT, site.scalar.size, self.mask
         numbers = [which]
         if which.__class__ is not int:
-            numbers = np.unique(which if mask is None else which[mask]).tolist()
+            numbers = np.unique(which if outer is None else which[outer]).tolist()
         for number in numbers:
-            theirs = mask if len(numbers) == 1 else (which == number) & self.active(mask)
+            if len(numbers) > 1:
+                self.mask = (which == number) & (True if outer is None else outer)
             if not 0 < number <= len(self.machine.pointed):
                 text = f"{site.text}: the pointer of {{}} points to nothing"
-                self.find("out of bounds", site, text, mask=theirs, stop=True)
+                self.find("out of bounds", site, text, stop=True)
             offset = base - ((number << SHIFT) + MIDDLE)
-            if np.any(offset % size):
+            if np.any(odd := offset % size):
                 text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
-                self.find("misaligned", site, f"{site.text}: {text}", offset % size != 0, mask,
-                          stop=True)  # fmt: skip
+                self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
             memory = self.machine.pointed[number - 1]
-            yield memory, self.inside(site, memory, offset // size + index, theirs), theirs
+            yield memory, self.inside(site, memory, offset // size + index)
+        self.mask = outer
 
-    def load_at(self, site: Site, base, index, mask):
+    def load_at(self, site: Site, base: Lanes, index: Lanes) -> Lanes:
         """What a pointer points to, `index` numbers further on."""
         result = None
-        for memory, at, theirs in self.behind(site, base, index, mask):
-            value = memory.load(self, site, at, theirs)
-            result = value if result is None else np.where(theirs, value, result)
+        for memory, at in self.behind(site, base, index):
+            value = memory.load(self, site, at)
+            result = value if result is None else np.where(self.mask, value, result)
         return result
 
-    def store_at(self, site: Site, base, index, mask, value) -> None:
-        for memory, at, theirs in self.behind(site, base, index, mask):
-            memory.store(self, site, at, value, theirs)
+    def store_at(self, site: Site, base: Lanes, index: Lanes, value: Lanes) -> None:
+        for memory, at in self.behind(site, base, index):
+            memory.store(self, site, at, value)
 
-    def atomic(self, site: Site, base: Lanes, op: str, args, mask: Mask) -> np.ndarray:
+    def atomic(self, site: Site, base: Lanes, op: str, args: list[Lanes]) -> np.ndarray:
         """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
-        for memory, at, theirs in self.behind(site, base, 0, mask):
+        for memory, at in self.behind(site, base, 0):
             index = np.broadcast_to(at, self.lanes)
-            self.record(site, theirs, memory, index)
-            places, known = memory.places(site, index, theirs), memory.known(site.scalar.size)
-            for lane in np.flatnonzero(self.active(theirs)).tolist():
+            self.record(site, memory, index)
+            places, known = memory.places(self, site, index), memory.known(site.scalar.size)
+            for lane in np.flatnonzero(self.active).tolist():
                 if op != "xchg":
-                    self.uninitialised(site, memory, index, known[places], self.every == lane)
+                    given = known[places] | (self.every != lane)
+                    self.uninitialised(site, memory, index, given)
                 result[lane] = memory.view(site.scalar)[places[lane]]
                 new = ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
                 memory.put(site.scalar, places[lane], new)
         return result
 
     def private(
-        self, name: str, scalar: Scalar, sizes, zeroes: bool, space: str = "private"
-    ) -> Memory:
-        """An array that each lane has to itself."""
-        self.machine.room(int(np.prod(sizes)) * scalar.size * self.lanes)
-        data = np.zeros(self.lanes * int(np.prod(sizes)), scalar.dtype) if zeroes else None
-        return Memory(name, space, scalar, sizes, self.lanes, self.every, data)
+        self, name: str, scalar: Scalar, sizes: tuple[int, ...], zeroes: bool,
+        space: str = "private"
+    ) -> Memory:  # fmt: skip
+        """An array that each lane has to itself, or a constant one, which there is once."""
+        copies, slot = (1, 0) if space == "constant" else (self.lanes, self.every)
+        self.machine.room(prod(sizes) * scalar.size * copies)
+        data = np.zeros(copies * prod(sizes), scalar.dtype) if zeroes else None
+        return Memory(name, space, scalar, sizes, copies, slot, data)
 
-    def copy_together(  # noqa: PLR0913
-        self, load: Site, store: Site, source: Lanes, target: Lanes, count: Lanes, steps, size: int,
-        mask: Mask
+    def copy_together(
+        self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,
+        far: tuple[Lanes, Lanes]
     ) -> None:  # fmt: skip
-        """A group copies `count` elements; `steps` are the distances between elements."""
+        """A group copies `count` elements; `far` are the bytes from one to the next."""
+        (load, store), outer = sites, self.mask
         for first in range(0, int(np.max(count)), self.machine.work_items):
             number = first + self.items
-            mine = (number < count) & self.active(mask)
-            if mine.any():
-                value = self.load_at(load, source + number * (steps[0] * size), 0, mine)
-                self.store_at(store, target + number * (steps[1] * size), 0, mine, value)
-        for memory, _, _ in self.behind(store, target, 0, mask):
+            self.mask = (number < count) & (True if outer is None else outer)
+            if self.mask.any():
+                value = self.load_at(load, source + number * far[0], 0)
+                self.store_at(store, target + number * far[1], 0, value)
+        self.mask = outer
+        for memory, _ in self.behind(store, target, 0):
             memory.filling = store
 
     def filled(self) -> None:
@@ -243,41 +273,40 @@ class Wave:
             memory.filling = None
 
     # ---- checks
-    def uninitialised(
-        self, site: Site, memory: Memory, index: Lanes, known: Lanes, mask: Mask
-    ) -> None:
+    def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes) -> None:
         """Some of the numbers that are read here may have no value; `known` says which have."""
+        if known.all():
+            return
         known = known.all(0) if known.ndim == 2 else known
-        bad = ~np.broadcast_to(known, self.lanes) & self.active(mask)
+        bad = ~np.broadcast_to(known, self.lanes) & self.active
         if bad.any():
-            element = memory.element(self.at_first(index, bad, mask) * site.scalar.size)
+            element = memory.element(self.at_first(index, bad) * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
             if memory.space == "private":
                 text = f"{element} is read by {{}} before it has a value"
-            self.find("uninitialised", site, text, bad, mask)
+            self.find("uninitialised", site, text, bad)
 
-    def given(self, value: Lanes, mask: Mask, site: Site, at: tuple[int, ...] = ()) -> Lanes:
+    def given(self, value: Lanes, site: Site, at: tuple[int, ...] = ()) -> Lanes:
         """The value of a variable declared without one; `at`: the parts of a vector to read."""
         if value.__class__ is not Partly:
             return value
         what, bad = site.text, ~value.given
         if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
             rows = [i for i in (at or range(len(bad))) if i < len(bad)]
-            row = next((i for i in rows if np.any(bad[i] & self.active(mask))), rows[0])
+            row = next((i for i in rows if np.any(bad[i] & self.active)), rows[0])
             what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
             bad = bad[row]
-        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad, mask)
+        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad)
         return value.value
 
-    def fits(self, x, mask, site: Site):
+    def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
         least, most = extremes(x) if x.__class__ is array else (x, x)
-        if INT.least <= least and most <= INT.most:
+        if least >= -(2**31) and most < 2**31:
             return x
         exact, bad = self.first_bad(x, (x < INT.least) | (x > INT.most))
-        value = self.at_first(exact, bad, mask)
-        text = f"{site.text} is {value:,} for {{}}: too large for an int, which holds up to"
-        self.find("overflow", site, f"{text} {INT.most:,}", bad, mask)
+        text = f"{site.text} is {self.at_first(exact, bad):,} for {{}}: too large for an int, which"
+        self.find("overflow", site, f"{text} holds up to {INT.most:,}", bad)
         return cut(x, INT)
 
     @staticmethod
@@ -287,92 +316,146 @@ class Wave:
             return x, bad
         return np.take_along_axis(x, bad.argmax(0)[None], 0)[0], bad.any(0)
 
-    def rounded(self, x, of: Scalar, to: Scalar, mask, site: Site):
+    def rounded(self, x: Lanes, of: Scalar, to: Scalar, site: Site) -> Lanes:
         """A float, rounded towards zero; OpenCL C defines it only if the type can hold it."""
         exact = np.asarray(x, float)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
         if bad.any():
             exact, bad = self.first_bad(exact, bad)
-            text = f"{site.text} is {self.at_first(exact, bad, mask):g} for {{}}: {to} has no such"
+            text = f"{site.text} is {self.at_first(exact, bad):g} for {{}}: {to} has no such"
             text += " number, and devices differ in what they make of it"
-            self.find("overflow", site, text, bad, mask)
+            self.find("overflow", site, text, bad)
         return converted(x, of, to)
 
-    def ratio(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> Lanes:
+    def ratio(self, a: Lanes, b: Lanes, site: Site) -> Lanes:
         if np.any(zero := b == 0):
             text = f"{site.text}: a division by zero, which gives no finite number"
-            self.find("ratio", site, text, zero, mask)
+            self.find("ratio", site, text, zero)
         return np.true_divide(a, b)
 
-    def drops(self, a: Lanes, b: Lanes, mask: Mask, site: Site) -> None:
+    def drops(self, a: Lanes, b: Lanes, site: Site) -> None:
         """A division of whole numbers whose result becomes a float."""
         text = f"{site.text}: a division of whole numbers, which drops the rest"
-        self.find("whole division", site, text, a % np.where(b == 0, 1, b) != 0, mask)
+        self.find("whole division", site, text, a % np.where(b == 0, 1, b) != 0)
 
-    def divisor(self, b: Lanes, mask: Mask, site: Site) -> Lanes:
+    def divisor(self, b: Lanes, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
         if not np.any(zero := b == 0):
             return b
-        text = f"{site.text}: {{}} divides by zero"
-        self.find("division by zero", site, text, zero, mask, stop=True)
+        self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, stop=True)
         return np.where(zero, np.ones_like(b), b)
 
-    def stop_loop(self, site: Site, mask) -> None:
-        text = f"this loop has gone round {self.limit:,} times for {{}} and was stopped"
-        text += "; if it does end, simulate with a higher limit"
-        self.find("stopped", site, text, True, mask, stop=True)
-
     # ---- control flow
-    def branch(self, mask, condition, site: Site):
+    def round(self, rounds: int, site: Site) -> None:
+        """A loop goes round once more."""
+        self.machine.clock()
+        if rounds > self.machine.limit:
+            text = f"this loop has gone round {self.machine.limit:,} times for {{}} and was stopped"
+            text += "; if it does end, simulate with a higher limit"
+            self.find("stopped", site, text, stop=True)
+
+    def stays(self, test: Callable[[Wave], Lanes] | None, site: Site) -> bool:
+        """Lanes for which a loop's condition does not hold leave it; whether any stays."""
+        if test is not None:
+            self.mask, _ = self.branch(test(self), site)
+        return self.mask is not False
+
+    def branch(self, condition: Lanes, site: Site) -> tuple[Mask, Mask]:
         """The lanes for which a condition holds, and those for which it does not."""
+        mask = self.mask
         if condition.__class__ is not array:
             return (mask, False) if condition else (False, mask)
         yes = condition if mask is None else mask & condition
-        self.record(site, mask, value=yes)
+        self.record(site, value=yes)
         no = ~condition if mask is None else mask & ~condition
         if not yes.any():
             return False, mask
         return (yes, no) if no.any() else (mask, False)
 
-    def barrier(self, site: Site, mask, gone) -> None:
-        """All work-items of a group come here, or none; the caller then waits (`yield`)."""
-        self.record(site, mask)
-        if mask is None:
-            self.passed(site, 1)
-            return
-        come = np.bincount(self.slot, mask)
-        partly = (come > 0) & (come < self.per)
-        if partly.any():
-            count = int(come[np.argmax(partly)])
-            mine = self.slot == np.argmax(partly)
-            missing = int(np.argmax(mine & ~mask))
-            others = self.per - count - 1
-            if gone is None or (gone is not False and gone[missing]):
-                does = f"{f'and {others} more have' if others else 'has'} returned before"
-            else:
-                does = f"{f'and {others} more do' if others else 'does'} not"
-            who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
-            text = f"barrier: {count} of the {self.per} work-items come here, such as {who}; {away}"
-            text += f" {does}. {'It' if count == 1 else 'They'} would wait for ever"
-            raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
-        self.passed(site, mask.astype(np.int64))
-
-    def passed(self, site: Site, lanes: Lanes) -> None:
+    def barrier(self, site: Site) -> None:
+        """All work-items of a group come here, or none; a warp then waits for the others."""
+        self.record(site)
+        mask, gone = self.mask, self.gone
+        if mask is not None:
+            come = np.bincount(self.slot, mask)
+            partly = (come > 0) & (come < self.per)
+            if partly.any():
+                count = int(come[np.argmax(partly)])
+                mine = self.slot == np.argmax(partly)
+                missing = int(np.argmax(mine & ~mask))
+                others = self.per - count - 1
+                if gone is None or (gone is not False and gone[missing]):
+                    does = f"{f'and {others} more have' if others else 'has'} returned before"
+                else:
+                    does = f"{f'and {others} more do' if others else 'does'} not"
+                who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
+                text = f"barrier: {count} of the {self.per} work-items come here, such as {who}; "
+                text += f"{away} {does}. {'It' if count == 1 else 'They'} would wait for ever"
+                raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
+        lanes = 1 if mask is None else mask.astype(np.int64)
         self.phase = self.phase + lanes
         for bit, space in ((1, "local"), (2, "global")):
             if site.fence & bit:
                 self.ordered[space] = self.ordered[space] + lanes
+        if self.turn:
+            self.turn.wait(site)
 
-    def at_lane(self, x: Lanes, lane: int) -> Any:
-        """A lane's number, or its list of the numbers of a vector."""
-        return np.broadcast_to(x, (*np.shape(x)[:-1], self.lanes))[..., lane].tolist()
-
-    def printf(self, site: Site, form: str, args: Sequence[Lanes], kinds, mask: Mask) -> None:
-        for lane in np.flatnonzero(self.active(mask)).tolist():
-            values = [a if a.__class__ is str else self.at_lane(a, lane) for a in args]
+    def printf(self, form: str, args: Sequence[Lanes], kinds: list[str]) -> None:
+        """Each lane's numbers, or its list of the numbers of a vector, in a text."""
+        every = [
+            a if isinstance(a, str) else np.broadcast_to(a, (*np.shape(a)[:-1], self.lanes))
+            for a in args
+        ]
+        for lane in np.flatnonzero(self.active).tolist():
+            values = [a if isinstance(a, str) else a[..., lane].tolist() for a in every]
             text = printed(form, values, kinds)
             self.machine.room(len(text))
             self.machine.printed.append(text)
+
+
+class Turn(Thread):
+    """Runs a wave from barrier to barrier, while nobody else runs."""
+
+    def __init__(self, wave: Wave, work: Callable[[Wave, list], None], args: list):
+        super().__init__(daemon=True)
+        self.wave, self.work, self.args = wave, work, args
+        self.mine, self.others = Semaphore(0), Semaphore(0)
+        self.site: Site | None = None  # where it waits, None at its end
+        self.error: BaseException | None = None
+        self.over = False
+        wave.turn = self
+        self.start()
+
+    def run(self) -> None:
+        self.mine.acquire()
+        try:
+            if not self.over:
+                with np.errstate(all="ignore"):
+                    self.work(self.wave, self.args)
+        except BaseException as error:
+            self.error = error
+        self.site = None
+        self.others.release()
+
+    def wait(self, site: Site) -> None:
+        self.site = site
+        self.others.release()
+        self.mine.acquire()
+        if self.over:
+            raise SystemExit
+
+    def go_on(self) -> Site | None:
+        """To the next barrier."""
+        self.mine.release()
+        self.others.acquire()
+        if self.error:
+            raise self.error
+        return self.site
+
+    def close(self) -> None:
+        self.over = True
+        self.mine.release()
+        self.join()
 
 
 def one_for_all(x: np.ndarray):
@@ -405,14 +488,13 @@ class Machine:
         self.log: list[Entry] = []
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
-        self.tables: dict[str, Memory] = {}
+        self.arrays: dict[Variable, Memory] = {}  # in constant and local memory
         self.used = 0  # bytes
-        self.local_arrays: list[Memory] = []
         self.stop: Finding | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A run can be sent to another process, but the Python functions that it called cannot."""
-        return {**vars(self), "program": None, "clock": no_limit}
+        return {**vars(self), "program": None, "clock": no_limit, "arrays": {}}
 
     def room(self, size: int) -> None:
         """Refuse what needs more memory than a simulation may take."""
@@ -439,8 +521,8 @@ class Machine:
         """Run all groups, or some, on numbers and `Memory`; `order` is "lockstep" or "warps"."""
         if order not in ("lockstep", "warps"):
             raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
-        args = [self.address(a) if isinstance(a, Memory) else a for a in args]
-        chosen = np.arange(np.prod(self.num_groups))
+        given = [self.address(a) if isinstance(a, Memory) else a for a in args]
+        chosen = np.arange(prod(self.num_groups))
         if groups is not None:
             at = np.array([(*group, 0, 0)[:3] for group in groups], int).reshape(-1, 3)
             try:
@@ -449,53 +531,55 @@ class Machine:
                 there = self.num_groups[: self.dimensions]
                 message = f"groups holds {list(groups)}, but there are only {there} groups"
                 raise ValueError(message) from None
-        everyone = np.arange(self.work_items)
-        rng = np.random.default_rng(seed)
+        everyone, together = np.arange(self.work_items), max(1, MOST_LANES // self.work_items)
         try:
             with np.errstate(all="ignore"):
-                self.program.tables(Wave(self, chosen[:1], everyone[:1]), None)
+                first = Wave(self, chosen[:1], everyone)
+                for make in self.program.tables:
+                    make(first)
+                self.arrays = dict(first.held)
                 if order == "lockstep":
-                    together = max(1, 16384 // self.work_items)
                     for some in np.split(chosen, range(together, len(chosen), together)):
-                        self.go(some, [everyone], args, rng)
+                        self.local(some)
+                        self.program.code(Wave(self, some, everyone), given)
                 else:
-                    warps = np.split(everyone, range(WARP, self.work_items, WARP))
+                    rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):
-                        self.go(np.array([group]), warps, args, rng)
+                        self.take_turns(np.array([group]), given, rng)
         except Stop as stop:
             self.findings.append(stop.finding)
             self.stop = stop.finding
 
-    def go(
-        self, groups: np.ndarray, warps: list[np.ndarray], args: Sequence[object],
-        rng: np.random.Generator
-    ) -> None:  # fmt: skip
-        """Run waves of some groups from barrier to barrier, in random order."""
+    def local(self, groups: np.ndarray) -> None:
+        """Local memory for some groups."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         self.room(sum(stride(a.type) for a in self.program.locals) * copies)
-        self.local_arrays = [
-            Memory(a.name, "local", *layout(a.type), copies, slot) for a in self.program.locals
-        ]
-        waves = [Wave(self, groups, items) for items in warps]
-        running = [(wave, self.program.code(wave, None, *args)) for wave in waves]
-        while running:
-            waiting: list[tuple[Wave, Generator]] = []
-            # where they stop, None for the end, and one wave that does
-            sites: dict[Site | None, Wave] = {}
-            for i in rng.permutation(len(running)).tolist():
-                wave, steps = running[i]
-                site = next(steps, None)
-                sites.setdefault(site, wave)
-                if site is not None:
-                    waiting.append(running[i])
-            if len(sites) > 1:
-                (site, wave), (elsewhere, other) = sorted(
-                    sites.items(), key=lambda x: x[0] is None
-                )[:2]
-                assert site is not None
-                who, whom = wave.item(0), other.item(0)
-                does = "waits at another barrier" if elsewhere else "has ended"
-                text = f"barrier: {who} waits here, and {whom} {does}"
-                raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
-            running = waiting
+        for a in self.program.locals:
+            self.arrays[a.variable] = Memory(a.name, "local", *layout(a.type), copies, slot)
+
+    def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
+        """Run the warps of a group from barrier to barrier, in random order."""
+        self.local(group)
+        warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))
+        running = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
+        every = list(running)
+        try:
+            while running:
+                sites: dict[
+                    Site | None, Wave
+                ] = {}  # where they stop, None for the end, and one that does
+                for i in rng.permutation(len(running)).tolist():
+                    sites.setdefault(running[i].go_on(), running[i].wave)
+                if len(sites) > 1:
+                    stops = sorted(sites.items(), key=lambda stop: stop[0] is None)
+                    (site, wave), (elsewhere, other) = stops[:2]
+                    assert site is not None
+                    who, whom = wave.item(0), other.item(0)
+                    does = "waits at another barrier" if elsewhere else "has ended"
+                    text = f"barrier: {who} waits here, and {whom} {does}"
+                    raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
+                running = [turn for turn in running if turn.site]
+        finally:
+            for turn in every:
+                turn.close()

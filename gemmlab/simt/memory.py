@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .types import Scalar
-from .values import Lanes, Mask, array, cut
-from .writer import Site
+from .values import Lanes, array, cut
+from .watch import Site
 
 if TYPE_CHECKING:
     from .machine import Wave
@@ -82,39 +82,40 @@ class Memory:
         """Where a lane's own copy begins, counted in numbers of `size` bytes."""
         return self.first if size == self.scalar.size else self.slot * (self.size_bytes // size)
 
-    def places(self, site: Site, index: Lanes, mask: Mask) -> Lanes:
+    def places(self, wave: Wave, site: Site, index: Lanes) -> Lanes:
         """Where the numbers of each lane are in `view`, a row for each number of a vector."""
         size = site.scalar.size
         if site.width > 1:
             index = index + steps(site.width)
-        elif index.__class__ is int and mask is None and self.space == "private":
+        elif index.__class__ is int and wave.mask is None and self.space == "private":
             # the same number of every lane's own copy
             return slice(index, self.size_bytes * self.copies // size, self.size_bytes // size)
         return index + self.begin(size)
 
-    def load(self, wave: Wave, site: Site, index: Lanes, mask: Mask) -> Lanes:
+    def load(self, wave: Wave, site: Site, index: Lanes) -> Lanes:
         """The numbers from element `index` on, of the site's type."""
-        places = self.places(site, index, mask)
+        places = self.places(wave, site, index)
         if self.stored is not None and self.stored.all():
             self.stored = None
         if self.stored is not None and not site.struct:
-            wave.uninitialised(site, self, index, self.known(site.scalar.size)[places], mask)
+            wave.uninitialised(site, self, index, self.known(site.scalar.size)[places])
         if self.filling is not None:
             text = f"{site.text}: {{}} reads {self.name} without wait_group_events, while the"
             text += f" asynchronous copy in line {self.filling.line} may still be filling it"
-            wave.find("race", site, text, True, mask)
+            wave.find("race", site, text)
         if self.space != "private":  # private arrays are registers, for the most part
-            wave.record(site, mask, self, index)
+            wave.record(site, self, index)
         values = self.view(site.scalar)[places]
         if site.scalar.whole:
             one = values.__class__ is not array
             return cut(int(values), site.scalar) if one else values.astype(np.int64)
         return values.copy() if places.__class__ is slice else values
 
-    def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes, mask: Mask) -> None:
+    def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes) -> None:
+        mask = wave.mask
         if self.space != "private":
-            wave.record(site, mask, self, index, value)
-        places = self.places(site, index, mask)
+            wave.record(site, self, index, value)
+        places = self.places(wave, site, index)
         if places.__class__ is not slice:
             places = np.atleast_1d(places)
             lanes: Any = slice(None) if mask is None else mask
@@ -132,7 +133,6 @@ class Memory:
         if self.stored is not None:
             self.stored.reshape(-1, scalar.size)[places] = True
 
-    def give(self, first: int, width: int, value: Lanes, scalar: Scalar | None = None) -> None:
+    def give(self, first: int, width: int, value: Lanes, scalar: Scalar) -> None:
         """A private array's values where it is declared, without an entry in the log."""
-        scalar = scalar or self.scalar
         self.put(scalar, self.begin(scalar.size) + first + steps(width), value)

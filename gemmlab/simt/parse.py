@@ -90,7 +90,10 @@ class Declared:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(self, tokens: list[Token], source: Preprocessor | None = None):
+    def __init__(
+        self, tokens: list[Token], source: Preprocessor | None = None, long_numbers: bool = False
+    ):
+        self.long_numbers = long_numbers  # as in the condition of #if
         self.clock = source.clock if source else no_limit
         self.macros = source.macros if source else {}
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
@@ -268,20 +271,14 @@ class Parser(Meaning):
             base = self.specifiers()
             if self.text == ";" and isinstance(base.type, Struct):
                 of.fields.append(Field("", base.type))
-            while self.text != ";":
-                one = self.declarator(base)
-                if one.name is None:
-                    self.here(f"expected the name of a field, {self.found()}")
+            for one, name in self.declarators(base):
                 if self.text == ":":
                     raise UnknownError("a field of single bits", self.token.spot)
-                if of.find(one.name.text):
-                    self.fail(f"{one.name.text!r} is declared twice", one.name.spot)
-                self.usable(one.type, one.name)
+                if of.find(name.text):
+                    self.fail(f"{name.text!r} is declared twice", name.spot)
+                self.usable(one.type, name)
                 align = self.aligned(self.attributes())
-                of.fields.append(Field(one.name.text, one.type, 0, align))
-                if not self.accept(","):
-                    break
-            self.expect(";", "after a field")
+                of.fields.append(Field(name.text, one.type, 0, align))
         attributes = attributes | self.attributes()
         of.lay_out("packed" in attributes, self.aligned(attributes))
 
@@ -305,16 +302,11 @@ class Parser(Meaning):
     def attributes(self) -> dict[str, list[Node]]:
         """Any number of __attribute__((name, name(1, 2))): arguments by name."""
         found: dict[str, list[Node]] = {}
-        while self.text in ("__attribute__", "__attribute"):
-            start = self.next()
+        while self.accept("__attribute__"):
             self.expect("(")
             self.expect("(")
             while self.text != ")":
-                if self.at_end:
-                    self.fail("this __attribute__ has no ')'", start.spot)
-                if self.token.kind != "name":
-                    self.here(f"expected the name of an attribute, {self.found()}")
-                name = self.next().text.strip("_")
+                name = self.name("an attribute").text.strip("_")
                 found[name] = []
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
                     found[name] = list(self.arguments(name))
@@ -548,8 +540,6 @@ class Parser(Meaning):
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
 
-    long_numbers = False  # as in the condition of #if
-
     @staticmethod
     def string(token: Token, text: str) -> Expr:
         size = len(unescaped(text[1:-1]).encode()) + 1
@@ -603,14 +593,6 @@ class Parser(Meaning):
         return tree.Block(spot, body)
 
     def statement(self) -> Node:
-        self.nesting += 1
-        found = self.one_statement()
-        self.nesting -= 1
-        return found
-
-    nesting = 0
-
-    def one_statement(self) -> Node:
         self.clock()
         token, word = self.token, self.text
         if token.kind == "name":
@@ -624,7 +606,7 @@ class Parser(Meaning):
                 raise UnknownError(word, token.spot)
             if word == "__attribute__":
                 self.attributes()
-                return self.one_statement()
+                return self.statement()
             if self.ahead().text == ":":
                 return self.label()
             if self.is_type():
@@ -692,8 +674,8 @@ class Parser(Meaning):
         self.expect("(", "after 'switch'")
         value = self.whole(self.expression(), "what a switch decides by")
         self.expect(")", "after the condition of 'switch'")
-        self.switches.append((self.nesting + 1, [], value.type))
         with self.scope():
+            self.switches.append((len(self.scopes), [], value.type))
             body = self.block().body
         self.switches.pop()
         return tree.Switch(spot, value, body)
@@ -707,7 +689,7 @@ class Parser(Meaning):
         if around is None:
             self.fail("'case' and 'default' stand in a switch", token.spot)
         level, seen, of = around
-        if self.nesting != level:
+        if len(self.scopes) != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
         numbers = None
         if first is not None and last is not None:
@@ -740,24 +722,16 @@ class Parser(Meaning):
         elif token.text == "break" and not self.switches:
             self.fail("'break' stands in a loop", token.spot)
         elif token.text == "return":
-            self.returned(found)
+            function = self.function
+            assert function is not None
+            void, value = function.type is VOID, None if self.text == ";" else self.expression()
+            if value is None and not void:
+                self.fail(f"{function.name} must return {an(function.type)}", token.spot)
+            if value is not None and void and value.type is not VOID:
+                self.fail(f"{function.name} is void and returns nothing", token.spot)
+            found.value = value if void or value is None else self.convert(value, function.type)
         self.expect(";", f"after {token.text!r}")
         return found
-
-    def returned(self, jump: tree.Jump) -> None:
-        function = self.function
-        assert function is not None
-        if self.text == ";":
-            if function.type is not VOID:
-                self.fail(f"{function.name} must return {an(function.type)}", jump.spot)
-            return
-        value = self.expression()
-        if function.type is VOID:
-            if value.type is not VOID:
-                self.fail(f"{function.name} is void and returns nothing", jump.spot)
-            jump.value = value
-        else:
-            jump.value = self.convert(value, function.type)
 
     def expression_statement(self) -> Node:
         value = self.expression()
@@ -765,31 +739,39 @@ class Parser(Meaning):
         return value
 
     # ---- declarations
-    def declaration(self) -> tree.Declarations:
-        spot = self.token.spot
-        base = self.specifiers(typedef=True)
-        return self.declared(spot, base, None if self.text == ";" else self.declarator(base))
-
-    def declared(self, spot: Spot, base: Declared, one: Declared | None) -> tree.Declarations:
-        """The rest of a declaration, from behind its first declarator."""
-        items: list[tree.Declaration] = []
+    def declarators(
+        self, base: Declared, one: Declared | None = None
+    ) -> Iterator[tuple[Declared, Token]]:
+        """Each name of a declaration (`one` has been read), up to its ';'."""
+        one = one or (None if self.text == ";" else self.declarator(base))
         while one is not None:
             if one.name is None:
                 self.here(f"expected the name of a variable, {self.found()}")
-            self.attributes()
-            if one.storage == "typedef":
-                self.declare(one.name, one.type)
-            else:
-                inside = len(self.scopes) > 1 and self.text == "("
-                if inside and (self.ahead().text == ")" or self.is_type(self.ahead())):
-                    raise UnknownError("a function that is declared inside another", one.name.spot)
-                items.append(self.variable(one, one.name))
+            yield one, one.name
             one, comma = None, self.token
             if self.accept(","):
                 if self.token.first and self.token.text in KEYWORDS:
                     self.fail("expected ';' in place of this ','", comma.spot)
                 one = self.declarator(base)
         self.expect(";", "after this declaration")
+
+    def declaration(self) -> tree.Declarations:
+        return self.declared(self.token.spot, self.specifiers(typedef=True))
+
+    def declared(
+        self, spot: Spot, base: Declared, first: Declared | None = None
+    ) -> tree.Declarations:
+        """A declaration from behind its type, or from behind its first declarator."""
+        items: list[tree.Declaration] = []
+        for one, name in self.declarators(base, first):
+            self.attributes()
+            if one.storage == "typedef":
+                self.declare(name, one.type)
+                continue
+            inside = len(self.scopes) > 1 and self.text == "("
+            if inside and (self.ahead().text == ")" or self.is_type(self.ahead())):
+                raise UnknownError("a function that is declared inside another", name.spot)
+            items.append(self.variable(one, name))
         return tree.Declarations(spot, items)
 
     gotos: list[tree.Jump] = []  # each function sets its own
@@ -1002,7 +984,7 @@ class Parser(Meaning):
         self.function = None
 
     def function_body(self, params: list[tree.Declaration]) -> tree.Block:
-        self.labels, self.gotos, self.switches, self.nesting = set(), [], [], 0
+        self.labels, self.gotos, self.switches = set(), [], []
         with self.scope():
             for param in params:
                 if param.name:
@@ -1080,17 +1062,10 @@ def parsed(
     text: str, preprocessor: Preprocessor
 ) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    try:
-        tokens = preprocessor.run(text)
-    except TextError as late:  # is there a mistake before what the preprocessor had reached?
-        before = Parser(preprocessor.out, preprocessor)
-        try:
-            before.file()
-        except TextError as early:
-            if early.known and early.line < preprocessor.at.line and not before.at_end:
-                raise early from None
-        raise late
-    return Parser([*tokens, Token("end", "", preprocessor.end)], preprocessor).file()
+    lines = text.split("\n")
+    last = len(lines) - (len(lines) > 1 and not lines[-1])
+    end = Token("end", "", Spot(last, len(lines[last - 1]) + 1))
+    return Parser([*preprocessor.run(text), end], preprocessor).file()
 
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")

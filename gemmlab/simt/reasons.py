@@ -17,8 +17,7 @@ import numpy as np
 
 from . import tree
 from .machine import Machine
-from .watch import Entry, Finding, found_at
-from .writer import Site
+from .watch import Entry, Finding, Site, found_at
 
 if TYPE_CHECKING:
     from .api import ProductRun

@@ -14,6 +14,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 #: Seconds of the present thread; WebAssembly has no such clock.
 thread_time = getattr(time, "thread_time", time.perf_counter)
@@ -110,7 +111,8 @@ _TOKEN = re.compile(
     |(?P<name>[A-Za-z_](?:\w|\\[ \t\r]*\n)*)
     |(?P<string>"(?:[^"\\\n]|\\.)*")
     |(?P<character>'(?:[^'\\\n]|\\.)+')
-    |(?P<mark>\#\#|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
+    |(?P<mark>\#\#|<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=
+        |[-+*/%&|^~!<>=?:;,.(){}\[\]\#])
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE | re.ASCII,
 )
@@ -160,9 +162,9 @@ class Macro:
 class _Condition:
     """An open `#if`: whether its present part counts, and whether any part has."""
 
+    spot: Spot
     counts: bool
     done: bool
-    spot: Spot
     last: bool = False  # whether its #else has come
 
 
@@ -170,94 +172,83 @@ class Preprocessor:
     """Carries out the lines that begin with #, and puts what macros stand for in their place."""
 
     def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
-        self.clock = clock
+        self.clock, self.expanded = clock, 0
         self.macros = dict(PREDEFINED)
-        self.expanded = 0
-        self.out: list[Token] = []  # what `run` has made so far
-        self.at = self.end = Spot(1)  # where it has come to, and where the text ends
         for name, value in (defines or {}).items():
             self.macros[name] = Macro(name, None, tokens_of(str(value)), 0)
 
     def run(self, text: str) -> list[Token]:
         """The tokens that remain. Raises TextError, also for an `#error`."""
-        out = self.out = []
-        last = text.count("\n") + (not text.endswith("\n"))
-        self.end = Spot(max(1, last), len(text.split("\n")[last - 1]) + 1)
+        out: list[Token] = []
         # since the last line with #: a macro's arguments may go over several lines
         pending: list[Token] = []
         conditions: list[_Condition] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
-        if not tokens:
-            return []
-        for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True) if tokens else ():
             if tokens[start].text == "#":
-                self.at = tokens[start].spot
                 out += self.expand(pending)
                 pending = []
                 self._directive(tokens[start], tokens[start + 1 : end], conditions)
             elif all(c.counts for c in conditions):
                 pending += tokens[start:end]
-        self.at = replace(self.end, line=self.end.line + 1)
         if conditions:
             raise TextError("this #if has no #endif", conditions[-1].spot)
         out += self.expand(pending)
         for token in out:
             if token.kind == "other":
-                self.at = token.spot
                 raise TextError(f"the character {token.text!r} has no meaning here", token.spot)
         return out
 
-    def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:  # noqa: C901
+    def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:
         word, args = (rest[0].text, rest[1:]) if rest else ("", [])
         live = all(c.counts for c in conditions)
         if word in ("if", "ifdef", "ifndef"):
             yes = live and self._holds(word, mark, args)
-            conditions.append(_Condition(yes, yes or not live, mark.spot))
+            conditions.append(_Condition(mark.spot, yes, yes or not live))
         elif word in ("elif", "else", "endif"):
             if not conditions:
                 raise TextError(f"#{word} without #if", mark.spot)
+            last = conditions[-1]
             if word == "endif":
                 conditions.pop()
-                return
-            last = conditions[-1]
-            if last.last:
+            elif last.last:
                 raise TextError(f"#{word} after #else", mark.spot)
-            last.last = word == "else"
-            last.counts = not last.done and (word == "else" or self._holds("if", mark, args))
-            last.done = last.done or last.counts
-        elif not live or word in ("pragma", "line", "", "warning"):
-            return
-        elif word == "define":
-            self._define(mark, args)
+            else:
+                last.last = word == "else"
+                last.counts = not last.done and (last.last or self._holds("if", mark, args))
+                last.done |= last.counts
+        elif live and word not in ("pragma", "line", "", "warning"):
+            self._command(word, mark, rest[0], args)
+
+    def _command(self, word: str, mark: Token, first: Token, args: list[Token]) -> None:
+        if word in ("define", "undef") and (not args or args[0].kind != "name"):
+            raise TextError(f"#{word} needs a name", mark.spot)
+        if word == "define":
+            self._define(mark, args[0].text, args[1:])
         elif word == "undef":
-            if not args or args[0].kind != "name":
-                raise TextError("#undef needs a name", mark.spot)
             self.macros.pop(args[0].text, None)
         elif word == "error":
             raise TextError(f"#error: {shown(args)}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        elif rest[0].kind != "number" or (args and args[0].kind != "string"):
+        elif first.kind != "number" or (args and args[0].kind != "string"):
             raise TextError(f"#{word} is not known", mark.spot)
 
-    def _define(self, mark: Token, args: list[Token]) -> None:
-        if not args or args[0].kind != "name":
-            raise TextError("#define needs a name", mark.spot)
-        name, params, body, variadic = args[0].text, None, args[1:], False
+    def _define(self, mark: Token, name: str, body: list[Token]) -> None:
+        params, variadic = None, False
         if name == "defined":
-            raise TextError("'defined' cannot be the name of a macro", args[0].spot)
+            raise TextError("'defined' cannot be the name of a macro", mark.spot)
         if body and body[0].text == "(" and not body[0].space:
             close = next((i for i, t in enumerate(body) if t.text == ")"), None)
             if close is None:
                 raise TextError(f"the parameters of the macro {name} have no ')'", body[0].spot)
             params, variadic = self._parameters(name, body[1:close])
             body = body[close + 1 :]
-        if body and body[0].text == "##" or body and body[-1].text == "##":
+        if body and "##" in (body[0].text, body[-1].text):
             raise TextError("'##' needs something on either side", body[0].spot)
-        for at, token in enumerate(body):
-            after = body[at + 1].text if at + 1 < len(body) else ""
-            if params is not None and token.text == "#" and after not in params:
+        for token, after in pairwise([*body, mark]):
+            if params is not None and token.text == "#" and after.text not in params:
                 raise TextError("'#' needs a parameter of the macro", token.spot)
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
 
@@ -287,27 +278,25 @@ class Preprocessor:
             if args[0].kind != "name":
                 raise TextError(f"#{word} needs a name", args[0].spot)
             return (args[0].text in self.macros) == (word == "ifdef")
-        asked: list[Token] = []
+        plain: list[Token] = []
         rest = iter(args)
         for token in rest:
             if token.text == "defined":
                 name = next(rest, token)
-                opened = name.text == "("
-                name = next(rest, token) if opened else name
-                closed = not opened or next(rest, token).text == ")"
-                if name.kind != "name" or name is token or not closed:
+                if name.text == "(":
+                    name, close = next(rest, token), next(rest, token)
+                    name = name if close.text == ")" else token
+                if name.kind != "name" or name is token:
                     raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
-            asked.append(token)
+            plain.append(token)
         expanded = [
             replace(t, kind="number", text="0") if t.kind == "name" else t
-            for t in self.expand(asked)
+            for t in self.expand(plain)
         ]
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
-        parser = Parser(expanded, self)
-        parser.long_numbers = True
-        return bool(constant(parser.whole_expression()))
+        return bool(constant(Parser(expanded, self, long_numbers=True).whole_expression()))
 
     def expand(self, tokens: Iterable[Token]) -> list[Token]:
         """Replace all macros."""
@@ -315,15 +304,16 @@ class Preprocessor:
         while left:
             token = left.pop()
             macro = self.macros.get(token.text) if token.kind == "name" else None
-            if macro is None or token.text in token.hidden:
-                if token.kind == "name" and token.text in _OF_THE_PLACE:
-                    token = _OF_THE_PLACE[token.text](token)
-                if token.text == "_Pragma":
-                    given = [left.pop() for _ in range(min(3, len(left)))]
-                    if [t.kind for t in given] != ["mark", "string", "mark"]:
-                        raise TextError("_Pragma needs a string in brackets", token.spot)
-                else:
-                    out.append(token)
+            if token.kind == "name" and token.text == "_Pragma":
+                given = [left.pop() for _ in range(min(3, len(left)))]
+                if [t.kind for t in given] != ["mark", "string", "mark"]:
+                    raise TextError("_Pragma needs a string in brackets", token.spot)
+            elif token.kind == "name" and token.text in ("__LINE__", "__FILE__"):
+                line = token.text == "__LINE__"
+                text = str(token.spot.line) if line else '"kernel.cl"'
+                out.append(replace(token, kind="number" if line else "string", text=text))
+            elif macro is None or token.text in token.hidden:
+                out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
                 args = {} if macro.params is None else self._arguments(macro, token.spot, left)
                 means = self._replaced(macro, args, token)
@@ -368,42 +358,39 @@ class Preprocessor:
 
     def _replaced(self, macro: Macro, args: dict[str, list[Token]], use: Token) -> list[Token]:
         """A macro's body with its arguments. The body's tokens stand where the macro is used."""
-        hidden = use.hidden | {macro.name}
-        spot = use.spot
+        hidden, spot = use.hidden | {macro.name}, use.spot
         if not spot.macro:
             spot = replace(spot, macro=macro.name, macro_line=macro.line)
         rest = macro.params[-1] if macro.params and macro.variadic else ""
         out: list[Token] = []
-        texts = [*(token.text for token in macro.body), ""]
-        at, held = 0, 0  # `held`: how much of `out` belongs to what stands before
-        pasting = False  # whether '##' stands between what came last and what comes now
-        while at < len(macro.body):
-            token = macro.body[at]
-            at += 1
-            if token.text == "##" and at > 1:
+        held = False  # whether the last of `out` belongs to what stands before
+        pasting = quoting = False  # whether '##', or '#', stands before
+        for token, after in pairwise([*macro.body, replace(use, text="")]):
+            if token.text == "##" and token is not macro.body[0]:
                 pasting = True
                 continue
-            if token.text == "#" and macro.params is not None and texts[at] in args:
-                part = [Token("string", _quoted(args[texts[at]]), spot, token.space)]
-                at += 1
+            if token.text == "#" and macro.params is not None and after.text in args:
+                quoting = True
+                continue
+            if quoting:
+                part = [Token("string", _quoted(args[token.text]), spot, token.space)]
             elif token.text in args and token.kind == "name":
                 given = args[token.text]
-                if not pasting and texts[at] != "##":
+                if not pasting and after.text != "##":
                     given = self.expand(given)
                 part = [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
                 part[:1] = [replace(t, space=token.space) for t in part[:1]]
             else:
                 part = [replace(token, spot=spot, first=False, hidden=token.hidden | hidden)]
-            if pasting:
-                pasting = False
-                comma = held and out[-1].text == "," and token.text == rest
-                if not part and not comma:
-                    continue
-                if not part:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
+            joins, pasting, quoting = pasting, False, False
+            comma = joins and held and out[-1].text == "," and token.text == rest
+            if joins and not part:
+                if comma:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
                     out.pop()
-                elif held and not comma:
-                    part[0] = self._pasted(out.pop(), part[0], spot, hidden)
-            held = len(part)
+                continue
+            if joins and held and not comma:
+                part[0] = self._pasted(out.pop(), part[0], spot, hidden)
+            held = bool(part)
             out += part
         if out and out[0].space != use.space:
             out[0] = replace(out[0], space=use.space)
@@ -430,13 +417,6 @@ def _quoted(tokens: list[Token]) -> str:
             word = word.replace("\\", "\\\\").replace('"', '\\"')
         text += " " * (token.space and at > 0) + word
     return f'"{text}"'
-
-
-#: Macros that stand for where they are.
-_OF_THE_PLACE = {
-    "__LINE__": lambda token: replace(token, kind="number", text=str(token.spot.line)),
-    "__FILE__": lambda token: replace(token, kind="string", text='"kernel.cl"'),
-}
 
 
 #: What an OpenCL 3.0 device without images defines for OpenCL C 1.2; two names share a value of M_.
@@ -467,14 +447,9 @@ M_SQRT1_2 0.7071067811865476
 
 
 def _predefined() -> dict[str, Macro]:
-    hint = "__kernel __attribute__((work_group_size_hint(X, 1, 1)))"
-    macros = {"__kernel_exec": Macro("__kernel_exec", ["X", "typen"], tokens_of(hint), 0)}
-    for entry in _DEFINED.split(";"):
-        name, body = entry.split(maxsplit=1)
-        macros[name] = Macro(name, None, tokens_of(body.strip()), 0)
-        if name.startswith("M_"):
-            macros[f"{name}_F"] = Macro(f"{name}_F", None, tokens_of(f"{body.strip()}f"), 0)
-    return macros
+    found = dict(entry.split(maxsplit=1) for entry in _DEFINED.split(";"))
+    found |= {f"{name}_F": f"{x.strip()}f" for name, x in found.items() if name.startswith("M_")}
+    return {name: Macro(name, None, tokens_of(x.strip()), 0) for name, x in found.items()}
 
 
 PREDEFINED = _predefined()

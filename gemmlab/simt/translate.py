@@ -1,35 +1,32 @@
-"""A kernel's tree becomes the text of Python functions: one variable is all work-items' value of
-it.
+"""A kernel's tree becomes functions of a wave: each carries out a part of it for all work-items at
+once.
 
-Kernel 02's inner loop, for example, becomes (numbers keep names apart; s5 is a place in the
-kernel's text)
-
-    while True:
-        c_21 = (k_20 < 8)
-        if c_21 is not True:
-            mask, _ = wave.branch(mask, c_21, s6)
-            if mask is False: break
-        t_22 = wave.load(s7, Atile_8, (k_20, tm_4, ), mask)
-        ...
-
-so Python runs the loop once for all work-items. `mask` says for which of them. A barrier is a
-`yield`: the same text serves as one wave of all work-items, or as many that take turns.
+`wave.mask` says for which of them. So Python runs a loop once for all work-items, and an `if` twice
+where they differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import tree, values
+from . import tree
 from .calls import Calls
+from .expressions import Value, nothing
 from .meaning import constant, known
 from .parse import parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import SCALARS, ULONG, VOID, Type, Vector, layout, length, scalar_of
-from .writer import Site
+from .types import ULONG, VOID, length, scalar_of
+from .values import assign, one_of, union, unsigned, without
+from .watch import Site
+
+if TYPE_CHECKING:
+    from .machine import Wave
+
+#: A function of the text: what it returns, of a wave and a list of arguments.
+Function = Callable[["Wave", list], Any]
 
 
 @dataclass(eq=False)
@@ -39,7 +36,7 @@ class Program:
     Attributes:
         kernel: the function; functions: all of the text.
         size: what it requires of a work-group, or an empty tuple.
-        code: the function of Python that it became; tables: one that fills constant memory.
+        code: runs it; tables: fill constant memory.
         locals: its arrays in local memory; sites: see `Site`.
         text: the kernel's own text; macros: its own and the given ones at its end, by name.
     """
@@ -47,8 +44,8 @@ class Program:
     kernel: tree.Function
     functions: list[tree.Function]
     size: tuple[int, ...]
-    code: Callable[..., Any]
-    tables: Callable[..., Any]
+    code: Function
+    tables: list[Value]
     locals: list[tree.Declaration]
     sites: list[Site]
     text: str
@@ -67,20 +64,15 @@ def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, obj
                    clock: Clock = no_limit) -> Program:  # fmt: skip
     """Translate a kernel, by default the first. Raises TextError with line and column."""
     try:
-        return _compiled(text, name, defines, clock)
+        return _compiled(text, name, Preprocessor(defines, clock))
     except TextError as error:
         error.source = text
         raise
-    except (RecursionError, MemoryError, SyntaxError) as error:
-        if isinstance(error, SyntaxError) and "too many" not in str(error):
-            raise
+    except (RecursionError, MemoryError):
         raise UnknownError("a text that is nested so deeply", Spot(1)) from None
 
 
-def _compiled(
-    text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock
-) -> Program:
-    preprocessor = Preprocessor(defines, clock)
+def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Program:
     functions, constants = parsed(text, preprocessor)
     kernels = [f for f in functions.values() if f.kernel and f.body]
     if not kernels:
@@ -89,374 +81,285 @@ def _compiled(
     if chosen is None:
         others = ", ".join(f.name for f in kernels)
         raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
-    translator = Translator(functions, constants, clock)
-    python = translator.program(chosen)
-    names = {n: getattr(values, n) for n in dir(values) if not n.startswith("_")}
-    names |= {f"np_{n}": function for n, function in values.FUNCTIONS.items()}
-    names |= {f"{s.name}_type": s for s in SCALARS.values()}
-    names |= {f"s{site.number}": site for site in translator.sites} | translator.constants
-    exec(compile(python, f"<{chosen.name}>", "exec"), names)
-    size = tuple(constant(n) for n in chosen.size)
-    code, tables = names[f"f_{chosen.name}"], names["f__tables"]
+    translator = Translator(preprocessor.clock)
+    tables = [
+        translator.memory(node)
+        for node in constants
+        if node.variable.constant is None or node.variable.addressed
+    ]
+    code, size = translator.function(chosen), tuple(constant(n) for n in chosen.size)
     every, arrays, sites = list(functions.values()), translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
     return Program(chosen, every, size, code, tables, arrays, sites, text, macros)
 
 
-def one_of(name: str, numbers: range) -> str:
-    """Python text: whether a value is one of some numbers, without gaps."""
-    if len(numbers) == 1:
-        return f"({name} == {numbers[0]})"
-    return f"(({name} >= {numbers.start}) & ({name} < {numbers.stop}))"
-
-
-@dataclass
-class _Around:
-    """The enclosing loop or switch: names of the masks of `continue` and of `break`."""
-
-    skipped: str = ""
-    left: str = ""
-
-
 class Translator(Calls):
-    """Functions and statements; each statement becomes lines."""
+    """Functions and statements; each statement becomes a `Step`."""
 
-    def __init__(self, functions: dict[str, tree.Function], constants: list[tree.Declaration],
-                 clock: Clock = no_limit) -> None:  # fmt: skip
+    def __init__(self, clock: Clock = no_limit) -> None:
         super().__init__()
         self.clock = clock
-        self.functions, self.globals = functions, constants
-        self.around: list[_Around] = []
-        self._exits: dict[int, frozenset[str]] = {}  # by the id of a node
+        self.locals: list[tree.Declaration] = []  # the arrays in local memory
+        self.done: dict[tree.Function, Function] = {}
+        self.around: list[tree.Function] = []  # functions that are being translated
+        self.labels: set[str] = set()  # of the blocks around a statement
+        self.skips = 0  # of these blocks, how many may be entered behind their begin
 
-    def program(self, kernel: tree.Function) -> str:
-        """The Python text of a kernel and of all that it calls."""
-        needed: list[tree.Function] = []
+    # ---- functions
+    def function(self, function: tree.Function) -> Function:
+        if function in self.around:
+            self.fail(function, f"{function.name} calls itself, which OpenCL C does not allow")
+        if function.body is None:
+            self.fail(function, f"{function.name} is declared, but has no body")
+        if function.problem:
+            raise function.problem
+        if function not in self.done:
+            self.around.append(function)
+            self.done[function] = self.defined(function, function.body.body)
+            self.around.pop()
+        return self.done[function]
 
-        def need(function: tree.Function, callers: tuple[tree.Function, ...]) -> None:
-            if function in callers:
-                self.fail(function, f"{function.name} calls itself, which OpenCL C does not allow")
-            if function.body is None:
-                self.fail(function, f"{function.name} is declared, but has no body")
-            if function.problem:
-                raise function.problem
-            if function not in needed:
-                for call in self.calls(function):
-                    if call.target:
-                        need(call.target, (*callers, function))
-                needed.append(function)
+    def defined(self, function: tree.Function, nodes: list[Node]) -> Callable:
+        params = [param.variable for param in function.params]
+        made = [self.memory(p) if p.variable.in_memory else None for p in function.params]
+        self.declared.update(params)
+        outer, self.labels = self.labels, set()
+        body, self.labels = self.statements(nodes), outer
+        text, void = f"the result of {function.name}", function.type is VOID
+        site = self.site("unset", function.spot, text, function.type)
+        blank = None if void else nothing(function.type)
 
-        need(kernel, ())
-        self.tables()
-        for function in needed:
-            self.define(function)
-        return "\n".join(self.lines) + "\n"
+        def run(w: Wave, args: list) -> Any:
+            outer = w.gone, w.result, w.called
+            w.gone, w.result, w.called = False, blank, w.mask
+            for variable, make, value in zip(params, made, args, strict=True):
+                w.held[variable], w.since[variable] = value, w.mask
+                if make:
+                    make(w)
+                    w.held[variable].give(0, length(variable.type), value, scalar_of(variable.type))
+            body(w)
+            w.mask = w.called
+            result = None if void else w.given(w.result, site)
+            w.gone, w.result, w.called = outer
+            return result
 
-    def tables(self) -> None:
-        """The function that fills constant memory."""
-        self.depth = 0
-        self.emit("def f__tables(wave, mask):")
-        self.depth = 1
-        self.emit("gone = False")
-        for node in self.globals:
-            if node.variable.constant is None or node.variable.addressed:
-                name = self.names[node.variable] = f"wave.machine.tables[{node.name!r}]"
-                assert node.value is not None
-                plain = not isinstance(node.value, tree.Braces)
-                self.memory(name, node, self.expression(node.value) if plain else None)
+        return run
 
-    def define(self, function: tree.Function) -> None:
-        assert function.body is not None
-        self.early = []
-        given = [f"given_{number}" for number, _ in enumerate(function.params)]
-        self.depth = 0
-        self.emit(f"def f_{function.key}({', '.join(['wave', 'mask', *given])}):")
-        self.depth = 1
-        result = "None" if function.type is VOID else self.nothing(function.type)
-        self.emit(f"gone, result, called = False, {result}, mask")
-        if function.kernel:
-            self.emit("if False: yield  # a kernel may wait at barriers, so it is a generator")
-        start = len(self.lines)
-        for param, name in zip(function.params, given, strict=True):
-            self.variable(param, name)
-        self.statements(function.body.body)
-        self.lines[start:start] = self.early
-        if function.type is VOID:
-            self.emit("return None")
-        else:
-            text = f"the result of {function.name}"
-            site = self.site("unset", function.spot, text, function.type)
-            self.emit(f"return wave.given(result, called, {site})")
-
-    def exits(self, node: Node) -> frozenset[str]:
-        """By which words lanes may leave a statement in its middle: return, break, continue."""
-        found = self._exits.get(id(node))
-        if found is None:
-            found = frozenset().union(*(self.exits(child) for child in node.children()))
-            if isinstance(node, tree.Jump):
-                # of a goto the lanes are gone until they come to its label
-                found |= {"return" if node.word == "goto" else node.word}
-            self._exits[id(node)] = found
-        return found
+    def own(self, node: tree.Call, function: tree.Function) -> Value:
+        args, run = self.args(node), self.function(function)
+        return lambda w: run(w, [arg(w) for arg in args])
 
     # ---- statements
-    def statements(self, body: list[Node]) -> None:
-        """A list of statements; after one that some lanes leave, for the rest."""
+    def statements(self, body: list[Node]) -> Value:
         labels = [n.name for n in body if isinstance(n, tree.Label)]
         jumps = (n for s in body for n in s.walk() if isinstance(n, tree.Jump))
         if labels and any(jump.word == "goto" for jump in jumps):
-            self.with_labels(body, labels)
-        else:
-            self.guarded(body)
-
-    def guarded(self, body: list[Node]) -> None:
-        guarded = False
-        depth = self.depth
-        for number, node in enumerate(body, 1):
-            start = len(self.lines)
-            self.statement(node)
-            if guarded and len(self.lines) == start:
-                self.emit("pass")
-            if number < len(body) and self.exits(node):
-                self.depth = depth
-                self.emit("if mask is not False:")
-                self.depth += 1
-                guarded = True
-        if self.lines[-1].endswith("if mask is not False:"):
-            self.emit("pass")
-        self.depth = depth
-
-    def with_labels(self, body: list[Node], labels: list[str]) -> None:
-        """Lanes that go to a label wait there; the statements run again until nobody waits."""
-        waiting = {name: self.keep("False", f"at_{name}") for name in labels}
-        outer, self.waiting = self.waiting, {**self.waiting, **waiting}
-        self.skips += 1
-        through, rounds = self.keep("False", "through"), self.keep("0", "rounds")
-        site = self.site("loop", body[0].spot, "goto")
-        with self.under("while True:"):
-            self.emit(f"{rounds} += 1")
-            self.emit(f"if {rounds} > wave.limit: wave.stop_loop({site}, mask)")
-            part: list[Node] = []
-            for node in [*body, None]:
-                if node is not None and not isinstance(node, tree.Label):
-                    part.append(node)
-                    continue
-                with self.under("if mask is not False:"):
-                    if part:
-                        self.guarded(part)
-                part = []
-                if node is not None:
-                    here = waiting[node.name]
-                    self.emit(f"gone = without(gone, {here})")
-                    self.emit(f"mask, {here} = union(called, mask, {here}), False")
-            self.emit(f"{through} = union(called, {through}, mask)")
-            self.emit(f"if {' and '.join(f'{name} is False' for name in waiting.values())}: break")
-            self.emit("mask = False")
-        self.emit(f"mask = {through}")
-        self.waiting = outer
-        self.skips -= 1
-
-    counted = 0  # statements
-    waiting: dict[str, str] = {}  # the lanes that wait at each label
-
-    def statement(self, node: Node) -> None:
-        self.clock()
-        self.counted += 1
-        if self.counted % 32 == 0:
-            self.emit("wave.limit")  # looks at the time
-        special = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        if special is not None:
-            special(node)
-        elif isinstance(node, tree.Expr):
-            self.named(self.expression(node))
-
-    def do_block(self, node: tree.Block) -> None:
-        self.statements(node.body)
-
-    def do_label(self, node: tree.Label) -> None:
-        """A label that nobody goes to."""
-
-    def do_declarations(self, node: tree.Declarations) -> None:
-        for item in node.items:
-            self.statement(item)
-
-    def do_declaration(self, node: tree.Declaration) -> None:
-        if node.space == "local":
-            self.local(node)
-        elif node.value is None or isinstance(node.value, tree.Braces):
-            self.variable(node, None)
-        else:
-            self.variable(node, self.expression(node.value))
-
-    def local(self, node: tree.Declaration) -> None:
-        self.allot(f"{self.declare(node.variable)} = wave.local_arrays[{len(self.locals)}]")
-        self.locals.append(node)
-
-    def variable(self, node: tree.Declaration, code: str | None) -> None:
-        """A private variable with its first value, if there is one."""
-        variable = node.variable
-        if variable.in_memory:
-            self.private(node, code)
-            return
-        name = self.declare(variable)
-        if code is None or self.skips:
-            self.unset.add(variable)
-        self.allot(f"{name} = {self.nothing(node.type)}", emits=code is None)
-        if code is not None:
-            self.emit(f"{name} = {code}")
-        if variable.assigned:
-            self.allot(f"mask_{name} = ()", emits=False)
-            self.emit(f"mask_{name} = mask")
+            return self.with_labels(body, labels)
+        return self.sequence([self.statement(node) for node in body])
 
     @staticmethod
-    def nothing(of: Type) -> str:
-        """Python text for a variable's value before it has any."""
-        return f"unset({length(of) if isinstance(of, Vector) else 0}, {scalar_of(of)}_type)"
+    def sequence(steps: list[Value]) -> Value:
+        def run(w: Wave) -> None:
+            w.machine.clock()
+            for step in steps:
+                if w.mask is False:
+                    return
+                step(w)
 
-    def allot(self, line: str, emits: bool = True) -> None:
-        """The line that makes a variable; if a jump may skip it, also at the function's begin."""
-        if emits:
-            self.emit(line)
-        if self.skips:
-            self.early.append(f"    {line}")
+        return run
 
-    skips = 0  # how many blocks around a statement may be entered behind their begin
-    early: list[str] = []  # each function sets its own
+    def with_labels(self, body: list[Node], labels: list[str]) -> Value:
+        """Lanes that go to a label wait there; the statements run again until nobody waits."""
+        keys = [self.label(name) for name in labels]
+        self.labels.update(keys)
+        self.skips += 1
+        parts: list[Value | str] = [
+            self.label(n.name) if isinstance(n, tree.Label) else self.statement(n) for n in body
+        ]
+        self.skips -= 1
+        self.labels.difference_update(keys)
+        site = self.site("loop", body[0].spot, "goto")
 
-    def private(self, node: tree.Declaration, code: str | None) -> None:
-        """A variable in memory: an array, or one that a pointer points to."""
-        given = None if code is None else self.keep(code)  # before its name has a new meaning
-        self.memory(self.declare(node.variable), node, given)
+        def run(w: Wave) -> None:
+            waiting, rounds = w.waiting, 0
+            through: Any = False
+            waiting.update(dict.fromkeys(keys, False))
+            while True:
+                rounds += 1
+                w.round(rounds, site)
+                for part in parts:
+                    if isinstance(part, str):
+                        w.gone = without(w.gone, waiting[part])
+                        w.mask, waiting[part] = union(w.called, w.mask, waiting[part]), False
+                    elif w.mask is not False:
+                        part(w)
+                through = union(w.called, through, w.mask)
+                if all(waiting[key] is False for key in keys):
+                    break
+                w.mask = False
+            w.mask = through
 
-    def memory(self, name: str, node: tree.Declaration, code: str | None) -> None:
-        """Make memory for a variable and fill it, with the value `code` or with those in { }."""
-        scalar, sizes = layout(node.type)
-        space = "constant" if node.space == "constant" else "private"
-        filled = node.value.filled if isinstance(node.value, tree.Braces) else None
-        made = f"{node.name!r}, {scalar}_type, {sizes}, {filled is not None}, {space!r}"
-        self.allot(f"{name} = wave.private({made})")
-        if code is not None:
-            self.emit(f"{name}.give(0, {length(node.type)}, {code})")
-        for at, item in filled or ():
-            of = scalar_of(item.type)
-            given = f"{at // of.size}, {length(item.type)}, {self.expression(item)}"
-            self.emit(f"{name}.give({given}, {of}_type)")
+        return run
 
-    def do_if(self, node: tree.If) -> None:
+    def label(self, name: str) -> str:
+        return f"{self.around[-1].key} {name}"
+
+    def statement(self, node: Node) -> Value:
+        self.clock()
+        special = getattr(self, f"do_{type(node).__name__.lower()}", None)
+        return special(node) if special else self.value(node)  # type: ignore[arg-type]
+
+    def do_block(self, node: tree.Block) -> Value:
+        return self.statements(node.body)
+
+    def do_label(self, node: tree.Label) -> Value:
+        return lambda w: None  # nobody goes there
+
+    def do_declarations(self, node: tree.Declarations) -> Value:
+        return self.sequence([self.statement(item) for item in node.items])
+
+    def do_declaration(self, node: tree.Declaration) -> Value:
+        variable, value = node.variable, node.value
+        if node.space == "local":
+            self.locals.append(node)
+            self.declared.add(variable)
+            return lambda w: None
+        if variable.in_memory:
+            return self.memory(node)
+        x, blank = self.value(value) if value else None, nothing(node.type)
+        self.declared.add(variable)
+        if x is None or self.skips:
+            self.unset.add(variable)
+
+        def declare(w: Wave) -> None:
+            w.held[variable] = x(w) if x else blank
+            w.since[variable] = w.mask
+
+        return declare
+
+    def do_if(self, node: tree.If) -> Value:
         """if, and a chain of `else if`: each is for the lanes that none before has taken."""
         decided = known(node.condition)
         if decided is not None:
             chosen = node.yes if decided else node.no
-            if chosen is not None:
-                self.statement(chosen)
-            return
-        before, jumps = self.keep("mask", "before"), bool(self.exits(node))
-        left, ends = before, list[str]()
+            return self.statement(chosen) if chosen else self.sequence([])
+        arms: list[tuple[Value, Site, Value]] = []
         other: Node | None = node
         while isinstance(other, tree.If):
-            yes, no = self.fresh("yes"), self.fresh("no")
-            self.emit(f"{yes} = {no} = False")
-            with self.under(f"if {left} is not False:", left):
-                condition = self.truth(other.condition)
-                site = self.site("branch", other.spot, written(other.condition))
-                self.emit(f"{yes}, {no} = wave.branch(mask, {condition}, {site})")
-            self.side(yes, other.yes, jumps)
-            ends.append(yes)
-            left, other = no, other.no
-        self.side(left, other, jumps)
-        if not jumps:
-            self.emit(f"mask = {before}")
-            return
-        for number, end in enumerate([*ends[1:], left]):
-            self.emit(f"mask = union({before}, {'mask' if number else ends[0]}, {end})")
+            site = self.site("branch", other.spot, written(other.condition))
+            arms.append((self.truth(other.condition), site, self.statement(other.yes)))
+            other = other.no
+        last = self.statement(other) if other else None
 
-    def side(self, mask: str, body: Node | None, jumps: bool) -> None:
-        """What the lanes of a mask do; with jumps, those that are there at the end remain in it."""
-        if body is None:
-            return
-        with self.under(f"if {mask} is not False:", mask):
-            self.statement(body)
+        def run(w: Wave) -> None:
+            before, left, jumps = w.mask, w.mask, False
+            ends: list[Any] = []
+            for condition, site, body in arms:
+                w.mask = left
+                yes, left = w.branch(condition(w), site)
+                if yes is not False:
+                    w.mask = yes
+                    body(w)
+                    ends.append(w.mask)
+                    jumps |= w.mask is not yes
+                if left is False:
+                    break
+            if last and left is not False:
+                w.mask = left
+                last(w)
+                jumps |= w.mask is not left
+                left = w.mask
+            w.mask = before
             if jumps:
-                self.emit(f"{mask} = mask")
+                w.mask = left
+                for end in ends:
+                    w.mask = union(before, w.mask, end)
 
-    def do_loop(self, node: tree.Loop) -> None:
-        if node.start is not None:
-            self.statement(node.start)
-        before, rounds, skipped = self.fresh("before"), self.fresh("rounds"), self.fresh("skipped")
+        return run
+
+    def do_loop(self, node: tree.Loop) -> Value:
+        start = self.statement(node.start) if node.start else None
+        test = self.truth(node.condition) if node.condition else None
         site = self.site("loop", node.spot, written(node.condition) if node.condition else "")
-        self.emit(f"{before}, {rounds}, {skipped} = mask, 0, False")
-        self.around.append(_Around(skipped))
-        with self.under("while True:"):
-            if node.first:
-                self.leave_unless(node.condition, site)
-            self.emit(f"{rounds} += 1")
-            self.emit(f"if {rounds} > wave.limit: wave.stop_loop({site}, mask)")
-            self.statement(node.body)
-            if self.exits(node.body):
-                self.emit(f"mask = union({before}, mask, {skipped})")
-                self.emit(f"{skipped} = False")
-                self.emit("if mask is False: break")
-            if node.step is not None:
-                self.statement(node.step)
-            if not node.first:
-                self.leave_unless(node.condition, site)
-        self.around.pop()
-        left = f"without({before}, gone)" if "return" in self.exits(node.body) else before
-        self.emit(f"mask = {left}")
+        body, step = self.statement(node.body), self.statement(node.step) if node.step else None
+        first, last = (test, None) if node.first else (None, test)
 
-    def leave_unless(self, condition: tree.Expr | None, site: str) -> None:
-        """Lanes for which a loop's condition does not hold wait behind the loop."""
-        if condition is None:
-            return
-        value = self.keep(self.truth(condition), "c")
-        with self.under(f"if {value} is not True:"):
-            self.emit(f"mask, _ = wave.branch(mask, {value}, {site})")
-            self.emit("if mask is False: break")
+        def run(w: Wave) -> None:
+            if start:
+                start(w)
+            outer, before, gone, rounds = (w.skipped, w.left), w.mask, w.gone, 0
+            w.skipped = False
+            while w.stays(first, site):
+                rounds += 1
+                w.round(rounds, site)
+                body(w)
+                w.mask, w.skipped = union(before, w.mask, w.skipped), False
+                if w.mask is False:
+                    break
+                if step:
+                    step(w)
+                if not w.stays(last, site):
+                    break
+            w.skipped, w.left = outer
+            w.mask = before if w.gone is gone else without(before, w.gone)
 
-    def do_switch(self, node: tree.Switch) -> None:
+        return run
+
+    def do_switch(self, node: tree.Switch) -> Value:
         """Lanes join at their case, go on through the next, and leave at `break`."""
-        code = self.expression(node.value)
-        code = f"unsigned({code})" if node.value.type is ULONG else code
-        name, before, left = (
-            self.keep(code), self.keep("mask", "before"), self.keep("False", "left")
-        )  # fmt: skip
+        value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
         numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]
-        every = [one_of(name, of) for of in numbers if of is not None]
-        others = f"(({' | '.join(every)}) ^ True)" if every else "True"
-        outer = self.around[-1].skipped if self.around else ""
-        self.around.append(_Around(outer, left))
-        self.emit("mask = False")
         self.skips += 1
-        for item in node.body:
-            if isinstance(item, tree.Case):
-                test = others if item.numbers is None else one_of(name, item.numbers)
-                self.emit(f"mask = union({before}, mask, wave.branch({before}, {test}, {site})[0])")
-            else:
-                with self.under("if mask is not False:"):
-                    self.statement(item)
+        parts: list[tuple[tree.Case | None, Value]] = [
+            (n, lambda w: None) if isinstance(n, tree.Case) else (None, self.statement(n))
+            for n in node.body
+        ]
         self.skips -= 1
-        self.around.pop()
-        self.emit(f"mask = union({before}, mask, {left})")
-        if None not in numbers:
-            self.emit(f"mask = union({before}, mask, wave.branch({before}, {others}, {site})[0])")
 
-    def do_jump(self, node: tree.Jump) -> None:
+        def run(w: Wave) -> None:
+            x, before, outer = value(w), w.mask, w.left
+            x, w.mask, w.left = unsigned(x) if wide else x, False, False
+
+            def join(numbers: range | None) -> None:
+                fits = one_of(x, numbers) if numbers else others
+                here, w.mask = w.mask, before
+                w.mask = union(before, here, w.branch(fits, site)[0])
+
+            others = True
+            for one in filter(None, numbers):
+                others = others & (one_of(x, one) ^ True)
+            for case, step in parts:
+                if case:
+                    join(case.numbers)
+                elif w.mask is not False:
+                    step(w)
+            w.mask = union(before, w.mask, w.left)
+            if None not in numbers:
+                join(None)
+            w.left = outer
+
+        return run
+
+    def do_jump(self, node: tree.Jump) -> Value:
         """The lanes leave; those of `continue` and of a switch's `break` are collected."""
-        if node.word in ("return", "goto"):
-            if node.word == "goto" and node.label not in self.waiting:
-                raise UnknownError("goto into another block", node.spot)
-            if node.word == "goto":
-                at = self.waiting[node.label]
-                self.emit(f"{at} = union(called, {at}, mask)")
-            elif node.value is not None:
-                value = self.expression(node.value)
-                if node.value.type is not VOID:
-                    self.emit(f"result = assign(mask, {value}, result)")
-            self.emit("gone = union(None, gone, mask)")
-        else:
-            around = self.around[-1]
-            collects = around.left if node.word == "break" else around.skipped
-            if collects:
-                self.emit(f"{collects} = union(None, {collects}, mask)")
-        self.emit("mask = False")
+        word, value = node.word, self.value(node.value) if node.value else None
+        key, gives = self.label(node.label), node.value is not None and node.value.type is not VOID
+        if word == "goto" and key not in self.labels:
+            raise UnknownError("goto into another block", node.spot)
+
+        def jump(w: Wave) -> None:
+            if value:
+                result = value(w)
+                w.result = assign(w.mask, result, w.result) if gives else None
+            if word == "goto":
+                w.waiting[key] = union(w.called, w.waiting[key], w.mask)
+            if word in ("goto", "return"):
+                w.gone = union(None, w.gone, w.mask)
+            elif word == "break":
+                w.left = union(None, w.left, w.mask)
+            else:
+                w.skipped = union(None, w.skipped, w.mask)
+            w.mask = False
+
+        return jump

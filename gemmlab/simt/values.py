@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from .meaning import quotient_of, remainder_of  # noqa: F401  (the Python text calls them)
 from .types import Scalar, words
 
 array = np.ndarray
@@ -74,6 +73,13 @@ def pick(condition, yes, no):
     if condition.__class__ is array:
         return np.where(condition, yes, no)
     return yes if condition else no
+
+
+def one_of(x, numbers: range):
+    """Whether a value is one of some numbers, without gaps."""
+    if len(numbers) == 1:
+        return x == numbers[0]
+    return (x >= numbers.start) & (x < numbers.stop)
 
 
 def union(whole, a, b):
@@ -250,22 +256,6 @@ def fma(a, b, c):
     return np.where(even & inexact, np.nextafter(total, np.copysign(np.inf, error)), total)[()]
 
 
-def least(a, b):
-    return np.minimum(a, b) if a.__class__ is array or b.__class__ is array else min(a, b)
-
-
-def greatest(a, b):
-    return np.maximum(a, b) if a.__class__ is array or b.__class__ is array else max(a, b)
-
-
-def clamped(x, low, high):
-    return least(greatest(x, low), high)
-
-
-#: Functions of whole numbers for all lanes at once.
-WHOLE: dict[str, Callable] = {"min": least, "max": greatest, "clamp": clamped}
-
-
 def dot(a, b):
     return numbers_of((a * b).sum(0, dtype=a.dtype))
 
@@ -430,6 +420,11 @@ _TYPED: dict[str, Callable] = {
 EACH: dict[str, Callable] = _TYPED | {
     "abs": abs,
     "abs_diff": lambda a, b: abs(a - b),
+    "min": min,
+    "max": max,
+    "clamp": lambda x, low, high: min(max(x, low), high),
+    "mul24": operator.mul,
+    "mad24": lambda a, b, c: a * b + c,
     "hadd": lambda a, b: (a + b) >> 1,
     "rhadd": lambda a, b: (a + b + 1) >> 1,
     "isfinite": math.isfinite,
@@ -484,11 +479,11 @@ EACH |= {
 }
 
 
-def each(name: str, values, types: tuple[Scalar, ...], results: tuple[Scalar, ...], vector: bool):
+def each(name: str, values, types: list[Scalar], results: list[Scalar], vector: bool):
     """The one or two results of a function of `EACH`; what compares gives -1 in vectors, else 1."""
     meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(values, types, strict=True)]
     lanes = np.broadcast_arrays(*meant)
-    more = types[:1] if name in _TYPED else ()
+    more = types[:1] if name in _TYPED else []
     rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
     found = [EACH[name](*args, *more) for args in rows]
     if name in _RELATIONS and vector:

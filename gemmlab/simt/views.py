@@ -50,7 +50,7 @@ def steps(run: Run, group: int = 0) -> list[Step]:
     """
     found: list[Step] = []
     for e in run.log:
-        e = e._replace(mask=(e.wave.group_number == group) & e.wave.active(e.mask))
+        e = e._replace(mask=(e.wave.group_number == group) & e.active)
         if not e.mask.any():
             continue
         if not found or _begins(found[-1].entries, e):
@@ -77,7 +77,7 @@ def places(
     for e in entries:
         if e.memory is not None and e.memory.name == array and store in (None, e.site.stores):
             if item is not None:
-                e = e._replace(mask=e.wave.active(e.mask) & (e.wave.items == item))
+                e = e._replace(mask=e.active & (e.wave.items == item))
             found.update((e.of(e.at)[:, None] + np.arange(e.site.width)).ravel().tolist())
     return sorted(found)
 

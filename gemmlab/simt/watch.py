@@ -11,12 +11,62 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .text import Spot
+from .types import Scalar
 from .values import Lanes, Mask
-from .writer import Site
 
 if TYPE_CHECKING:
     from .machine import Wave
     from .memory import Memory
+
+
+@dataclass(eq=False)
+class Site:
+    """A place in the text where something happens that the simulator records or checks.
+
+    Attributes:
+        number: it counts the sites of a kernel.
+        kind: "load", "store", "atomic", "branch", "loop", "barrier", "multiply-add", "overflow",
+            "division", "unset".
+        spot: line and column, and the macro that it came through.
+        text: the expression as the reader wrote it.
+        scalar, width: the type of the numbers that an access moves, and how many a work-item moves
+            at once; of a multiply-add its width.
+        struct: whether a whole structure is moved, whose parts may have no value.
+        shape: of an array that is named directly: each of its sizes, and how far one more of that
+            index leads.
+        wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
+            anywhere; lead: the first of its numbers that is accessed.
+        fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
+    """
+
+    number: int
+    kind: str
+    spot: Spot
+    text: str
+    scalar: Scalar
+    width: int
+    struct: bool
+    shape: tuple[tuple[int, int], ...] = ()
+    wide: int = 0
+    lead: int = 0
+    fence: int = 3
+
+    @property
+    def line(self) -> int:
+        return self.spot.line
+
+    @property
+    def column(self) -> int:
+        return self.spot.column
+
+    @property
+    def stores(self) -> bool:
+        return self.kind in ("store", "atomic")
+
+    @property
+    def does(self) -> str:
+        return "stores to" if self.stores else "reads"
 
 
 class WorkItem(NamedTuple):
@@ -101,6 +151,10 @@ class Entry(NamedTuple):
     wave: Wave
     value: Lanes = None
     ordered: Lanes = 0
+
+    @property
+    def active(self) -> np.ndarray:
+        return np.ones(self.wave.lanes, bool) if self.mask is None else self.mask
 
     def of(self, x: Lanes) -> np.ndarray:
         """What the active lanes have of x, which is one for all lanes or one for each."""
@@ -222,7 +276,7 @@ def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
         if isinstance(e.ordered, int):
             found.setdefault(e.ordered, []).append(e)
             continue
-        active = e.wave.active(e.mask)
+        active = e.active
         for phase in np.unique(e.ordered[active]).tolist():
             found.setdefault(phase, []).append(e._replace(mask=active & (e.ordered == phase)))
     return dict(sorted(found.items()))

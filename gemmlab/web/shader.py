@@ -94,7 +94,7 @@ def translate(
 
 def _translated(text, kernel, defines, style) -> Shader:
     functions, constants = parsed(text, Preprocessor(defines))
-    kernels = [f for group in functions.values() for f in _listed(group) if f.kernel]
+    kernels = (f for f in functions.values() if f.kernel)
     chosen = next((f for f in kernels if kernel in (None, f.name)), None)
     if chosen is None:
         missing = f"there is no __kernel {kernel!r}" if kernel else "there is no __kernel"
@@ -112,11 +112,6 @@ def _translated(text, kernel, defines, style) -> Shader:
             return _Module(style, flat).shader(chosen)
         except RowError as error:
             flat.add(str(error))
-
-
-def _listed(group: tree.Function | list[tree.Function]) -> list[tree.Function]:
-    """The functions of one name, which may be overloaded."""
-    return group if isinstance(group, list) else [group]
 
 
 class _Module(Statements):

@@ -13,7 +13,7 @@ from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemmlab import ParameterError, catalog
+from gemmlab import ParameterError, catalog, simt
 from gemmlab.catalog import Limits, Param, find, header, sources
 from gemmlab.opencl import build
 
@@ -50,6 +50,18 @@ HEADER = """// 99 example: nothing.
 #error TS is not a multiple of PAD plus 1
 #endif
 """
+
+
+def test_names_of_parameters_may_have_digits_and_small_letters():
+    """As the device, the catalog and the simulator read them."""
+    text = HEADER.replace("TS", "TS_2x")
+    (rule,) = header.rules(text)
+    assert rule.names == {"TS_2x", "PAD"} and rule.holds({"TS_2x": 9, "PAD": 2})
+    assert rule.broken == "TS_2x={TS_2x} is not a multiple of PAD={PAD} plus 1"
+    assert header.names_in("min(RX4, 8) * RX4 // _K") == {"RX4", "_K"}
+    source = "#define AT2x(a1) a1\n__kernel void f(__global int* x) { x[0] = AT2x(N1_) + N1; }"
+    run = simt.run(source, None, (1,), (1,), [np.zeros(1, "i4")], {"N1_": 4, "N1": 3})
+    assert run.arrays["x"][0] == 7
 
 
 def test_a_header_is_read():

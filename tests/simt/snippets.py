@@ -1,6 +1,13 @@
 """Small texts, right and wrong, of which clang is asked: before the kernel, and statements."""
 
 SNIPPETS: list[tuple[str, str]] = [
+    ("", "static int s;"),
+    ("", "float f = 1f;"),
+    ("", "goto nowhere;"),
+    ("", "int r = 1;"),
+    ("#error no", "r = 1;"),
+    ("", "continue;"),
+    ("int f(int a) { return; }", "r = f(1);"),
     ("", "int[4] a;"),
     ("typedef struct S S;\nstruct S { int a; };", "S s; s.a = 1; r = s.a;"),
     ("", "float a = {1, 2};"),

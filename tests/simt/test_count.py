@@ -9,7 +9,6 @@ import pytest
 from simt.cases import SMALL, line_of, product, text
 
 from gemmlab import simt
-from gemmlab.simt import views
 from gemmlab.simt.count import total, transactions, turns
 
 
@@ -107,13 +106,3 @@ def test_groups_that_are_no_whole_warps():
     for order in ("lockstep", "warps"):
         one = simt.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 8}, order=order)
         assert (one.counts.barriers, one.counts.multiply_adds) == (16, 16**3)
-
-
-def test_events_as_a_table():
-    run = simt.simulate(2, 16, 16, 16, {"TS": 8})
-    group = run.events(group=3)
-    assert set(run.events()["space"]) == {"global", "local"} and set(group["group"]) == {3}
-    a = views.select(run, "A", group=3)
-    assert len(a) == 128 and set(a["phase"]) == {0, 2} and not a["store"].any()
-    first = group[group["item"] == 0]
-    assert first["step"].tolist() == list(range(len(first)))

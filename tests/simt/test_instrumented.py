@@ -13,7 +13,7 @@ import pytest
 from conftest import lacking
 from simt.cases import SMALL, WARPS
 from simt.instrument import instrumented
-from simt.test_edits import SETTINGS, SUPPORT
+from simt.test_edits import SETTINGS
 
 from gemmlab import simt
 from gemmlab.catalog import find
@@ -100,10 +100,19 @@ def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
         assert local_loads == spec.local_loads(run.params) * m * n * k
 
 
-@pytest.mark.parametrize("file", ["transpose", "transpose_naive", "pad", "axpby"])
-def test_so_are_those_of_the_supporting_kernels(file):
-    source = read(f"support/{file}.cl")
-    name, sizes, _, args, _ = SUPPORT[file][0]
+X = np.arange(1, 1321, dtype=np.float32)
+#: Launches of supporting kernels, of ragged sizes: work-items and arguments.
+SUPPORT = {
+    "transpose": ((64, 8), [33, 7, 35, 2, X, 9, simt.Empty(297)]),
+    "transpose_naive": ((16, 32), [10, 20, X, simt.Empty(200)]),
+    "pad": ((32, 16), [7, 30, 8, 3, X, 12, 33, simt.Empty(396)]),
+    "axpby": ((128,), [100, 2.0, X[:100], 3.0, X[:100], simt.Empty(100)]),
+}
+
+
+@pytest.mark.parametrize("name", SUPPORT)
+def test_so_are_those_of_the_supporting_kernels(name):
+    source, (sizes, args) = read(f"support/{name}.cl"), SUPPORT[name]
     run = simt.run(source, name, sizes, None, args)
     counted, arrays = on_a_device(source, name, sizes, args, None)
     assert run.ok and np.array_equal(arrays["out"], run.arrays["out"])

@@ -17,10 +17,27 @@ def assert_right(run):
     assert run.verdict.startswith("right")
 
 
-@pytest.mark.parametrize("number", SMALL)
+def tiles(tsm, tsn, tsk, wptm, wptn, **more):
+    return {"TSM": tsm, "TSN": tsn, "TSK": tsk, "WPTM": wptm, "WPTN": wptn, **more}
+
+
+#: Small tiles, and awkward sizes.
+CASES = [
+    *((number, params, (16, 32, 16)) for number, params in SMALL.items()),
+    (12, {"TS": 4, "WPT": 2}, (9, 11, 5)),
+    (13, tiles(4, 8, 4, 2, 2, UNROLL=1), (7, 17, 1)),
+    ("warp_tiling", tiles(16, 32, 8, 4, 4, WARPM=4, WIDTH=1), (17, 35, 9)),
+    ("warp_tiling", tiles(32, 16, 4, 4, 4, WARPM=8, WIDTH=1, STAGES=4), (1, 1, 1)),
+]
+
+
+@pytest.mark.parametrize("number, params, sizes", CASES)
 @pytest.mark.parametrize("order", ["lockstep", "warps"])
-def test_small_tiles(number, order):
-    assert_right(simt.simulate(number, 16, 32, 16, SMALL[number], order=order, seed=number))
+def test_a_product_is_right_and_stores_each_element_once(number, params, sizes, order):
+    run = simt.simulate(number, *sizes, params, order=order, seed=3)
+    assert_right(run)
+    elements = views.elements(views.select(run, "C", True))
+    assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]
 
 
 def test_groups_may_be_chosen():
@@ -74,26 +91,3 @@ def test_warps_in_turn_show_what_lockstep_hides():
     assert hidden.exact and not hidden.ok and hidden.verdict.startswith("right here, by luck: ")
     shown = simt.simulate(2, 16, 16, 16, {"TS": 8}, broken, order="warps", seed=1)
     assert not shown.exact and "race" in {f.kind for f in shown.findings}
-
-
-def tiles(tsm, tsn, tsk, wptm, wptn, **more):
-    return {"TSM": tsm, "TSN": tsn, "TSK": tsk, "WPTM": wptm, "WPTN": wptn, **more}
-
-
-@pytest.mark.parametrize(
-    ("number", "params", "sizes"),
-    [
-        (12, {"TS": 4, "WPT": 2}, (9, 11, 5)),
-        (13, tiles(8, 8, 4, 2, 4, UNROLL=1), (9, 11, 5)),
-        (13, tiles(4, 8, 4, 2, 2, UNROLL=1), (7, 17, 1)),
-        ("warp_tiling", tiles(16, 32, 8, 4, 4, WARPM=4, WIDTH=1), (17, 35, 9)),
-        ("warp_tiling", tiles(32, 16, 4, 4, 4, WARPM=8, WIDTH=1, STAGES=4), (1, 1, 1)),
-    ],
-)
-@pytest.mark.parametrize("order", ("lockstep", "warps"))
-def test_simulations_of_awkward_sizes(number, params, sizes, order):
-    """The product, no race, each element of C stored once, and never a load from outside."""
-    run = simt.simulate(number, *sizes, params, order=order)
-    assert_right(run)
-    elements = views.elements(views.select(run, "C", True))
-    assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]

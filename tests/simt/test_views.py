@@ -1,6 +1,4 @@
-"""What pictures and chapters ask of a run, and what the accesses of a run say of the kernel. No
-device needed.
-"""
+"""What pictures and chapters ask of a run, and the counts of any legal parameters."""
 
 import itertools
 from functools import cache
@@ -10,7 +8,6 @@ import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simt.cases import SMALL
 from texts import without_barrier
 
 from gemmlab import catalog, model, simulate
@@ -25,55 +22,6 @@ def simulated(number, params, tiles, **options):
 
 def loaded(run, *names):
     return sum(run.counts.loads.get(name, 0) for name in names)
-
-
-def origins(run, group):
-    """Where the floats that the work-items of a group multiply come from, from the events alone.
-
-    {(item, array): elements of A or B in the order of that item's loads}, for the local arrays, or
-    for A and B themselves where a kernel has none. A work-item stores into local memory what it has
-    loaded just before.
-    """
-    names = {"Atile": "A", "Btile": "B"} if run.shapes else {"A": "A", "B": "B"}
-    fetched, lies, found = {}, {}, {}  # by item, by place in local memory, and the result
-    events = run.events(group=group)[["item", "store", "array", "index", "width"]]
-    for item, store, array, index, width in events.tolist():
-        places = [(array, i) for i in range(index, index + width)]
-        if array in run.shapes and store:
-            lies.update(zip(places, fetched[item], strict=True))
-        elif not store:
-            fetched[item] = places
-            if array in names:
-                came = [lies[place] if run.shapes else place for place in places]
-                assert {name for name, _ in came} == {names[array]}
-                found.setdefault((item, array), []).extend(i for _, i in came)
-    return {key: np.array(indices) for key, indices in found.items()}
-
-
-@pytest.mark.parametrize("number", range(1, 12))
-def test_what_a_work_item_multiplies_are_rows_of_a_and_columns_of_b(number):
-    """The run's C is not used: NumPy multiplies what the accesses name, and that is A times B."""
-    run = simulated(number, SMALL[number], (1, 2, 3) if number < 11 else (1, 2, 7))
-    assert run.ok, run.verdict
-    bytes_of = [4 * rows * row for rows, row in run.shapes.values()]
-    assert sum(bytes_of) == catalog[number].local_memory(run.params)
-    k, steps = run.k, np.arange(run.k)[:, None]
-    a, b = run.a.T.ravel(), (run.b if run.transposed else run.b.T).ravel()  # as they lie in memory
-    c = np.full(run.m * run.n, np.nan)
-    for group in np.unique(run.table["group"]).tolist():
-        came = origins(run, group)
-        for item in {item for item, _ in came}:
-            mine = views.select(run, "C", True, group=group, item=item)
-            places = np.array(views.elements(mine))
-            rows, columns = np.unique(places % run.m), np.unique(places // run.m)
-            from_a = came[item, "Atile" if run.shapes else "A"].reshape(k, -1)
-            from_b = came[item, "Btile" if run.shapes else "B"].reshape(k, -1)
-            # row m of A for every row of the block, k by k
-            assert np.array_equal(from_a, steps * run.m + rows)
-            of_b = steps * run.n + columns if run.transposed else columns * k + steps
-            assert np.array_equal(from_b, of_b)
-            c[places] = (a[from_a].T @ b[from_b]).T.ravel()
-    assert np.array_equal(c.reshape(run.n, run.m).T, run.a @ run.b)
 
 
 VALUES = {"PAD": (0, 1, 2), "WIDTH": (1, 2, 4, 8), "WPTM": (1, 2, 3, 4), "WPTN": (1, 2, 3, 4),

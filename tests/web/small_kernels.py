@@ -78,40 +78,29 @@ class Random:
             f"n = ({self.number()}) & 255;",
             f"u = (u << {rng.randint(0, 3)}) ^ (uint)({self.number(1)}); u &= 1023u;",
             f"v.{rng.choice('xyzw')} = {self.floating(1)};",
-            "v = v.wzyx + (float4)(1.0f);",
-            "v.xy = v.zw;",
+            "v.xy = v.zw; v = v.wzyx + (float4)(1.0f);",
             f"part[{small} & 3] += {self.floating(1)};",
             f"grid[l & 1][{rng.randint(0, 2)}] = ({self.number(1)}) & 63;",
             f"if ({self.number(1)} > 2) {{ f = {self.floating(1)}; }} else n++;",
             f"for (int j = 0; j < {rng.randint(2, 9)}; j += {rng.randint(1, 3)}) "
             f"{{ n = (n + j*{rng.randint(1, 5)}) & 127; if (n == 5) continue; "
             "part[j & 3] += 1.0f; }",
-            f"for (int j = {rng.randint(3, 8)}; j > 0; j--) "
-            "{ if ((n ^ j) == 3) break; n = (n + j) & 63; }",
             f"{{ int j = {small}; while (j > 0) {{ j -= 2; n ^= j & 7; }} }}",
             f"{{ int j = 0; do {{ n = (n + 1) & 31; j++; }} while (j < {rng.randint(1, 4)}); }}",
-            f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += 4; "
-            "f += *p++; f -= *p; }",
-            f"{{ float* p = part; p[{rng.randint(0, 3)}] = f; p++; *p = 2.0f; }}",
+            f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += l & 3; "
+            "f += *p++; f -= *p; float* q = part; q++; *q = f; }",
             f"tile[l] = {self.floating(1)}; barrier(CLK_LOCAL_MEM_FENCE); f = tile[15 - l]; "
             "barrier(CLK_LOCAL_MEM_FENCE);",
             "n = y[n++ & 15] + l;",
-            "{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); }",
-            "{ float4 w = (float4)(v.xy, f, 1.0f); f = dot(w, v); n = convert_int(w.z) & 15; }",
+            "{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); f = dot(w, v); }",
             f"f++; v *= 2.0f; part[1]--; n <<= {rng.randint(0, 2)}; n &= 255; grid[1][1]++;",
             f"{{ int a, b; for (a = 0, b = {rng.randint(2, 5)}; a < b; a++, b--) "
             "n = (n ^ a) & 63; }",
-            f"{{ const __global float* p = x + l; p = x + {rng.randint(0, 9)}; f += *p; "
-            "p -= 1 - 1; p += l & 3; f -= p[1]; }",
             f"{{ uint w = (uint)n & 7u; w += {rng.randint(1, 9)}; "
             "n = as_int(w) ^ (int)max(w, u); }",
-            f"{{ int t = n; t += {self.number(1)}; n = t & 255; f += (float)(t > 3); }}",
             "if (!(n > 2)) f += 1.0f; n += 2.5f; n &= 255; n = !n + l;",
             "{ int j = n & 3; f += part[++j & 3]; n = (j = l, j + 1); }",
             "{ float4 pair[2] = {v, v}; pair[l & 1].y = f; v = pair[0] + pair[1]; v *= 0.5f; }",
-            "{ const __global float* q = x + (l & 7)*2; f += q[1] + q[l & 3]; }",
-            "u = (u << (n & 3)) & 1023u; "
-            f"n = (n + (int)get_local_size(0)*{rng.randint(1, 3)}) & 63;",
             "for (int j = 8; j >= 2; j -= 2) n = (n + j) & 63; "
             f"for (int j = 1; j < {rng.randint(5, 9)}; j += 2) part[j & 3] += 1.0f;",
         ]

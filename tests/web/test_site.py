@@ -13,11 +13,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from browser.lab import browser_path, opened
 from conftest import lacking
-from web.chromium import WEBGPU, chromium
 
 from lessons.puzzles import PUZZLES
 
+WEBGPU = "--enable-unsafe-webgpu"  # on Linux, Chromium offers pages no GPU without it
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.system
 
@@ -54,7 +55,9 @@ def pyodide(build, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium(WEBGPU) as browser:
+    if browser_path() is None:
+        lacking("no Chromium")
+    with opened(WEBGPU) as browser:
         yield browser
 
 
