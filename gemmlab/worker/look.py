@@ -14,7 +14,7 @@ from ..catalog import KernelSpec, Key, find
 #: What `look` takes of the arguments of a measurement.
 ARGUMENTS = ("kernel", "m", "n", "k", "params", "source")
 #: Seconds after which the simulator gives up.
-SECONDS = 1.5
+SECONDS = 2.5
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,6 @@
 //             floats, without memory traffic. A work-item makes 2*CHAINS*WIDTH*rounds
 //             floating-point operations.
 // copy:       the bandwidth of global memory: each work-item loads and stores one float4.
-// local_loop: the bandwidth of local memory: neighbouring work-items read neighbouring
-//             vectors of WIDTH floats, without bank conflicts. The first row of a round depends
-//             on `step`, which the compiler does not know; otherwise it would load a row once
-//             for several rounds. A work-item reads 4*CHAINS*WIDTH*rounds bytes.
-// cache_loop: the bandwidth of the cache that holds data which is read repeatedly. In each
-//             round a work-item reads CHAINS vectors, `gap` apart, from another one of
-//             `places` positions (a power of two). Work-item i starts at i*apart and advances
-//             by `step`. A work-item reads 4*CHAINS*WIDTH*rounds bytes.
 
 #ifndef WIDTH
 #define WIDTH 4 // floats in a vector: 1, 2, 4, 8 or 16
@@ -22,9 +14,6 @@
 
 #ifndef FUSED
 #define FUSED 1 // 1: fma(a, b, c); 0: a*b + c, which is faster with some compilers for CPUs
-#endif
-#ifndef ITEMS
-#define ITEMS 64 // work-items in a work-group of local_loop
 #endif
 
 #define JOIN2(a, b) a##b
@@ -81,49 +70,4 @@ __kernel void copy(const __global float4* restrict in, __global float4* restrict
 {
     const size_t i = get_global_id(0);
     out[i] = in[i];
-}
-
-#define PLACES 4 // rows of ITEMS vectors at which a round of local_loop may start; a power of two
-
-__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void local_loop(const int rounds, const int step, __global float* restrict out)
-{
-    __local FLOATX tile[(PLACES + CHAINS)*ITEMS];
-    const int i = get_local_id(0);
-    for (int row = 0; row < PLACES + CHAINS; row++) {
-        tile[row*ITEMS + i] = (FLOATX)(row + i);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    FLOATX acc[CHAINS];
-    #pragma unroll
-    for (int c = 0; c < CHAINS; c++) {
-        acc[c] = (FLOATX)(0.0f);
-    }
-    for (int r = 0; r < rounds; r++) {
-        const int first = ((r*step) & (PLACES - 1))*ITEMS + i;
-        #pragma unroll
-        for (int c = 0; c < CHAINS; c++) {
-            acc[c] += tile[first + c*ITEMS];
-        }
-    }
-    out[get_global_id(0)] = total(acc);
-}
-
-__kernel void cache_loop(const int rounds, const int places, const int apart, const int step,
-                         const int gap, const __global FLOATX* restrict in,
-                         __global float* restrict out)
-{
-    FLOATX acc[CHAINS];
-    #pragma unroll
-    for (int c = 0; c < CHAINS; c++) {
-        acc[c] = (FLOATX)(0.0f);
-    }
-    for (int r = 0; r < rounds; r++) {
-        const int place = (r*step + (int)get_global_id(0)*apart) & (places - 1);
-        #pragma unroll
-        for (int c = 0; c < CHAINS; c++) {
-            acc[c] += in[place + c*gap];
-        }
-    }
-    out[get_global_id(0)] = total(acc);
 }
