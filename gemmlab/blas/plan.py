@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, NamedTuple
 
@@ -455,8 +456,19 @@ def check_memory(
 
 
 def wait_for_others(queue: cl.CommandQueue, *arrays: cla.Array) -> None:
-    """Make the queue wait for what other queues still do to these arrays."""
-    awaited = [event for x in arrays for event in x.events if event.command_queue != queue]
+    """Make the queue wait for what other queues still do to these arrays.
+
+    Events that have happened are removed from the arrays' lists, so that later calls need not query
+    the driver again.
+    """
+    awaited = []
+    for x in arrays:
+        for event in tuple(x.events):
+            if event.command_execution_status == cl.command_execution_status.COMPLETE:
+                with suppress(ValueError):  # another thread was first
+                    x.events.remove(event)
+            elif event.command_queue != queue:
+                awaited.append(event)
     if awaited:
         cl.enqueue_barrier(queue, awaited)
 
