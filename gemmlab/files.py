@@ -1,4 +1,6 @@
-"""Files that matter: replaced as a whole, and never assumed to be intact."""
+"""Files that matter: replaced as a whole, changed by one process at a time, and never assumed to be
+intact.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,15 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+#: Seconds to wait for another process that changes the same file.
+PATIENCE = 10.0
 
 
 class DamagedError(ValueError):
@@ -84,7 +91,7 @@ def load_json(path: str | Path, kind: type) -> Any:
 
 
 def change_json(path: str | Path, kind: type, change: Callable[[Any], Any]) -> None:
-    """Replace the value in a JSON file by ``change(value)``.
+    """Replace the value in a JSON file by ``change(value)``; meanwhile other processes wait.
 
     A damaged file is renamed to ``NAME.damaged``, with a warning, and counts as empty.
 
@@ -93,11 +100,49 @@ def change_json(path: str | Path, kind: type, change: Callable[[Any], Any]) -> N
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path):
+        try:
+            value = load_json(path, kind)
+        except DamagedError as error:
+            damaged = path.with_name(f"{path.name}.damaged")
+            os.replace(path, damaged)
+            warnings.warn(f"{error}; it was renamed to {damaged.name}", stacklevel=3)
+            value = kind()
+        replace(path, json.dumps(change(value), indent=1, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def locked(path: str | Path) -> Iterator[None]:
+    """Hold the lock of a file: ``.NAME.lock`` in the same folder.
+
+    The system releases it if the process dies. A file system without locks is not an error.
+
+    Raises:
+        TimeoutError: if another process holds it for longer than `PATIENCE`.
+    """
+    path = Path(path)
+    with open(path.with_name(f".{path.name}.lock"), "a+b") as stream:
+        end = time.monotonic() + PATIENCE
+        while not _try_lock(stream):
+            if time.monotonic() > end:
+                raise TimeoutError(f"another process holds the lock of {path}")
+            time.sleep(0.01)
+        yield  # closing the file releases the lock
+
+
+def _try_lock(stream: IO[bytes]) -> bool:
+    """Lock a file, if the file system has locks; whether no other process holds the lock."""
     try:
-        value = load_json(path, kind)
-    except DamagedError as error:
-        damaged = path.with_name(f"{path.name}.damaged")
-        os.replace(path, damaged)
-        warnings.warn(f"{error}; it was renamed to {damaged.name}", stacklevel=3)
-        value = kind()
-    replace(path, json.dumps(change(value), indent=1, ensure_ascii=False) + "\n")
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(stream.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # the latter on Windows
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,7 +1,8 @@
-"""Files survive a full disk, and damage."""
+"""Files survive a full disk, two processes at once, and damage."""
 
 import contextlib
 import io
+import json
 import multiprocessing
 import os
 import stat
@@ -54,6 +55,21 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     assert process.exitcode == 0
 
 
+def _note(path, number):
+    for i in range(40):
+        gemmlab.Progress(path).note(f"{number}.{i}", True)
+
+
+def test_two_processes_lose_no_entry(tmp_path):
+    path = tmp_path / "progress.json"
+    both = [SPAWN.Process(target=_note, args=(path, number)) for number in (1, 2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    assert len(gemmlab.Progress(path).entries) == 80
+
+
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD)
 def test_a_damaged_file_is_renamed_with_a_warning(tmp_path, content):
     path = tmp_path / "progress.json"
@@ -66,6 +82,17 @@ def test_a_damaged_file_is_renamed_with_a_warning(tmp_path, content):
         progress.note("01.1", True)
     assert progress.entries == {"01.1": True}
     assert (tmp_path / "progress.json.damaged").read_bytes() == content
+
+
+def test_odd_notebooks_are_no_chapters(tmp_path):
+    odd = [b"", b"{", b"{}", b'{"cells": [{}]}', b'{"cells": []}', b"\xff", b"[]"]
+    odd.append(json.dumps({"cells": [{"source": "# ", "metadata": {}}]}).encode())
+    for number, content in enumerate(odd):
+        (tmp_path / f"{number:02}_mine.ipynb").write_bytes(content)
+    good = {"cells": [{"source": ["# 99 Mine\n"], "metadata": {"tags": ["exercise-99-1"]}}]}
+    good["cells"][0]["metadata"]["tags"] += ["exercise-<script>"]
+    (tmp_path / "99_mine.ipynb").write_text(json.dumps(good))
+    assert "0 of 1 exercises" in str(gemmlab.Progress(tmp_path / "p.json", tmp_path))
 
 
 def test_a_file_keeps_its_mode_a_link_stays_one_and_a_device_is_not_replaced(tmp_path):
