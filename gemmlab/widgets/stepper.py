@@ -33,7 +33,7 @@ class Stepper(Shell):
             returns a simulated run, a `Picture` or HTML.
         choices: the values of each slider by its name; it starts at the first one given. Numbers
             are put in order, and a `range` gets a button that plays through it.
-        start: where sliders start; also those that a simulated run has of its own: "step" (from 1
+        start: where sliders start; also those of a simulated run: "step" (from 1
             on), "item", "group".
 
     Examples:
