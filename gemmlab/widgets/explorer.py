@@ -329,9 +329,10 @@ class Explorer(Shell):
                 found = self._shown.compared if self._shown.ok and not stale else None
             self._note.value = panel.note(self.settings.notes, found)
             unclear = found and (found.noisy or (found.ratio is not None and not found.shown))
-            for button, offered in ((self._longer, unclear), (self._stop, self._request)):
-                button.layout.visibility = "visible" if offered else "hidden"  # and keeps its size
-                free(button)  # so that it works while a cell runs
+            self._longer.layout.display = "" if unclear else "none"  # the note takes its width
+            self._stop.layout.visibility = "visible" if self._request else "hidden"
+            free(self._longer)  # so that both work while a cell runs
+            free(self._stop)
             self._maps.show(values, self._history)
             self._status.value = "" if moving or not self._request else self._running(self._request)
             (self.panel.add_class if stale else self.panel.remove_class)("gemmlab-stale")

@@ -264,6 +264,27 @@ def test_nothing_moves(book):
     assert len(seen) == 1 and max(seen) <= 640
 
 
+def test_nothing_is_cut_on_a_narrow_page(book):
+    """The reason of a move, what changed and the titles of the maps can be read whole, and a move
+    does not change the height.
+    """
+    book.resize(800)
+    box = book.box(EXPLORER)
+    before = box.bounding_box()["height"]
+    book.press(EXPLORER, "TS", "ArrowLeft", "ArrowLeft")
+    book.wait_key(EXPLORER, f"TS=20 WPT=4 {SIZES}")
+    book.wait_until(lambda: settled(book, EXPLORER))
+    cut = box.evaluate(
+        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-compared, h4, .gemmlab-axes')]"
+        ".filter(e => e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)"
+        ".map(e => e.textContent)"
+    )
+    after = box.bounding_box()["height"]
+    book.resize(1280)
+    assert WHY in box.locator(".gemmlab-note").inner_text()
+    assert not cut and before == after, (cut, before, after)
+
+
 def test_keys_in_a_control_reach_no_shortcut(book):
     before = book.cells()
     book.show_all(EXPLORER)
