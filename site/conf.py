@@ -145,9 +145,7 @@ def relinked(text: str, folder: Path) -> str:
 
 
 def prepare_output(data: dict) -> None:
-    """SVG goes into the page, where its description counts; HTML links to pages, not files."""
-    if "image/svg+xml" in data:
-        data["text/html"] = data.pop("image/svg+xml")
+    """HTML links to pages, not files."""
     if "text/html" in data:
         text = re.sub(r"""(href=["']\w+)\.ipynb""", r"\1.html", "".join(data["text/html"]))
         data["text/html"] = re.sub(

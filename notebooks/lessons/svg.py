@@ -5,6 +5,7 @@ All text is white on dark shapes, or in a grey for light and dark pages.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from html import escape
 
 WIDTH = 880
@@ -12,7 +13,11 @@ SLATE, BLUE, TIGHT, GREY, WHITE = "#3d4a5c", "#2566a8", "#c2410c", "#808080", "#
 
 
 class Drawing:
-    """Something that a notebook shows as SVG, described by its `alt`."""
+    """Something that a notebook shows as SVG, described by its `alt`.
+
+    It is the source of an image: in a notebook that is not trusted yet, JupyterLab shows images, but
+    no <svg> elements.
+    """
 
     alt: str
 
@@ -21,7 +26,12 @@ class Drawing:
         raise NotImplementedError
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"image/svg+xml": self.svg(), "text/plain": f"[picture: {self.alt}]"}
+        source = b64encode(self.svg().encode()).decode()
+        html = (
+            f'<img alt="{escape(self.alt)}" style="width:100%;max-width:{WIDTH}px" '
+            f'src="data:image/svg+xml;base64,{source}">'
+        )
+        return {"text/html": html, "text/plain": f"[picture: {self.alt}]"}
 
 
 def page(height: float, alt: str, *parts: str) -> str:
@@ -30,7 +40,7 @@ def page(height: float, alt: str, *parts: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="100%" style="max-width:{WIDTH}px;height:auto" role="img" '
-        f'aria-label="{words}" font-family="system-ui, sans-serif"><title>{words}</title>'
+        f'font-family="system-ui, sans-serif"><title>{words}</title>'
         f"{''.join(parts)}</svg>"
     )
 
