@@ -15,8 +15,8 @@ SLATE, BLUE, TIGHT, GREY, WHITE = "#3d4a5c", "#2566a8", "#c2410c", "#808080", "#
 class Drawing:
     """Something that a notebook shows as SVG, described by its `alt`.
 
-    It is the source of an image: in a notebook that is not trusted yet, JupyterLab shows images, but
-    no <svg> elements.
+    It is the source of an image: in a notebook that is not trusted yet, JupyterLab shows images,
+    but no <svg> elements.
     """
 
     alt: str
