@@ -59,6 +59,8 @@ class Slot(NamedTuple):
 
 #: The slots of a call's arguments; those of temporary memory follow.
 A, B, C0, OUT = ARGUMENTS = tuple(map(Slot, range(4)))
+#: What a plan without arguments gets for them.
+NOTHING = (None,) * len(ARGUMENTS)
 
 #: A buffer, or the slot of one.
 Memory = Any
@@ -111,15 +113,14 @@ class Plan:
         self.size_bytes = sum(temporaries)
 
     def __call__(
-        self, queue: cl.CommandQueue, arguments: Sequence[Any] = (), allocate: Any = None
+        self, queue: cl.CommandQueue, arguments: Sequence[Any] = NOTHING, allocate: Any = None
     ) -> Events:
         """Enqueue the steps, with the memory of `A`, `B`, `C0` and `OUT`; return their events.
 
         `allocate` gives temporary memory, of so many bytes; by default the queue's pool does.
         """
         pool = pool_of(queue)
-        left_out = [None] * (len(ARGUMENTS) - len(arguments))
-        memory = [*arguments, *left_out, *map(allocate or pool.allocate, self._temporaries)]
+        memory = [*arguments, *map(allocate or pool.allocate, self._temporaries)]
         with self._lock:
             events = [(name, step(queue, memory)) for name, step in self.steps]
         most = HELD + 2 * self.size_bytes

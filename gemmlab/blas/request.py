@@ -388,29 +388,36 @@ def shared_queue(arrays: Mapping[str, Any], device) -> tuple[cl.CommandQueue | N
     """The queue that all device arrays share and its device, or None and the device for NumPy
     arrays. None among the arrays stands for one that was not given.
     """
+    queue: Any = getattr(arrays["a"], "queue", None)
     given = {name: x for name, x in arrays.items() if x is not None}
-    on_device = [name for name, x in given.items() if isinstance(x, cla.Array)]
-    if not on_device:
-        return None, find_device(device)
-    if len(on_device) < len(given):
-        on_host = [name for name in given if name not in on_device]
-        raise TypeError(
-            f"{', '.join(on_device)} on a device, but {', '.join(on_host)} in NumPy: put all of "
-            "them on one side"
-        )
-    queue = arrays["a"].queue
-    for name, x in given.items():
-        if x.queue is None:
-            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
-        if x.queue != queue:
-            raise ValueError(
-                f"{name} is on another queue than a; use {name}.with_queue(a.queue), or copy it if "
-                "that queue is in another context"
-            )
+    if queue is None or [x for x in given.values() if getattr(x, "queue", None) is not queue]:
+        if not any(isinstance(x, cla.Array) for x in given.values()):
+            return None, find_device(device)
+        _check_queues(given)
     owner = _owner(queue)
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but a is on {owner}")
     return queue, owner
+
+
+def _check_queues(given: Mapping[str, Any]) -> None:
+    """Reject arrays on both sides, and device arrays without a queue, or on several."""
+    on_device = [name for name, x in given.items() if isinstance(x, cla.Array)]
+    on_host = [name for name in given if name not in on_device]
+    if on_device and on_host:
+        raise TypeError(
+            f"{', '.join(on_device)} on a device, but {', '.join(on_host)} in NumPy: put all of "
+            "them on one side"
+        )
+    for name in on_device:
+        queue = given[name].queue
+        if queue is None:
+            raise ValueError(f"{name} has no queue; give it one with {name}.with_queue(queue)")
+        if queue != given["a"].queue:
+            raise ValueError(
+                f"{name} is on another queue than a; use {name}.with_queue(a.queue), or copy it if "
+                "that queue is in another context"
+            )
 
 
 _owner = cached(8)(of_queue)
