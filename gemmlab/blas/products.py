@@ -40,8 +40,8 @@ from .request import (
 from .routes import emit
 
 
-class Call(NamedTuple):
-    """alpha op(a) op(b) + beta c into out. Calls of equal layouts execute the same plan."""
+class Operation(NamedTuple):
+    """alpha op(a) op(b) + beta c."""
 
     request: Request
     alpha: float | complex
@@ -49,12 +49,20 @@ class Call(NamedTuple):
     ta: str  # op(a): "N" as it is, "T" transposed, "C" conjugated and transposed
     tb: str
     result: np.dtype  # the type of the result
-    a: Any  # an array, or the `ArraySpec` of one; the same for the next three
-    b: Any
-    c: Any = None  # None if it was not given
-    out: Any = None  # the same
-    queue: Any = None  # the next three follow from the arrays
-    device: Any = None
+
+
+#: a, b, c and out; None for one that was not given.
+Arrays = tuple[Any, Any, Any, Any]
+Specs = tuple[ArraySpec, ArraySpec, ArraySpec | None, ArraySpec | None]
+
+
+class Call(NamedTuple):
+    """All that a plan depends on."""
+
+    operation: Operation
+    specs: Specs  # of the arrays
+    queue: cl.CommandQueue
+    device: Device
     in_place: bool = False  # whether c and the result are the same memory
 
 
@@ -68,50 +76,50 @@ def plan_for(call: Call) -> Plan:
     try:
         return _planned(call)
     except WorkGroupError as error:
-        if call.request.params is not None:
+        if call.operation.request.params is not None:
             raise
         return plan_for(call._replace(device=call.device.limited(error.limit)))
 
 
 def _planned(call: Call) -> Plan:
-    a, b, c, out = specs = call.a, call.b, call.c, call.out
-    for name, spec in zip(("a", "b", "c", "out"), specs, strict=True):
+    do, (a, b, c, out) = call.operation, call.specs
+    for name, spec in zip(("a", "b", "c", "out"), call.specs, strict=True):
         if spec is not None:
             spec.check_inside(name)
-    alpha, beta, result = call.alpha, call.beta, call.result
-    call.request.check_for(a.dtype, call.device)
+    do.request.check_for(a.dtype, call.device)
     is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if is_row else a, b.with_axis(1) if is_column else b
-    m, n, k = _sizes(call, a, b)
+    m, n, k = _sizes(do, a, b, c)
     outer, batch = _batch(a, b)
     shape = (*outer, *(() if is_row else (m,)), *(() if is_column else (n,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
     elements, itemsize = prod(shape), a.dtype.itemsize
-    operands = {"a": prod(a.shape), "b": prod(b.shape)} if alpha else {}
-    sizes = operands | {"the result": elements * result.itemsize // itemsize}
+    operands = {"a": prod(a.shape), "b": prod(b.shape)} if do.alpha else {}
+    sizes = operands | {"the result": elements * do.result.itemsize // itemsize}
     check_memory(call.device, sizes, True, itemsize)
     if not elements:
         return Plan(shape)
     gaps = [] if out is None else _gaps(out, is_row, is_column)
-    if batch and not gaps and _is_one_matrix(a, b, call.ta):
+    if batch and not gaps and _is_one_matrix(a, b, do.ta):
         m, batch = elements // n, None
         a = a._replace(shape=(m, k), strides=a.strides[-2:])
-    builder = Builder(call.queue, call.device, a.dtype, result)
+    builder = Builder(call.queue, call.device, a.dtype, do.result)
     memory = builder.memory(elements) if gaps else OUT
     product = Matrix.compact(n, m, memory).T  # row-major
-    before = c.matrix("c", OUT if call.in_place else C0) if beta else None
-    if k and alpha:
-        left, right = a.matrix("a", A, call.ta), b.matrix("b", B, call.tb)
-        problem = Problem(left, right, product, alpha, beta, before, batch)
-        emit(builder, call.request, problem.turned)
+    before = c.matrix("c", OUT if call.in_place else C0) if c and do.beta else None
+    if k and do.alpha:
+        left, right = a.matrix("a", A, do.ta), b.matrix("b", B, do.tb)
+        problem = Problem(left, right, product, do.alpha, do.beta, before, batch)
+        emit(builder, do.request, problem.turned)
     elif before:
-        builder.scale(beta, before, product)
+        builder.scale(do.beta, before, product)
     else:
-        builder.zeros(memory, elements * result.itemsize)
+        builder.zeros(memory, elements * do.result.itemsize)
     for i, matrix in enumerate(gaps):
         builder.scale(1.0, product.moved(i * m * n), matrix)
-    return builder.plan(shape, otherwise=lambda: plan_for(call._replace(request=PLAIN)))
+    plain = call._replace(operation=do._replace(request=PLAIN))
+    return builder.plan(shape, otherwise=partial(plan_for, plain))
 
 
 def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
@@ -128,9 +136,9 @@ def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
     return [] if adjacent and first.T.is_compact else [first.moved(start) for start in starts]
 
 
-def _sizes(call: Call, a: ArraySpec, b: ArraySpec) -> tuple[int, int, int]:
+def _sizes(do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None) -> tuple[int, int, int]:
     """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
-    ta, tb, c = call.ta, call.tb, call.c
+    ta, tb = do.ta, do.tb
     (m, k) = a.shape[-2:] if ta == "N" else a.shape[:-3:-1]
     (k2, n) = b.shape[-2:] if tb == "N" else b.shape[:-3:-1]
     if k != k2:
@@ -170,13 +178,13 @@ def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:
     return adjacent and ta == "N" and a.shape[-2] > 1 and prod(b.shape[:-2]) == 1
 
 
-def multiply(call: Call, device: Any) -> Any:
+def multiply(do: Operation, arrays: Arrays, device: Any) -> Any:
     """The product of checked operands, into `out` or a new array on their side."""
-    arrays = {"a": call.a, "b": call.b, "c": call.c, "out": call.out}
-    queue, device = shared_queue(arrays, device)
-    if call.out is not None and call.out is not call.c:
-        check_out(call.out, call.a, call.b)
-    return _in_numpy(call, device) if queue is None else _on_device(call, queue, device)
+    a, b, c, out = arrays
+    queue, device = shared_queue({"a": a, "b": b, "c": c, "out": out}, device)
+    if out is not None and out is not c:
+        check_out(out, a, b)
+    return _in_numpy(do, arrays, device) if queue is None else _on_device(do, arrays, queue, device)
 
 
 @cached(64)
@@ -189,59 +197,58 @@ def _prototype(queue: cl.CommandQueue, shape: tuple[int, ...], dtype: np.dtype) 
     )
 
 
-def _on_device(call: Call, queue: cl.CommandQueue, device: Device) -> cla.Array:
+def _on_device(do: Operation, arrays: Arrays, queue: cl.CommandQueue, device: Device) -> cla.Array:
     """The product of device arrays: enqueued, not waited for."""
-    arrays = call.a, call.b, call.c, call.out
-    a, b, c, out = (None if x is None else ArraySpec.on_device(x) for x in arrays)
-    in_place = out is not None and call.out is call.c
-    plan = plan_for(Call(*call[:6], a, b, c, out, queue, device, in_place))
+    a, b, c, out = arrays
+    of = ArraySpec.on_device
+    specs = of(a), of(b), None if c is None else of(c), None if out is None else of(out)
+    plan = plan_for(Call(do, specs, queue, device, out is not None and out is c))
     wait_for_others(queue, *[x for x in arrays if x is not None])
-    allocator, result = call.a.allocator or call.b.allocator, call.out
+    allocator, result = a.allocator or b.allocator, out
     if result is None:
-        result = _prototype(queue, plan.shape, call.result).with_queue(queue)
+        result = _prototype(queue, plan.shape, do.result).with_queue(queue)
         allocate = allocator or pool_of(queue).allocate
         result.base_data = allocate(max(1, result.nbytes))
         result.allocator, result.events = allocator, []
-    buffers = [None if x is None else x.base_data for x in (*arrays[:3], result)]
+    buffers = [None if x is None else x.base_data for x in (a, b, c, result)]
     events = plan(queue, buffers, allocator)
     if events:
         result.events[:] = [events[-1][1]]  # all that came before has been waited for
     return result
 
 
-def _in_numpy(call: Call, device: Device) -> np.ndarray | np.generic:
+def _in_numpy(do: Operation, arrays: Arrays, device: Device) -> np.ndarray | np.generic:
     """The product of NumPy arrays: in their own memory on a CPU, otherwise through copies."""
-    on_cpu, target = device.kind == "CPU", call.out
-    if target is not None and not is_writable(target, call.a, call.b):
+    (a, b, c, out), on_cpu = arrays, device.kind == "CPU"
+    target = out
+    if target is not None and not is_writable(target, a, b):
         check_apart("out", target)
         target = np.empty(target.shape, target.dtype)
-    arrays = call.a, call.b, call.c, target
-    a, b, c, out = (None if x is None else ArraySpec.on_host(x) for x in arrays)
-    in_place = on_cpu and target is not None and target is call.c
-    planned = Call(*call[:6], a, b, c, out, device.queue, device, in_place)
-    plan = plan_for(planned)
+    of = ArraySpec.on_host
+    specs = of(a), of(b), None if c is None else of(c), None if target is None else of(target)
+    call = Call(do, specs, device.queue, device, on_cpu and target is not None and target is c)
+    plan = plan_for(call)
     if target is None:
-        target = np.empty(plan.shape, call.result)
+        target = np.empty(plan.shape, do.result)
     if on_cpu:
-        arrays = call.a, call.b, call.c, target
-        plan.in_host_memory(device.queue, [None if x is None else readable(x) for x in arrays])
+        used = [None if x is None else readable(x) for x in (a, b, c, target)]
+        plan.in_host_memory(device.queue, used)
     elif plan.steps:
-        _through_copies(planned, plan, call._replace(out=target))
-    if call.out is None:
+        _through_copies(call, plan, (a, b, c, target))
+    if out is None:
         return target if target.ndim else target[()]
-    if target is not call.out:
-        call.out[...] = target
-    return call.out
+    if target is not out:
+        out[...] = target
+    return out
 
 
-def _through_copies(planned: Call, plan: Plan, given: Call) -> None:
-    """Copy the operands (of `given`) to the device, multiply, and copy the result back."""
-    queue, out = planned.queue, given.out
-    pinned = staging.staging_for(planned.device, given.a, given.b, out)
-    if pinned and _allows_strips(given):
-        pinned.compute(queue, _strips(planned, given))
+def _through_copies(call: Call, plan: Plan, arrays: Arrays) -> None:
+    """Copy the operands to the device, multiply, and copy the result back."""
+    queue, (a, b, _, out) = call.queue, arrays
+    pinned = staging.staging_for(call.device, a, b, out)
+    if pinned and _allows_strips(call.operation, arrays):
+        pinned.compute(queue, _strips(call, a, b, out))
         return
-    arrays = given.a, given.b, given.c, out
     sizes = [0 if x is None else x.nbytes for x in arrays]
     buffers: list[Any] = [pool_of(queue).allocate(size) if size else None for size in sizes]
     copies = [
@@ -263,34 +270,37 @@ def _as_matrix(x: np.ndarray) -> np.ndarray:
     return rows.reshape(-1, rows.shape[-1] if rows.ndim else 1)
 
 
-def _allows_strips(call: Call) -> bool:
+def _allows_strips(do: Operation, arrays: Arrays) -> bool:
     """Whether the first rows (or columns) may be finished before the last ones have been read."""
-    two = call.a.ndim == call.b.ndim == 2 and call.a.size > 0 and call.b.size > 0
-    return two and call.alpha != 0 and call.beta == 0 and "C" not in (call.ta, call.tb)
+    a, b, _, _ = arrays
+    two = a.ndim == b.ndim == 2 and a.size > 0 and b.size > 0
+    return two and do.alpha != 0 and do.beta == 0 and "C" not in (do.ta, do.tb)
 
 
-def _strips(planned: Call, given: Call) -> list[staging.Strip]:
+def _strips(call: Call, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> list[staging.Strip]:
     """A product in strips of the longer side of the result; the smaller operand stays on the
     device.
     """
-    queue, allocate = planned.queue, pool_of(planned.queue).allocate
-    a = given.a if given.ta == "N" else given.a.T
-    b = given.b if given.tb == "N" else given.b.T
-    across = given.out.shape[1] > given.out.shape[0]
+    queue, allocate, do = call.queue, pool_of(call.queue).allocate, call.operation
+    a = a if do.ta == "N" else a.T
+    b = b if do.tb == "N" else b.T
+    across = out.shape[1] > out.shape[0]
     kept, moving = (a, b) if across else (b, a)
     operands = [(rows_of(kept), kept_buffer := allocate(kept.nbytes))]
     parts = []
-    for part in staging.strips(max(given.out.shape)):
+    for part in staging.strips(max(out.shape)):
         index = (slice(None), part) if across else (part,)
-        x, out = moving[index], given.out[index]
-        buffer, result = allocate(x.nbytes), allocate(out.nbytes)
+        x, to = moving[index], out[index]
+        buffer, result = allocate(x.nbytes), allocate(to.nbytes)
         pair, buffers = [kept, x], [kept_buffer, buffer]
         if not across:
             pair, buffers = pair[::-1], buffers[::-1]
-        left, right, to = map(ArraySpec.on_host, (*pair, out))
-        plan = plan_for(planned._replace(ta="N", tb="N", a=left, b=right, c=None, out=to))
-        launch = partial(plan, queue, [*buffers, None, result])
-        parts.append(staging.Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(out)))
+        left, right, target = map(ArraySpec.on_host, (*pair, to))
+        strip = call._replace(
+            operation=do._replace(ta="N", tb="N"), specs=(left, right, None, target)
+        )
+        launch = partial(plan_for(strip), queue, [*buffers, None, result])
+        parts.append(staging.Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(to)))
         operands = []
     return parts
 
@@ -359,7 +369,7 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
     if out is not None:
         checked("out", out, results_of(a.dtype), least=0)
     result = (a if out is None else out).dtype
-    return multiply(Call(request, 1.0, 0.0, "N", "N", result, a, b, None, out), device)
+    return multiply(Operation(request, 1.0, 0.0, "N", "N", result), (a, b, None, out), device)
 
 
 def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
@@ -398,7 +408,8 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
     ta, tb = transposition("trans_a", trans_a), transposition("trans_b", trans_b)
     result = (a if c is None else c).dtype
     out = c if overwrites and _may_overwrite(c, a, b) else None
-    return multiply(Call(request, alpha, beta, ta, tb, result, a, b, c, out), device)
+    operation = Operation(request, alpha, beta, ta, tb, result)
+    return multiply(operation, (a, b, c, out), device)
 
 
 def _options(
