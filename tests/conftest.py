@@ -10,8 +10,7 @@ from pathlib import Path
 import patient
 import pytest
 
-from gemmlab.caches import Notes, clear_caches
-from gemmlab.generate import choice
+from gemmlab.caches import clear_caches
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
 
@@ -159,7 +158,7 @@ def caches(tmp_path_factory) -> Path:
 def isolated(caches):
     """Leave the user's own files alone, and give kernels time on a busy machine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "winners", Notes(str(caches / "choices.json")))
+        patch.setenv("XDG_CACHE_HOME", str(caches))
         patch.setenv("GEMMLAB_DATA", str(caches / "own"))
         for step, seconds in patient.LIMITS.items():
             patch.setitem(client.LIMITS, step, seconds)

@@ -19,7 +19,6 @@ from ..caches import Notes, cached
 from ..catalog import find
 from ..catalog.spec import Params, round_up, tiles_over
 from ..opencl.devices import Device
-from ..version import __version__
 from . import table
 from .cost import Chip, Constants, Work, seconds, work
 from .table import Choice, Sizes
@@ -252,6 +251,7 @@ def _key(device: Device, sizes: Sizes, precision: str) -> str:
     """What shapes with the same winner have in common: device, driver, version, precision, each
     size to half a doubling, and whether the columns of A and of B are aligned to vectors of 4.
     """
-    facts = device.name, device.platform, device.version, device.driver, __version__, precision
     halves = " ".join(str(round(2 * log2(max(1, size)))) for size in sizes)
-    return " | ".join((*facts, halves, str(sizes[0] % 4 == 0), str(sizes[2] % 4 == 0)))
+    return " | ".join(
+        (device.identity, precision, halves, str(sizes[0] % 4 == 0), str(sizes[2] % 4 == 0))
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
 
 from .. import model
-from ..caches import cached, on_clear
+from ..caches import Notes, cached
 from ..catalog import find, sources
 from ..opencl.build import BuildError, build
 from ..opencl.devices import Device, find_device
@@ -27,15 +28,16 @@ SECONDS = 10e-3
 #: Timed runs of a loop; the fastest counts.
 RUNS = 5
 
-#: By the index of a device: the highest rate of a kernel.
-_beaten: dict[int, float] = {}
-on_clear(_beaten.clear)
+#: The highest GFLOPS and GB/s that any process has measured, by device, driver and version: a
+#: machine that was busy once has the same peak as before.
+highest = Notes("peaks.json")
 
 
 def peaks(device: Device | int | str | None = None) -> model.Peaks:
     """The peaks of a device: multiply-adds in registers, and a copy within global memory.
 
-    If a kernel was faster than the loop of multiply-adds (see `note`), its rate is the peak.
+    They are the highest ones ever measured here, so that all panels and processes agree; if a
+    kernel was faster than the loop of multiply-adds (see `note`), its rate is the peak.
 
     Args:
         device: a Device, an index or part of a name; the preferred device by default.
@@ -45,8 +47,7 @@ def peaks(device: Device | int | str | None = None) -> model.Peaks:
         bytes written).
     """
     device = find_device(device)
-    measured = _measured(device)
-    return replace(measured, gflops=max(measured.gflops, _beaten.get(device.index, 0.0)))
+    return _raised(device, _measured(device))
 
 
 def note(device: Device, result: Result) -> None:
@@ -57,7 +58,18 @@ def note(device: Device, result: Result) -> None:
     """
     if not result.ok or result.kernel_ms[0] < 0.1 or find(result.kernel).tensor:
         return
-    _beaten[device.index] = max(result.gflops, _beaten.get(device.index, 0.0))
+    _raised(device, model.Peaks(result.gflops, 0.0))
+
+
+def _raised(device: Device, found: model.Peaks) -> model.Peaks:
+    """The highest peaks so far, these included."""
+    best = [found.gflops, found.bandwidth]
+    known: Any = highest.read().get(device.identity)
+    with suppress(TypeError, ValueError):  # what cannot be read is ignored
+        best = [max(pair) for pair in zip(best, map(float, known), strict=True)]
+    if best != known:
+        highest.write(device.identity, best)
+    return model.Peaks(*best)
 
 
 @cached(8)

@@ -21,6 +21,7 @@ from pyopencl import CommandQueue, Context, command_queue_properties
 
 from .. import environment
 from ..catalog.spec import Limits
+from ..version import __version__
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -84,6 +85,11 @@ class Device:
         microseconds.
         """
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
+
+    @property
+    def identity(self) -> str:
+        """What notes about it are filed under: device, driver, and gemmlab's version."""
+        return " | ".join((self.name, self.platform, self.version, self.driver, __version__))
 
     @lru_cache(maxsize=8)  # noqa: B019 (devices live as long as the process)
     def limited(self, work_group: int) -> Device:
