@@ -115,7 +115,7 @@ class Explorer(Shell):
         self._recorded, self._note, self._details = (w.HTML() for _ in range(3))
         self._status = w.HTML(layout=w.Layout(flex="1")).add_class("gemmlab-status")
         self._reset = self._button("↺ Reset", "Return to the initial settings", self.reset)
-        self._to_best = self._button("★ Best", "The fastest settings tried here", self._to_fastest)
+        self._to_best = self._button("★ Best", "Your fastest settings here", self._to_fastest)
         self._stop = self._button(
             "■ Stop", "Stop what runs for this explorer", lambda: self._desk.stop(self._client)
         )
@@ -169,7 +169,7 @@ class Explorer(Shell):
 
     def _device_list(self) -> w.Dropdown:
         """The devices to measure on, the browser's GPU among them."""
-        found = [(one.name, one) for one in devices()]
+        found = [(panel.label(one), one) for one in devices()]
         here = NAME if isinstance(self.device, Browser) else self.device
         made = w.Dropdown(options=[*found, (WORDS, NAME)], value=here)
         made.layout.width = "190px"
@@ -355,8 +355,9 @@ class Explorer(Shell):
             start = "your start" if self.source is None or moved else "the original text"
             other = "the original" if self._edited else start
             words += panel.compared(outcome.compared, other, moved)
-            where = self.device.name, self._peak, self._maps.machine
-            words += panel.here(outcome.compared.rate, *where)
+            device = self.device
+            name = panel.label(device) if isinstance(device, Device) else device.name
+            words += panel.here(outcome.compared.rate, name, self._peak, self._maps.machine)
         key = " ".join(f"{name}={value}" for name, value in values.items())
         data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"
@@ -369,9 +370,12 @@ class Explorer(Shell):
             wrong = self._shown is not None and not self._shown.ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
             return "" if hidden else panel.reachable(allowed, *original)
-        record = found.rate(self.spec.number, params)
-        gflops = record.gflops if record else 0.0
-        return panel.recorded(found, recorded_cell(found, self.spec, params), gflops, allowed)
+        gflops, start = (
+            record.gflops if (record := found.rate(self.spec.number, values)) else 0.0
+            for values in (params, self.settings.params(self._start))
+        )
+        cell = recorded_cell(found, self.spec, params)
+        return panel.recorded(found, cell, gflops, allowed, start)
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""

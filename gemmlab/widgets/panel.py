@@ -18,6 +18,7 @@ from ..measurement.records import yardsticks
 from ..model import percent
 from ..model.ceilings import named
 from ..model.chip import H200
+from ..opencl.devices import Device
 from ..worker.client import Outcome
 from .tries import between, digits
 
@@ -37,6 +38,17 @@ def rate(gflops: float) -> str:
     """GFLOPS, or TFLOPS from 10,000 on: "12.6 TFLOPS"."""
     unit, name = (1000, "TFLOPS") if gflops >= 10_000 else (1, "GFLOPS")
     return f"{digits(gflops / unit)} {name}"
+
+
+def label(device: Device) -> str:
+    """A device in few words: "AMD EPYC (PoCL 3.1)"."""
+    if device.kind == "GPU":
+        return device.name
+    name = re.sub(
+        r"^(?:pthread|cpu)-(?:\S+-)?", "", device.name
+    )  # PoCL names its compiler's target
+    pocl = re.search(r"PoCL \d+\.\d+", device.version, re.IGNORECASE)
+    return f"{name} ({pocl[0] if pocl else re.split(r'[ (]', device.platform)[0]})"
 
 
 def title(outcome: Outcome) -> str:
@@ -83,15 +95,11 @@ def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
     low, middle, high = rate
     top = peak or high
     bar = _bar(middle / top, (low / top, high / top))
-    return _figure(name, "here", between(low, high), f"GFLOPS{_share(high, peak)}", bar)
-
-
-def _share(rate: float, peak: float | None) -> str:
-    if not peak:
-        return ""
-    if rate > peak:
-        return f", above the measured peak of {digits(peak)}, which is too low"
-    return f", {percent(rate / peak)} of {digits(peak)}"
+    share = ""
+    if peak:
+        part = "above" if middle > peak else f"{percent(middle / peak)} of"
+        share = f", {part} the measured peak, {digits(peak)}"
+    return _figure(name, "here", between(low, high), f"GFLOPS{share}", bar)
 
 
 def compared(found: Comparison, other: str, moved: str) -> str:
@@ -109,20 +117,29 @@ def compared(found: Comparison, other: str, moved: str) -> str:
         words = f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
     else:
         words = f"No measurable difference from {other}"
+        if found.noisy:
+            words = f"Too noisy to compare with {other}"
     more = f' <span class="gemmlab-dim">{escape(moved)}</span>' if moved else ""
     about = f'class="gemmlab-compared gemmlab-said" title="{escape(moved)}"'
     return f"<div {about}>{escape(words)}{more}</div>"
 
 
-def recorded(found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None) -> str:
-    """The rate of these settings on the recorded GPU, its ceiling, and the vendor's library."""
-    name = f'{escape(found.title)} <span class="gemmlab-dim">recorded at {found.size:,}</span>'
+def recorded(
+    found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None, start: float = 0.0
+) -> str:
+    """The rate of these settings on the recorded GPU, its ceiling, the vendor's library, and how it
+    compares with that of other settings, `start`.
+    """
+    size = f"recorded at M = N = K = {found.size:,}"
+    name = f'{escape(found.title)} <span class="gemmlab-dim">{size}</span>'
     if cell.state != "recorded":
         return _figure(name, "recorded", "–", escape(cell.words), _bar())
     marks = _library(found.title, found.size)
     if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
         marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
     figure, words = percent(cell.share).removesuffix(" %"), f"% of the peak, {rate(gflops)}"
+    if start and gflops != start:
+        words += f", {digits(gflops / start)} × your start"
     return _figure(name, "recorded", figure, words, _bar(cell.share, marks=marks))
 
 
@@ -209,7 +226,8 @@ def _bar(
         lines = f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
     for name, at in sorted((marks or {}).items(), key=lambda item: item[1]):
         lines += f'<u style="left:{min(at, 1.0):.1%}"></u>'
-        names += f"<span>┃ {escape(name)} {percent(at)}</span>"
+        why = ' class="gemmlab-why"' if name.endswith("allows") else ""
+        names += f"<span{why}>┃ {escape(name)} {percent(at)}</span>"
     bar = f'<div class="gemmlab-bar"><i style="width:{min(middle, 1.0):.2%}"></i>{lines}</div>'
     return bar if whisker else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
 
@@ -224,7 +242,7 @@ def note(moved: Sequence[str], found: Comparison | None) -> str:
     """One line: what gave way and why, or that something else uses the machine."""
     words = "; ".join(moved)
     if not words and found and found.noisy:
-        words = f"This machine is busy: its runs differ by {100 * found.spread:.0f} %."
+        words = f"This machine is busy: runs of one kernel differ by {100 * found.spread:.0f} %."
     return (
         f'<div class="gemmlab-note gemmlab-said" title="{escape(words)}" '
         f'style="--colour:var(--gemmlab-b)">{escape(words)}</div>'

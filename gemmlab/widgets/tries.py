@@ -57,9 +57,9 @@ def between(low: float, high: float) -> str:
 
 
 def best(tries: list[Try]) -> Try | None:
-    """The right try whose rate is certain to be highest: by the lower end of its interval."""
+    """The right try with the highest median, which is what the map shows."""
     right = [one for one in tries if one.right and one.rate]
-    return max(right, key=lambda one: one.rate[0] if one.rate else 0.0, default=None)
+    return max(right, key=lambda one: one.rate[1] if one.rate else 0.0, default=None)
 
 
 def _file() -> Path:

@@ -77,8 +77,8 @@ def test_a_wrong_try_has_no_height_and_sets_no_scale(h200):
     assert [mark["right"] for mark in (right, wrong, refused)] == [True, False, False]
 
 
-def test_the_best_try_is_the_one_that_is_certain():
-    lucky, sure = tried((1.0, 5.0, 9.0)), tried((4.0, 4.1, 4.2), TS=16)
+def test_the_best_try_is_the_highest_in_the_map():
+    lucky, sure = tried((1.0, 4.0, 9.0)), tried((3.9, 4.1, 4.2), TS=16)
     assert best([lucky, sure, tried((90.0,) * 3, right=False)]) is sure and best([]) is None
 
 
