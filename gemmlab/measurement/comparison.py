@@ -44,11 +44,13 @@ class Comparison:
         rate: GFLOPS of the candidate.
         spread: of its runs: the width of the middle 80 %, as a share of the median.
         ratio: the candidate's rate divided by the reference's; None if there was none.
+        reference: GFLOPS of the reference in the same seconds; None likewise.
     """
 
     rate: Interval
     spread: float
     ratio: Interval | None = None
+    reference: Interval | None = None
 
     @property
     def shown(self) -> bool:
@@ -162,7 +164,9 @@ def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
     ordered, tenth = sorted(mine), len(mine) // 10
     rate = interval(mine, RATE_ALPHA)
     spread = (ordered[-1 - tenth] - ordered[tenth]) / rate[1]
-    return Comparison(rate, spread, ratio_of(mine, other) if other else None)
+    if not other:
+        return Comparison(rate, spread)
+    return Comparison(rate, spread, ratio_of(mine, other), interval(other, RATE_ALPHA))
 
 
 def _reference(device: Device, kernel, params, m, n, k, source=None) -> timing.Product:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import Any
@@ -17,9 +18,9 @@ from IPython import get_ipython
 from ..catalog import Key, find, sources
 from ..catalog.spec import positive
 from ..draw.picture import Picture
-from ..measurement.comparison import BUDGET
+from ..measurement.comparison import BUDGET, Interval
 from ..measurement.explained import Allowed
-from ..measurement.landscape import fingerprint_of
+from ..measurement.landscape import Landscape, fingerprint_of
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
 from . import panel, tries
@@ -302,6 +303,8 @@ class Explorer(Shell):
                 return  # another one was chosen meanwhile
             values, found = _values(outcome), outcome.compared
             problem = "" if found else panel.title(outcome).lower()
+            if found and found.reference and not self._edited:
+                self._measured_again(found.reference)
             self._history.append(Try(values, found.rate if found else None, outcome.ok, problem))
             del self._history[:-KEPT]
             tries.save(self._memory, self._history)
@@ -315,6 +318,15 @@ class Explorer(Shell):
                 self._request_context()
             else:
                 self._arrived.set()
+
+    def _measured_again(self, rate: Interval) -> None:
+        """The start has run beside a try: with its old rate, from a busier or quieter moment, map
+        and verdict would contradict each other.
+        """
+        for number, one in reversed([*enumerate(self._history)]):
+            if one.settings == self._start and one.right:
+                self._history[number] = replace(one, rate=rate)
+                return
 
     def _draw(self) -> None:
         """Show all that is known now."""
@@ -354,10 +366,11 @@ class Explorer(Shell):
             moved = "" if self._edited else panel.moved(self._start, values)
             start = "your start" if self.source is None or moved else "the original text"
             other = "the original" if self._edited else start
-            words += panel.compared(outcome.compared, other, moved)
             device = self.device
             name = panel.label(device) if isinstance(device, Device) else device.name
-            words += panel.here(outcome.compared.rate, name, self._peak, self._maps.machine)
+            where = f"{name}, {panel.sizes(values)}"
+            words += panel.here(outcome.compared.rate, where, self._peak, self._maps.machine)
+            words += panel.compared(outcome.compared, other, moved)
         key = " ".join(f"{name}={value}" for name, value in values.items())
         data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"
@@ -370,12 +383,13 @@ class Explorer(Shell):
             wrong = self._shown is not None and not self._shown.ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
             return "" if hidden else panel.reachable(allowed, *original)
-        gflops, start = (
-            record.gflops if (record := found.rate(self.spec.number, values)) else 0.0
-            for values in (params, self.settings.params(self._start))
-        )
-        cell = recorded_cell(found, self.spec, params)
-        return panel.recorded(found, cell, gflops, allowed, start)
+        known = [self._known(found, one) for one in (params, self.settings.params(self._start))]
+        return panel.recorded(found, recorded_cell(found, self.spec, params), *known)
+
+    def _known(self, found: Landscape, params: dict[str, int]) -> panel.OnRecorded:
+        record = found.rate(self.spec.number, params)
+        allowed = self._allowed.get(tuple(params.values()), [None])[0]
+        return panel.OnRecorded(record.gflops if record else 0.0, allowed)
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import NamedTuple
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Limits
@@ -32,6 +33,14 @@ def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
     if {*"MNK"} <= {*changed} and len({changed[size] for size in "MNK"}) == 1:
         del changed["N"], changed["K"]
     return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
+
+
+def sizes(values: Mapping[str, int]) -> str:
+    """ "M = N = K = 256", or "M = 100, N = 64, K = 64"."""
+    own = {size: values[size] for size in "MNK"}
+    if len({*own.values()}) == 1:
+        return f"M = N = K = {own['M']:,}"
+    return ", ".join(f"{size} = {value:,}" for size, value in own.items())
 
 
 def rate(gflops: float) -> str:
@@ -124,23 +133,38 @@ def compared(found: Comparison, other: str, moved: str) -> str:
     return f"<div {about}>{escape(words)}{more}</div>"
 
 
-def recorded(
-    found: Landscape, cell: Cell, gflops: float, allowed: Allowed | None, start: float = 0.0
-) -> str:
-    """The rate of these settings on the recorded GPU, its ceiling, the vendor's library, and how it
-    compares with that of other settings, `start`.
+class OnRecorded(NamedTuple):
+    """What is known of some settings on the recorded GPU."""
+
+    gflops: float
+    allowed: Allowed | None
+
+
+def recorded(found: Landscape, cell: Cell, now: OnRecorded, start: OnRecorded) -> str:
+    """The rate of settings on the recorded GPU, its ceiling, and the vendor's library; the rate and
+    the ceiling beside those of the settings at the start.
     """
     size = f"recorded at M = N = K = {found.size:,}"
     name = f'{escape(found.title)} <span class="gemmlab-dim">{size}</span>'
     if cell.state != "recorded":
         return _figure(name, "recorded", "–", escape(cell.words), _bar())
     marks = _library(found.title, found.size)
-    if allowed and gflops <= allowed.gflops < 0.995 * found.peak:
-        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
-    figure, words = percent(cell.share).removesuffix(" %"), f"% of the peak, {rate(gflops)}"
-    if start and gflops != start:
-        words += f", {digits(gflops / start)} × your start"
-    return _figure(name, "recorded", figure, words, _bar(cell.share, marks=marks))
+    before = ""
+    if limit := _limit(found, now):
+        marks[f"{named(limit.resource)} allows"] = limit.gflops / found.peak
+        if (then := _limit(found, start)) and then.gflops != limit.gflops:
+            other = "" if then.resource == limit.resource else f"{named(then.resource)} "
+            before = f"before {other}{percent(then.gflops / found.peak)}"
+    figure, words = percent(cell.share).removesuffix(" %"), f"% of the peak, {rate(now.gflops)}"
+    if start.gflops and now.gflops != start.gflops:
+        words += f", {digits(now.gflops / start.gflops)} × your start"
+    return _figure(name, "recorded", figure, words, _bar(cell.share, marks=marks, before=before))
+
+
+def _limit(found: Landscape, on: OnRecorded) -> Allowed | None:
+    """The ceiling, if it is one: above the rate and below the peak."""
+    allowed = on.allowed
+    return allowed if allowed and on.gflops <= allowed.gflops < 0.995 * found.peak else None
 
 
 #: Begins a sentence that `_at_most` ends.
@@ -218,16 +242,22 @@ def _bar(
     middle: float = 0.0,
     whisker: tuple[float, float] | None = None,
     marks: Mapping[str, float] | None = None,
+    before: str = "",
 ) -> str:
-    """A bar from 0 to the peak, with a whisker or with marks and their names."""
+    """A bar from 0 to the peak, with a whisker or with marks and their names; `before` is what a
+    ceiling was before.
+    """
     lines = names = ""
     if whisker:
         low, high = (min(end, 1.0) for end in whisker)
         lines = f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
     for name, at in sorted((marks or {}).items(), key=lambda item: item[1]):
         lines += f'<u style="left:{min(at, 1.0):.1%}"></u>'
-        why = ' class="gemmlab-why"' if name.endswith("allows") else ""
-        names += f"<span{why}>┃ {escape(name)} {percent(at)}</span>"
+        if name.endswith("allows"):
+            then = f'<span class="gemmlab-then">, {escape(before)}</span>' if before else ""
+            names += f"<span><b>┃ {escape(name)} {percent(at)}</b>{then}</span>"
+        else:
+            names += f"<span>┃ {escape(name)} {percent(at)}</span>"
     bar = f'<div class="gemmlab-bar"><i style="width:{min(middle, 1.0):.2%}"></i>{lines}</div>'
     return bar if whisker else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
 

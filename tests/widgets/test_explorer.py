@@ -11,6 +11,7 @@ from gemmlab.catalog import sources
 from gemmlab.measurement.comparison import Comparison
 from gemmlab.measurement.explained import Allowed
 from gemmlab.widgets import explorer as explorer_module
+from gemmlab.widgets import tries
 from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
@@ -69,7 +70,9 @@ class Desk:
             device={},
         )
         rate = (0.9 * gflops, gflops, 1.1 * gflops)
-        compared = Comparison(rate, spread, ratio)
+        low, middle, high = (x / ratio[1] for x in rate) if ratio else rate
+        beside = (low, middle, high) if ratio else None
+        compared = Comparison(rate, spread, ratio, beside)
         done(Outcome(arguments, result, compared=compared))
 
 
@@ -206,6 +209,16 @@ def test_where_no_difference_was_shown_there_is_no_ratio(explorer, desk, ratio):
     assert "×" not in explorer.panel.value
     assert ("within 2 %" in explorer.panel.value) == (ratio[2] < 1.02)
     assert explorer._longer.layout.display != "none"
+
+
+def test_map_and_verdict_do_not_contradict_each_other(explorer, desk):
+    """The start took 2 GFLOPS at a busy moment; beside the new try it is twice as fast as that."""
+    explorer.set(START | {"TS": 16})
+    desk.answer(3.0, ratio=(0.4, 0.5, 0.6))
+    assert soon(lambda: "Slower" in explorer.panel.value)
+    rates = {one.settings["TS"]: one.rate[1] for one in explorer._history}
+    assert rates == {START["TS"]: pytest.approx(6.0), 16: 3.0}
+    assert tries.best(explorer._history).settings["TS"] == START["TS"]
 
 
 def test_a_busy_machine_is_named_and_can_be_measured_longer(explorer, desk):
