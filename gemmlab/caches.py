@@ -49,9 +49,6 @@ _NO_FILE = (OSError, ValueError, RuntimeError)
 class Notes:
     """Entries that the next session finds: a file of JSON in the user's cache folder, which
     `clear_caches` removes.
-
-    Attributes:
-        name: the file's name.
     """
 
     def __init__(self, name: str):

@@ -8,7 +8,6 @@ import argparse
 import shutil
 import signal
 import sys
-from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
@@ -57,14 +56,6 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive whole number, not {text!r}")
     return int(text)
-
-
-def amount(text: str) -> float:
-    """A number above 0."""
-    with suppress(ValueError):
-        if float(text) > 0:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
 
 
 def output_file(text: str) -> Path:

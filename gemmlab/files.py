@@ -69,11 +69,7 @@ def _regular(path: str | Path) -> Path:
 
 
 def load_json(path: str | Path, kind: type) -> Any:
-    """The contents of a JSON file; an empty `kind` if there is no file.
-
-    Args:
-        path: the file.
-        kind: the type that it must contain, dict or list.
+    """The contents of a JSON file; an empty `kind`, dict or list, if there is no file.
 
     Raises:
         DamagedError: if it contains anything else.
@@ -116,9 +112,7 @@ def locked(path: str | Path) -> Iterator[None]:
     """Hold the lock of a file: ``.NAME.lock`` in the same folder.
 
     The system releases it if the process dies. A file system without locks is not an error.
-
-    Raises:
-        TimeoutError: if another process holds it for longer than `PATIENCE`.
+    Raises TimeoutError if another process holds it for longer than `PATIENCE`.
     """
     path = Path(path)
     with open(path.with_name(f".{path.name}.lock"), "a+b") as stream:

@@ -63,16 +63,10 @@ def names_in(expression: str) -> frozenset[str]:
 
 
 class Rule(NamedTuple):
-    """A constraint on parameters.
+    """A constraint on parameters."""
 
-    Attributes:
-        test: the condition, which reads the same in C and in Python.
-        broken: what is wrong where it fails, with a slot for the value of each parameter:
-            "TS={TS} is not a multiple of WPT={WPT}".
-    """
-
-    test: str
-    broken: str
+    test: str  # the condition, which reads the same in C and in Python
+    broken: str  # what is wrong where it fails, such as "TS={TS} is not a multiple of WPT={WPT}"
 
     @property
     def names(self) -> frozenset[str]:

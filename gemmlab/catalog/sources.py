@@ -81,12 +81,8 @@ def body(text: str) -> str:
 
 
 def part(text: str, name: str) -> str:
-    """A part of a kernel's text: from the comment that begins with `name` to the end of its block.
-
-    Args:
-        text: of a kernel.
-        name: the first word of a comment, such as "compute"; or two of them, "load-compute", for
-            everything from the first part to the second.
+    """A part of a kernel's text: from the comment that begins with the word `name`, such as
+    "compute", to the end of its block; with two words, "load-compute", to the end of the second.
 
     Raises:
         ValueError: if no comment, or more than one, begins so.
@@ -141,11 +137,8 @@ def code_lines(text: str) -> int:
 
 
 def diff(old: str, new: str, context: int = 2) -> str:
-    """A unified diff of two kernel texts without their headers: what a step of the ladder changes.
-
-    Args:
-        old, new: the texts.
-        context: unchanged lines to show around each change.
+    """A unified diff of two kernel texts without their headers: what a step of the ladder changes,
+    with so many unchanged lines around each change.
     """
 
     def lines(text: str) -> list[str]:

@@ -35,11 +35,8 @@ _SCHEMES: dict[str, ModuleType] = {
 
 
 def write(schedule: Schedule, **instead: Writer) -> Text:
-    """The OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no more.
-
-    Args:
-        schedule: what the kernel computes and how.
-        instead: functions of your own for some `parts`, such as ``store=mine``.
+    """The OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no more;
+    `instead` are functions of your own for some `parts`, such as ``store=mine``.
 
     Raises:
         TypeError: for a part that no text has.

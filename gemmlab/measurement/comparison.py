@@ -38,17 +38,11 @@ Interval = tuple[float, float, float]  # low, median, high
 
 @dataclass(frozen=True)
 class Comparison:
-    """What runs show about a rate, and how it compares with a reference.
+    """What runs show about a rate, and how it compares with a reference."""
 
-    Attributes:
-        rate: GFLOPS of the candidate.
-        spread: of its runs: the width of the middle 80 %, as a share of the median.
-        ratio: the candidate's rate divided by the reference's; None if there was none.
-    """
-
-    rate: Interval
-    spread: float
-    ratio: Interval | None = None
+    rate: Interval  # GFLOPS of the candidate
+    spread: float  # of its runs: the width of the middle 80 %, as a share of the median
+    ratio: Interval | None = None  # its rate divided by the reference's; None if there was none
 
     @property
     def shown(self) -> bool:
@@ -133,13 +127,8 @@ def compare(
     on_step: Callable[[str], None] = lambda step: None,
     **arguments: Any,
 ) -> tuple[Result, Comparison]:
-    """`timing.measure`, with runs that alternate with those of a reference.
-
-    Args:
-        reference: kernel, m, n, k, params and source of what to compare with.
-        budget: seconds for the runs of both.
-        on_step: as in `timing.measure`.
-        arguments: those of `timing.measure`.
+    """`timing.measure`, with its arguments, and with runs that alternate with those of a reference:
+    its kernel, m, n, k, params and source. The runs of both may take `budget` seconds.
     """
     device = find_device(arguments.get("device"))
     rates: tuple[list[float], list[float]] = [], []

@@ -34,17 +34,12 @@ highest = Notes("peaks.json")
 
 
 def peaks(device: Device | int | str | None = None) -> model.Peaks:
-    """The peaks of a device: multiply-adds in registers, and a copy within global memory.
+    """The peaks of a device: GFLOPS of multiply-adds in registers (the fastest of the `LOOPS`), and
+    GB/s of a copy within global memory (bytes read plus bytes written).
 
     They are the highest ones ever measured here, so that all panels and processes agree; if a
-    kernel was faster than the loop of multiply-adds (see `note`), its rate is the peak.
-
-    Args:
-        device: a Device, an index or part of a name; the preferred device by default.
-
-    Returns:
-        The GFLOPS of the fastest of the `LOOPS`, and the GB/s of a large copy (bytes read plus
-        bytes written).
+    kernel was faster than the loop (see `note`), its rate is the peak. `device` is a Device, an
+    index or part of a name; by default it is the preferred device.
     """
     device = find_device(device)
     return _raised(device, _measured(device))

@@ -141,12 +141,8 @@ def _compiled(
 
 
 def smaller(spec: KernelSpec, params: Params, sizes: Sizes, side: int) -> Sizes:
-    """Sizes of a smaller product of whole tiles.
-
-    Args:
-        spec, params: the kernel, and all its parameters.
-        sizes: those of the whole product, which no side exceeds.
-        side: about the largest side of the smaller product.
+    """Sizes of a smaller product of whole tiles, with sides of at least `side` where `sizes` allow
+    it.
     """
     tiles = zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True)
     m, n, k = (min(size, round_up(max(side, least), unit)) for size, least, unit in tiles)
@@ -197,13 +193,8 @@ def upload(device: Device, x: np.ndarray) -> cl.Buffer:
 
 
 class Product:
-    """One product of compact column-major matrices on the device, with a frame around its C.
-
-    Args:
-        kernel: what multiplies.
-        device: where.
-        sizes: M, N and K.
-        a, b: the buffers of A (M x K) and B (K x N).
+    """One product of compact column-major matrices on the device, with a frame around its C; `a`
+    and `b` are the buffers of A (M x K) and B (K x N).
     """
 
     def __init__(self, kernel: Kernel, device: Device, sizes: Sizes, a: cl.Buffer, b: cl.Buffer):
@@ -283,13 +274,10 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class Runs:
-    """Runs of one product, after one to warm up.
+    """Runs of one product, after one to warm up, of so many `seconds`.
 
-    Attributes:
-        credible: whether the device's clock is, by the run to warm up. Otherwise all wall-clock
-            time counts as the kernel's, passes included.
-        seconds: of the run to warm up.
-        milliseconds: of each pass, by run.
+    If that run shows that the device's clock is not `credible`, all wall-clock time counts as the
+    kernel's, passes included.
     """
 
     def __init__(self, product: Product):
@@ -298,7 +286,7 @@ class Runs:
         seconds = 1e-3 * sum(passes.values())
         self.credible = clock.credible(seconds, wall)
         self.seconds = seconds if self.credible else wall
-        self.milliseconds: list[dict[str, float]] = []
+        self.milliseconds: list[dict[str, float]] = []  # of each pass, by run
 
     def once(self) -> float:
         """Run; the kernel's GFLOPS."""

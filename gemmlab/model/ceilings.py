@@ -28,19 +28,15 @@ SECTOR_BYTES = 32
 class Ceiling:
     """What one resource allows.
 
-    Attributes:
-        resource: such as "local memory".
-        share: of the chip's arithmetic peak that it allows at most, 0 to 1.
-        low: the share if nothing is reused or overlapped on the way to the resource. Where only
-            bounds are known, the truth is between low and share; elsewhere both are the same.
-        sentence: why, in words.
-        inputs: what a picture of the flow needs: bytes, and turns or loads per multiply-add.
+    Where only bounds are known, the truth is between `low`, for which nothing is reused or
+    overlapped on the way to the resource, and `share`; elsewhere both are the same.
     """
 
-    resource: str
-    share: float
+    resource: str  # such as "local memory"
+    share: float  # of the chip's arithmetic peak that it allows at most, 0 to 1
     low: float
-    sentence: str
+    sentence: str  # why
+    #: What a picture of the flow needs: bytes, and turns or loads per multiply-add.
     inputs: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:

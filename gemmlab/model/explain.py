@@ -43,22 +43,14 @@ REASONS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """A measured rate and the ceilings of its kernel.
-
-    Attributes:
-        kernel, params, chip: what ran, and on what.
-        measured: in GFLOPS.
-        ceilings: the lowest first.
-        fewest: whether they count merged loads (see `costs`), because the rate is above those of
-            the text as it is.
-    """
+    """A measured rate and the ceilings of its kernel."""
 
     kernel: Key
     params: Mapping[str, int] | None
     chip: Chip
-    measured: float
-    ceilings: tuple[Ceiling, ...]
-    fewest: bool
+    measured: float  # in GFLOPS
+    ceilings: tuple[Ceiling, ...]  # the lowest first
+    fewest: bool  # they count merged loads, because the rate is above those of the text as it is
 
     @property
     def roof(self) -> Ceiling:

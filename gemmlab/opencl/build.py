@@ -61,10 +61,8 @@ class BuildError(RuntimeError):
 
 
 class WorkGroupError(ParameterError):
-    """A kernel as compiled fits only smaller work-groups, for lack of registers or local memory.
-
-    Attributes:
-        limit: the most work-items that a work-group may have.
+    """A kernel as compiled fits only work-groups of up to `limit` work-items, for lack of registers
+    or local memory.
     """
 
     def __init__(self, message: str, limit: int):

@@ -123,14 +123,11 @@ class Kernel:
         self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
         """What computes C = A B, by name: "gemm", and "fix-up" where needed. Hold `sharing` until
-        everything is launched.
+        everything is launched, on this queue, which runs in order.
 
-        Args:
-            m, n, k: sizes, multiples of `multiples`.
-            buffers: those of A, B and C, column-major float32: A is M x K, B is K x N (N x K if
-                `b_transposed`), C is M x N; the columns of A and of B are
-                ``spec.leading_dimensions`` floats apart.
-            queue: where it will be launched, one that runs in order.
+        `m`, `n`, `k` are multiples of `multiples`. The buffers hold column-major float32: A is
+        M x K, B is K x N (N x K if `b_transposed`), C is M x N. The columns of A and of B are
+        ``spec.leading_dimensions`` floats apart.
         """
         size = self.global_size(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
