@@ -14,7 +14,6 @@ from gemmlab import ParameterError, check, matmul
 from gemmlab.blas import plan
 from gemmlab.blas.plan import Builder
 from gemmlab.generate import Schedule, write
-from gemmlab.generate.precision import check_double
 
 
 def test_a_covering_sample(device):
@@ -70,8 +69,3 @@ def test_what_a_device_cannot_run_is_refused_by_name(any_device):
     a, b = check.exact_inputs(8, 8, 8)
     with pytest.raises(ParameterError, match="sgemm_.*100"):
         matmul(a, b, kernel="family", params=SMALL_TILE, device=tight)
-    single = replace(any_device, features=any_device.features - {"double"})
-    for precision, words in (("d", ["float64", "float32"]), ("z", ["complex128", "complex64"])):
-        with pytest.raises(ValueError) as refused:
-            check_double(precision, single)
-        assert all(word in str(refused.value) for word in [*words, str(single)])
