@@ -92,9 +92,7 @@ def __getattr__(name: str):
 
 
 def load_ipython_extension(shell) -> None:
-    """`%load_ext gemmlab` brings `%%gemm`, a cell that is a kernel, and starts the process in which
-    kernels run.
-    """
+    """`%load_ext gemmlab` brings `%%gemm`, and starts the process for kernels."""
     import_module(".worker.client", __name__).worker().warm()
     shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
 

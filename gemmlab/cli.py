@@ -263,9 +263,7 @@ def run_notebooks(given: Arguments) -> int:
 
 
 def _interrupt(*_) -> None:
-    """End as Ctrl-C does, which removes temporary files; once, because some programs send a signal
-    twice.
-    """
+    """End once as Ctrl-C does; some programs send a signal twice."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 

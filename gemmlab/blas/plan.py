@@ -388,9 +388,7 @@ class Builder:
         return (number.real, number.imag) if self.dtype.kind == "c" else (number.real,)
 
     def for_shares(self, s: Schedule, sizes: tuple[int, int, int]) -> tuple[Memory, ...]:
-        """What split-K needs: temporary memory for partial tiles, and the plan's own counters,
-        which are 0 before and after each launch.
-        """
+        """Memory for parts of tiles, and the plan's own counters, 0 between launches."""
         if s.split_k == 1:
             return ()
         tiles = prod(map(tiles_over, sizes, s.tile))

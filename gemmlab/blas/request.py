@@ -264,9 +264,7 @@ class ArraySpec(NamedTuple):
         return self._replace(shape=tuple(shape), strides=tuple(strides))
 
     def steps(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Elements from one matrix to the next along the dimensions before the last two, broadcast
-        to this shape.
-        """
+        """Elements from one matrix to the next along each dimension of a broadcast shape."""
         own = [
             0 if size == 1 else stride // self.dtype.itemsize
             for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)
@@ -345,9 +343,7 @@ def check_apart(name: str, x: ArraySpec | np.ndarray) -> None:
 
 
 def rows_of(x: np.ndarray) -> np.ndarray:
-    """The array, or its transpose if its matrices are column-major: contiguous if it has no
-    gaps.
-    """
+    """The array, or its transpose if its matrices are column-major."""
     by_rows = x.flags.c_contiguous or x.ndim < 2 or abs(x.strides[-2]) >= abs(x.strides[-1])
     return x if by_rows else x.swapaxes(-1, -2)
 
@@ -367,9 +363,7 @@ def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
 
 
 def check_out(out, a, b) -> None:
-    """Reject a read-only array for the result, and a device array that shares memory with an
-    operand.
-    """
+    """Reject a result that is read-only, or on a device shares memory with an operand."""
     if isinstance(out, np.ndarray):
         if not out.flags.writeable:
             raise ValueError("out is read-only; give an array that may be written")

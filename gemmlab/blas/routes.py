@@ -217,9 +217,7 @@ def emit(builder: Builder, request: Request, problem: Problem) -> None:
 
 
 def _for_batch(query: Query) -> Iterator[tuple[Key, dict[str, int], float]]:
-    """Kernels for a batch in one launch, fastest first; with single loads where vectors do not
-    divide the sizes.
-    """
+    """Kernels for a batch in one launch, fastest first; single loads where vectors do not fit."""
     sizes, batch = query.problem.sizes, query.problem.batch
     assert batch is not None
     for (key, pairs), seconds in choice.ranked_for_batch(query.device, sizes, batch.number):

@@ -115,9 +115,7 @@ def without_rules(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A kernel's text without its header, parameters and rules, which a `%%gemm` cell does not
-    need.
-    """
+    """A kernel's text as a `%%gemm` cell needs it: without header, parameters and rules."""
     return re.sub(r"^#define \w+ \d+ // .*\n", "", without_rules(body(text)), flags=re.M).strip()
 
 

@@ -330,9 +330,7 @@ class KernelSpec:
         return new, notes
 
     def fit(self, limits: Limits, sizes: tuple[int, int, int] | None = None) -> dict[str, int]:
-        """The defaults, or the nearest offered values that a device allows, and that support these
-        M, N and K.
-        """
+        """The nearest values to the defaults that a device allows, and that support M, N and K."""
         return self._nearest(self.defaults, set(), limits, sizes) or self.defaults
 
     def _nearest(

@@ -129,9 +129,7 @@ def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, 
 
 
 def complete_tile(params: Params | None) -> dict[str, int]:
-    """`params` over `DEFAULTS`. Raises ParameterError for unknown names and for tiles or units that
-    do not exist, TypeError for wrong types.
-    """
+    """`params` over `DEFAULTS`; errors as `complete` of the catalog, also for unknown units."""
     tile = complete("kernel 'family'", DEFAULTS, params)
     if tile["UNIT"] not in range(len(UNITS)):
         raise ParameterError(f"UNIT must be from 0 to 3, not {tile['UNIT']}")
@@ -152,9 +150,7 @@ def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Cons
 def ranked(
     known: Iterable[tuple[Params, Constants]], sizes: Sizes, units: int, number: int = 1
 ) -> list[RankedTile]:
-    """Tiles, each with every number of work-groups that may share it, the fastest first. The
-    products of a batch share none.
-    """
+    """Tiles, each with every number of work-groups that may share it, the fastest first."""
     chip = Chip(0.0, 0.0, 0.0, units)
     found = []
     for tile, own in known:

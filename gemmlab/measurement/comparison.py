@@ -61,9 +61,7 @@ def differs(ratio: Interval) -> bool:
 
 
 def interval(values: Sequence[float], alpha: float) -> Interval:
-    """The median with a confidence interval by order statistics; the whole range if there are too
-    few values for `alpha`.
-    """
+    """The median with a confidence interval by order statistics; at most the whole range."""
     ordered, n = sorted(values), len(values)
     tail, rank = 0.0, 0
     while rank < (n - 1) // 2:
@@ -155,9 +153,7 @@ def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
 
 
 def _reference(device: Device, kernel, params, m, n, k, source=None) -> timing.Product:
-    """What is compared with: it was checked before, and runs once, since a first launch may
-    compile.
-    """
+    """What is compared with; it was checked before, and runs once, which may compile."""
     built = Kernel(find(kernel), params, device, device.context, source)
     product = timing.Product.random(built, device, (m, n, k))
     product.run()

@@ -154,9 +154,7 @@ def fingerprint_of(text: str) -> str:
 
 
 def _check(head: dict[str, Any]) -> None:
-    """Raise an error unless all entries are what `Landscape` documents, which excludes HTML in the
-    place of numbers.
-    """
+    """Raise an error unless all entries have their types: a file might hold HTML."""
     if not isinstance(head["title"], str):
         raise TypeError(f"title={head['title']!r:.60} must be a text")
     if not (head["size"] > 0 and 0 < head["peak"] < math.inf):

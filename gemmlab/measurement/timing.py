@@ -127,9 +127,7 @@ def measure(  # noqa: PLR0913
 def _compiled(
     spec: KernelSpec, params: dict[str, int] | None, device: Device, source: str | None
 ) -> Kernel:
-    """The kernel with these parameters; without any, with those nearest to its defaults that the
-    device allows, also as compiled.
-    """
+    """The kernel with these parameters, or with those nearest to its defaults that fit."""
     try:
         fitting = spec.fit(device.limits) if params is None else params
         return Kernel(spec, fitting, device, device.context, source)
@@ -141,9 +139,7 @@ def _compiled(
 
 
 def smaller(spec: KernelSpec, params: Params, sizes: Sizes, side: int) -> Sizes:
-    """Sizes of a smaller product of whole tiles, with sides of at least `side` where `sizes` allow
-    it.
-    """
+    """Sizes of a smaller product of whole tiles, with sides of at least `side` if possible."""
     tiles = zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True)
     m, n, k = (min(size, round_up(max(side, least), unit)) for size, least, unit in tiles)
     return m, n, k

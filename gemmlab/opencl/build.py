@@ -191,17 +191,13 @@ HIDDEN = "//@ "
 
 
 def for_hopper(ptx: str) -> str:
-    """The PTX of a program (its binary in NVIDIA's OpenCL) for Hopper only, with the hidden
-    instructions revealed.
-    """
+    """A program's PTX, for Hopper only, with the hidden instructions revealed."""
     ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
 def _type(kernel: cl.Kernel, index: int) -> Any:
-    """NumPy's type of a scalar argument, as the compiler reports it; None for pointers and for
-    vectors.
-    """
+    """NumPy's type of a scalar argument; None for pointers and vectors."""
     name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
     scalar = _SCALARS.get(name)
     space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)

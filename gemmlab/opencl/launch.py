@@ -147,9 +147,7 @@ class Kernel:
     def batch(
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
     ) -> Bound:
-        """What launches so many products, whose matrices are adjacent, by a kernel without a
-        workspace; `shared` says whether all products share A, and B.
-        """
+        """What launches so many products of adjacent matrices; see `batched`."""
         text = batched(self.source, shared)
         built = build(self.device, self.context, self._title, text, self.params)
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
