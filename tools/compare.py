@@ -25,7 +25,7 @@ import pyopencl.array as cla
 
 from gemmlab import files, matmul
 from gemmlab.blas.request import DTYPES
-from gemmlab.cli import count, size_list
+from gemmlab.cli import count, record_file, size_list
 from gemmlab.generate import table
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
@@ -211,7 +211,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--precision", choices=("tf32", "tf32x3"), help=words)
     common.add_device(top)
     words = "add a set of calls to a record"
-    top.add_argument("--json", type=common.record_file, metavar="FILE", help=words)
+    top.add_argument("--json", type=record_file, metavar="FILE", help=words)
     top.add_argument("--title", help="of the set: a short name of the device")
     return top
 

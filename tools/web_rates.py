@@ -21,7 +21,7 @@ import numpy as np
 
 from gemmlab import check, model, web
 from gemmlab.catalog import catalog
-from gemmlab.cli import count, kernel_numbers
+from gemmlab.cli import count, kernel_numbers, record_file
 from gemmlab.measurement import clock, records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--device", default="", help="part of its name")
     parser.add_argument("--kernels", type=kernel_numbers, default=range(1, 14))
     parser.add_argument("--size", type=count, default=4096)
-    parser.add_argument("--json", type=common.record_file)
+    parser.add_argument("--json", type=record_file)
     given = parser.parse_args()
     host = Host(given.backend, given.device)
     print(host.adapter.summary, flush=True)
