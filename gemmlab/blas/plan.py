@@ -24,7 +24,7 @@ from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, round_up, tiles_over
 from ..generate import Schedule, tiles, write
 from ..generate.precision import letter_of
-from ..opencl.build import Bound, Built, WorkGroupError, build
+from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel
 from .problem import Matrix, Problem, plan
@@ -419,13 +419,7 @@ def _compiled(s: Schedule, device: Device, context: cl.Context) -> Built:
     if problems:
         raise ParameterError(f"{s.name}: " + "; ".join(problems))
     built = build(device, context, s.name, write(s), {})
-    most = built.work_group_limit
-    if s.work_items > most:
-        raise WorkGroupError(
-            f"{s.name}: its work-groups have {s.work_items} work-items, but as compiled for "
-            f"{device.name} they may have at most {most}",
-            most,
-        )
+    built.check_fits(s.name, s.work_items)
     return built
 
 

@@ -92,7 +92,17 @@ class Built:
             # 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
-        self._lock = threading.Lock()
+        self._lock, self._device = threading.Lock(), device
+
+    def check_fits(self, title: str, items: int) -> None:
+        """Reject work-groups of so many work-items, if they are too large."""
+        if items > self.work_group_limit:
+            raise WorkGroupError(
+                f"{title}: as compiled for {self._device.name} it fits work-groups of at most "
+                f"{self.work_group_limit} work-items (registers or local memory run out), but its "
+                f"parameters ask for {items}",
+                self.work_group_limit,
+            )
 
     def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
         with self._lock:

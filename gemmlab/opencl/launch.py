@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from ..catalog import KernelSpec, Key, find, sources
 from ..catalog.spec import tiles_over
-from .build import Bound, BuildError, Built, WorkGroupError, build, options
+from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
 INDEX_LIMIT = 2**31
@@ -89,15 +89,7 @@ class Kernel:
                 f"gemm requires work-groups of {there} instead of {here}, those of kernel {self}"
             )
             raise BuildError(self._title, f"{words}: does the text set one of these?", self.source)
-        limit = self._built.work_group_limit
-        if prod(self.local_size) > limit:
-            shape = " x ".join(map(str, self.local_size))
-            raise WorkGroupError(
-                f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at "
-                f"most {limit} work-items (registers or local memory run out), but its parameters "
-                f"ask for {shape} = {prod(self.local_size)}",
-                limit,
-            )
+        self._built.check_fits(f"kernel {spec.number}", prod(self.local_size))
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
