@@ -154,9 +154,10 @@ def begin(path: Path, device: Device, size: int) -> Recording:
         peak = round(peaks.peaks(device).gflops, 1)
         return Recording({**head, "peak": peak, "limits": asdict(device.limits)})
     try:
-        landscape = Recording.load(path)
+        found = Landscape.load(path)
     except ValueError as error:
         raise ValueError(f"{path} is no landscape: {error}") from None
+    landscape = Recording(found.head, found.kernels)
     recorded, here = landscape.head["device"], device.facts()
     if (recorded, landscape.size) != (here, size):
         raise ValueError(

@@ -93,10 +93,8 @@ class Launch:
 
 
 class Plan:
-    """Steps that are enqueued one after another, on a queue that runs in order.
-
-    `shape` is that of the result, which may have no elements and need no steps; `size_bytes` counts
-    all temporary memory.
+    """Steps that are enqueued one after another, on a queue that runs in order. A result of the
+    `shape` may have no elements, and need no steps; `size_bytes` counts temporary memory.
     """
 
     def __init__(

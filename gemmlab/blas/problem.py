@@ -78,10 +78,8 @@ class Matrix(NamedTuple):
 
     @property
     def indexed(self) -> Matrix:
-        """The matrix as a kernel indexes it: one of its strides is 1.
-
-        Raises:
-            ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
+        """The matrix with strides of which one is 1, as kernels index it. Raises ValueError if
+        32-bit indices do not reach its end.
         """
         down, across = (1, self.across) if self.by_columns else (self.down, 1)
         span = max(self.rows * down, self.cols * across)

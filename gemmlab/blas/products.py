@@ -68,10 +68,8 @@ class Call(NamedTuple):
 
 @cached(512)
 def plan_for(call: Call) -> Plan:
-    """The plan of a call; see `matmul` for what it raises.
-
-    A kernel that was chosen automatically may, once it is compiled, fit only smaller work-groups:
-    then another one is chosen.
+    """The plan of a call; see `matmul` for what it raises. A kernel that was chosen automatically
+    may, once it is compiled, fit only smaller work-groups: then another one is chosen.
     """
     try:
         return _planned(call)

@@ -45,12 +45,8 @@ class Request(NamedTuple):
     def of(
         cls, kernel: Any = AUTO, params: Any = None, edges: Any = "auto", precision: Any = "float32"
     ) -> Request:
-        """The request for what a caller passed.
-
-        Raises:
-            TypeError: if `params` is not a mapping.
-            ValueError: for a value that is not listed above, or values that contradict each other.
-            ParameterError: for parameters that the kernel does not have.
+        """The request for what a caller passed. Raises TypeError, ValueError or ParameterError for
+        what is not allowed, or contradicts something else.
         """
         words = params is None and type(kernel) is type(edges) is type(precision) is str
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
@@ -73,10 +69,8 @@ class Request(NamedTuple):
         return cls(spec.number, _of_the_catalog(spec, params, edges, precision), edges, precision)
 
     def check_for(self, dtype: np.dtype, device: Device) -> None:
-        """Reject what this type of elements or this device does not support, by name.
-
-        Raises:
-            ValueError: with the argument, and what would be possible.
+        """Reject what this type of elements or this device does not support. The ValueError names
+        the argument, and what would be possible.
         """
         if self.precision != "float32" and "tensor" not in device.features:
             raise ValueError(
@@ -164,10 +158,7 @@ def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -
 
 
 def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
-    """`x`, if it is an array of one of these types; nothing is converted silently.
-
-    It must have two dimensions, or at least `least` if that is given.
-    """
+    """`x`, if it is an array of one of these types, and of two dimensions, or at least `least`."""
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}"
@@ -280,10 +271,8 @@ class ArraySpec(NamedTuple):
         return starts.tolist()
 
     def matrix(self, name: str, buffer: Any = None, operation: str = "N") -> Matrix:
-        """The first of its matrices, transposed or conjugated as `operation` says.
-
-        Raises:
-            ValueError: for a matrix of which no dimension is contiguous.
+        """The first of its matrices, transposed or conjugated as `operation` says. Raises
+        ValueError if no dimension is contiguous.
         """
         each, (rows, cols) = self.dtype.itemsize, self.shape[-2:]
         down, across = (stride // each for stride in self.strides[-2:])
@@ -306,12 +295,8 @@ class ArraySpec(NamedTuple):
         return first, self.offset + sum(s for s in steps if s > 0) + self.dtype.itemsize - 1
 
     def check_inside(self, name: str) -> None:
-        """Reject a device array that exceeds its buffer: PyOpenCL makes one of any shape, offset
-        and strides.
-
-        Raises:
-            ValueError: if elements are outside the buffer, or at bytes that are no multiples of
-                their size.
+        """Reject a device array outside its buffer, or at bytes that are no multiples of an
+        element: PyOpenCL makes arrays of any shape, offset and strides.
         """
         if 0 in self.shape:
             return

@@ -194,11 +194,7 @@ ROUTES = (Packed, Ladder, Split, Generated)
 
 
 def choose(query: Query) -> Route:
-    """The first route that supports the product.
-
-    Raises:
-        ValueError: if no kernel for `edges` or `precision` supports the sizes or the device.
-    """
+    """The first route that supports the product; ValueError if `edges` or `precision` exclude all."""
     return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
 
 

@@ -168,9 +168,8 @@ class Staging:
         _results(self._down.download(buffer, out, after))
 
     def compute(self, queue: cl.CommandQueue, parts: list[Strip]) -> None:
-        """Compute a result strip by strip, on this queue; wait for it.
-
-        By return or by any exception, nobody uses the arrays' memory any more.
+        """Compute a result strip by strip, on this queue. By return or by any exception, nobody
+        uses the arrays' memory any more.
         """
         with self._alone:
             try:

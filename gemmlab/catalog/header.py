@@ -78,10 +78,8 @@ class Rule(NamedTuple):
 
 
 def parameters(text: str) -> tuple[Param, ...]:
-    """The parameters that a kernel's text declares, in its order.
-
-    Raises:
-        ValueError: if an `#ifndef` is not followed by a complete declaration.
+    """The parameters that a kernel's text declares. Raises ValueError if an `#ifndef` is not
+    followed by a complete declaration.
     """
     found = _PARAM.findall(text)
     complete = {name for name, *_ in found}
@@ -96,10 +94,8 @@ def parameters(text: str) -> tuple[Param, ...]:
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    """The rules that a kernel's text states, in its order.
-
-    Raises:
-        ValueError: if an `#error` is not between `#if !(condition)` and `#endif`.
+    """The rules that a kernel's text states. Raises ValueError if an `#error` is not between `#if
+    !(condition)` and `#endif`.
     """
     found = _RULE.findall(text)
     if len(found) != text.count("#error"):

@@ -25,12 +25,8 @@ def folder(name: str = "kernels") -> Path:
 
 
 def own_folder() -> Path:
-    """The user's files: landscapes, tries, progress. On Linux ``~/.local/share/gemmlab``.
-
-    The environment variable GEMMLAB_DATA names another folder.
-
-    Raises:
-        OSError: if this user has no home, and GEMMLAB_DATA names no folder.
+    """The user's files, on Linux in ``~/.local/share/gemmlab``, or in the folder that the
+    environment variable GEMMLAB_DATA names. Raises OSError for a user without a home.
     """
     from platformdirs import user_data_path  # few callers need it
 
@@ -83,9 +79,7 @@ def body(text: str) -> str:
 def part(text: str, name: str) -> str:
     """A part of a kernel's text: from the comment that begins with the word `name`, such as
     "compute", to the end of its block; with two words, "load-compute", to the end of the second.
-
-    Raises:
-        ValueError: if no comment, or more than one, begins so.
+    Raises ValueError unless one comment begins so.
     """
     lines = text.splitlines()
 

@@ -215,10 +215,7 @@ class KernelSpec:
         return (*self.tiles(p)[:2], 1) if self.edges == "shift" else self.multiples(p)
 
     def units(self, p: Params) -> tuple[int, int, int]:
-        """What M, N and K must be multiples of so that compact matrices need no copy.
-
-        These are whole tiles and aligned columns.
-        """
+        """Whole tiles and aligned columns: compact matrices of such M, N and K need no copy."""
         (m, n, k), (a, b) = self.multiples(p), self.alignment(p)
         return (lcm(m, a), lcm(n, b), k) if self.wants_transposed(p) else (lcm(m, a), n, lcm(k, b))
 
@@ -249,7 +246,9 @@ class KernelSpec:
     # Which parameters are legal.
 
     def complete(self, params: Params | None) -> dict[str, int]:
-        """`params` over the defaults. Raises as `complete` in this module does."""
+        """`params` over `defaults`; `whose` they are is for messages. Raises ParameterError for
+        unknown names, TypeError if `params` is no mapping, or a value no whole number.
+        """
         return complete(f"kernel {self.number}", self.defaults, params)
 
     def validate(

@@ -59,11 +59,8 @@ class Mapped:
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
     def __getitem__(self, part) -> np.ndarray:
-        """This part of the file, mapped: touching it reads the file.
-
-        Raises:
-            OSError: if there is no such file.
-            TypeError: if the file has become too short.
+        """This part of the file, mapped: touching it reads the file. Raises OSError if there is no
+        such file, TypeError if it has become too short.
         """
         found = os.stat(self.file)
         whole: Any = _mapping(self.file, found.st_ino, found.st_size)

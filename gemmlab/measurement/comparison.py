@@ -80,16 +80,9 @@ def alternate(
     budget: float = BUDGET,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[float], list[float]]:
-    """Call both, in random order within each pair, until their difference is certain.
-
-    Args:
-        candidate, reference: return the rate of one run. Without a reference the candidate runs
-            until its rate has an interval.
-        budget: seconds after which it ends, but not before three pairs have run.
-        clock: for tests.
-
-    Returns:
-        The rates of the candidate and of the reference.
+    """Call both, in random order within each pair, until their difference is certain, or after
+    `budget` seconds, but not before three pairs have run; the rates of both. Without a reference
+    the candidate runs until its rate has an interval.
     """
     mine, other = list[float](), list[float]()
     end, flip = clock() + budget, random.Random()

@@ -39,18 +39,12 @@ def allowed(
     registers: int | None = None,
     source: str | None = None,
 ) -> Allowed:
-    """What the model allows a kernel, or a text in its place, on an H200.
+    """What the model allows a kernel, or another text (`source`) in its place, on an H200.
 
-    Args:
-        kernel, params: which kernel, with which parameters.
-        gflops: how fast it was there. A rate above the ceiling shows that the compiler merged
-            loads (see `model.explain`); without a rate it is assumed, since no text may be denied
-            what it could reach.
-        registers: that the compiler gave each work-item, where that was recorded.
-        source: another text to count in the kernel's place.
-
-    Raises:
-        ValueError: where `model.ceilings` raises it.
+    A rate above the ceiling, of so many `gflops`, shows that the compiler merged loads (see
+    `model.explain`); without a rate that is assumed, since no text may be denied what it could
+    reach. `registers` are those of a work-item, where they were recorded. Raises ValueError where
+    `model.ceilings` does.
     """
     options: dict[str, Any] = {"registers": registers, "source": source}
     if gflops:

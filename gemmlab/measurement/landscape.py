@@ -59,11 +59,7 @@ class Landscape:
 
     @classmethod
     def load(cls, path: str | Path) -> Landscape:
-        """Read a file, perhaps from another machine.
-
-        Raises:
-            ValueError: if the file contains anything else.
-        """
+        """Read a file, perhaps from another machine; ValueError if it contains anything else."""
         head = files.load_json(path, dict)
         try:
             _check(head)
@@ -112,9 +108,8 @@ class Landscape:
         return Record(kernel, params, self.size, row[0], row[0] / self.peak, *row[1:])
 
     def rows(self, kernel: Key) -> dict[tuple[int, ...], list]:
-        """By the values of the parameters: `MEASURED`, or why the setting does not count.
-
-        There are none of a text that has changed since.
+        """By the values of the parameters: `MEASURED`, or why the setting does not count; none of a
+        text that has changed since.
         """
         if kernel not in self._rows:
             count, rows = len(find(kernel).defaults), []
@@ -140,9 +135,8 @@ class Landscape:
 
 @cached(64)
 def fingerprint(file: str) -> str:
-    """Twelve digits that change with a kernel's code, but not with its comments or white space.
-
-    Lines that begin with ``//@`` are instructions (see `opencl.build.HIDDEN`) and count.
+    """Twelve digits that change with a kernel's code, also after ``//@`` (see
+    `opencl.build.HIDDEN`), but not with its comments or white space.
     """
     return fingerprint_of(sources.read(file))
 

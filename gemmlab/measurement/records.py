@@ -150,9 +150,8 @@ def origin(command: str) -> dict:
 
 
 def write(path: str | Path, data: dict) -> None:
-    """Write JSON, with a line for each row of a table, so that versions can be compared.
-
-    The file is replaced when the new one is complete: an interrupt leaves the old one.
+    """Write JSON, in one step, with a line for each row of a table, so that versions can be
+    compared.
     """
     files.replace(path, _json(data) + "\n")
 
@@ -176,10 +175,7 @@ def read(name: str) -> dict[str, Any]:
 
 @cached(1)
 def recorded() -> list[dict]:
-    """The records of kernels in ``results/``: with ``title`` and ``results``.
-
-    Landscapes, which are large, and tables of choices are not among them.
-    """
+    """The records of kernels in ``results/``, which have "title" and "results"."""
     names = sorted(path.stem for path in sources.folder("results").glob("*.json"))
     found = [read(name) for name in names if not name.startswith("landscape_")]
     return [file for file in found if "results" in file]

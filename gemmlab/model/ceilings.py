@@ -80,20 +80,13 @@ def ceilings(
 ) -> list[Ceiling]:
     """What each resource of a chip lets a kernel reach at most, the lowest ceiling first.
 
-    Args:
-        kernel: its number.
-        params: its parameters, the defaults where they are missing.
-        chip: `H200`, `K40M`, or a `Chip` of your own.
-        size: M = N = K, or (M, N, K), of the column-major product.
-        registers: that the compiler gave each work-item; by default the fewest possible, one per
-            element of C that it computes.
-        fewest: count as few accesses of local memory as a compiler could make (see `costs`).
-        source: another text to count in the kernel's place.
+    The sizes are M = N = K, or (M, N, K), of the column-major product. The compiler gave each
+    work-item so many `registers`; by default the fewest possible, one per element of C that it
+    computes. `fewest` and `source` are those of `costs`.
 
-    Raises:
-        ValueError: for sizes below 1, a kernel on tensor cores, or a text that cannot be simulated.
-        ParameterError: for parameters that the kernel refuses.
-        TypeError: if chip is no `Chip`.
+    Raises ValueError for sizes below 1, a kernel on tensor cores, or a text that cannot be
+    simulated; ParameterError for parameters that the kernel refuses; TypeError for what is no
+    `Chip`.
     """
     if not isinstance(chip, Chip):
         wanted = "chip must be a gemmlab.model.Chip, such as model.H200"

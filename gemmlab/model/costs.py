@@ -67,17 +67,12 @@ def costs(
     bank_bytes: int = 4,
     fewest: bool = False,
 ) -> Costs:
-    """Count what a work-group costs.
+    """Count what a work-group costs; kernel, params and source are those of `gemmlab.simulate`.
 
-    Args:
-        kernel, params, source: as in `gemmlab.simulate`.
-        bank_bytes: width of a bank of local memory, 4 or 8.
-        fewest: count as few accesses of local memory as a compiler and the hardware could make:
-            neighbouring loads merged (`simt.count.merged`), every word delivered once per access.
-            Otherwise each load of the text is one load, served as `local_turns` describes.
-
-    Raises:
-        ValueError: for a kernel on tensor cores, and where `simulate` raises it.
+    With `fewest`, accesses of local memory are as few as a compiler and the hardware could make:
+    neighbouring loads merged (`simt.count.merged`), every word delivered once per access. Otherwise
+    each load of the text is one load, served as `local_turns` describes. Raises ValueError for a
+    kernel on tensor cores, and where `simulate` does.
     """
     spec = find(kernel)
     if spec.tensor:

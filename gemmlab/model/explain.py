@@ -104,17 +104,12 @@ def explain(
     size: int | tuple[int, int, int] = 4096,
     **options: Any,
 ) -> Explanation:
-    """Compare a measured rate with the ceilings of its kernel, and say in words what limits it.
+    """Compare a measured rate, in GFLOPS, with the ceilings of its kernel; arguments are those of
+    `ceilings`.
 
     A rate above a ceiling of local memory shows that the compiler has merged loads of neighbouring
-    floats. The ceilings are then those for the fewest accesses that the text needs.
-
-    Args:
-        kernel, params, chip, size: as in `ceilings`; so are the options `registers` and `source`.
-        measured: the rate, in GFLOPS.
-
-    Raises:
-        ValueError: if measured is not above 0, and where `ceilings` raises it.
+    floats. The ceilings are then those for the fewest accesses that the text needs. Raises
+    ValueError for a rate that is not above 0, and where `ceilings` does.
     """
     if not measured > 0:
         raise ValueError(f"measured must be a rate in GFLOPS above 0, not {measured!r}")

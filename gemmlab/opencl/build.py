@@ -130,13 +130,9 @@ def build(
     name="gemm",
     flags: tuple[str, ...] = (),
 ) -> Built:
-    """Compile kernel `name` of a text in OpenCL C, with `params` as macros and more flags, or
-    return it if it has been compiled before. Error messages call it by its title.
-
-    Raises:
-        BuildError: with the compiler's messages and the lines that they refer to.
-        TypeError: if `text` is not a string.
-        ValueError: if it has characters that cannot be encoded.
+    """Compile kernel `name` of a text in OpenCL C, once, with `params` as macros and more flags.
+    Raises BuildError, in which the kernel has this title, TypeError if `text` is no string, and
+    ValueError if it cannot be encoded.
     """
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
