@@ -54,9 +54,7 @@ def pattern_on_device(name: str, block: int) -> cla.Array:
 
 
 def in_place(name: str, block: int, number: int, first: int, block_id=(0, 0)) -> blocks.DeviceBlock:
-    """A block that is made on the device and stays there; rows of blocks are counted from
-    `first`.
-    """
+    """A block that is made on the device and stays there; rows are counted from `first`."""
     factor = factors(name, number)[block_id[0] + first, block_id[1]]
     return blocks.DeviceBlock(pattern_on_device(name, block) * factor)
 

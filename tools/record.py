@@ -45,11 +45,8 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
 
 
 def chapters(device: Device, size: int) -> Iterator[dict[str, Any]]:
-    """What the chapters show of a recorded device, as far as it is measured, after each step.
-
-    Args:
-        device: where.
-        size: M = N = K of the sweeps over parameters.
+    """What the chapters show of a recorded device, as far as it is measured, after each step;
+    sweeps over parameters are at M = N = K = size.
     """
     parts = "curves", "passes", "registers", "instructions", "transposing", "switches"
     recorded: dict[str, Any] = {"size": size, **{part: {} for part in parts}}

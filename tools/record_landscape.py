@@ -81,18 +81,9 @@ class Job(NamedTuple):
 def record(
     device: Device, kernels: Iterable[Key], size: int, path: Path, seconds: float = inf
 ) -> Recording:
-    """Record what is missing of these kernels' settings; an interrupt loses nothing.
-
-    Args:
-        device: where.
-        kernels: their numbers.
-        size: M = N = K. The defaults are recorded at the `SIZES` from a sixteenth to twice of it,
-            too.
-        path: the file to continue or to write.
-        seconds: begin no more settings after that time.
-
-    Raises:
-        ValueError: if the file is of another device, driver or size.
+    """Record what is missing of these kernels' settings at M = N = K = size, and of their defaults
+    at the `SIZES` from a sixteenth to twice of it. Nothing begins after so many seconds; an
+    interrupt loses nothing. Raises ValueError if the file is of another device, driver or size.
     """
     end = time.monotonic() + seconds
     landscape = begin(path, device, size)

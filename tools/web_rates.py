@@ -66,14 +66,7 @@ class Host:
         return np.frombuffer(self.device.queue.read_buffer(buffer), dtype)
 
     def prepare(self, shader, arrays, values, groups) -> Ready:
-        """Compile a kernel and copy its arguments to the GPU.
-
-        Args:
-            shader: of `web.translate`.
-            arrays: by the names of its pointer arguments.
-            values: by the names of its other arguments.
-            groups: work-groups to launch.
-        """
+        """Compile a shader of `web.translate` and copy its arguments, by their names, to the GPU."""
         buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
         kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
         bound = [*buffers.values()]
@@ -118,9 +111,8 @@ class Host:
         self.device.queue.submit([encoder.finish()])
 
     def run(self, shader, arrays, values, groups) -> dict[str, np.ndarray]:
-        """Run a kernel once; what its arrays hold then, and the "watch" of a watched one.
-
-        The arguments are those of `prepare`.
+        """Run a kernel once, with the arguments of `prepare`; what its arrays hold then, and the
+        "watch" of a watched one.
         """
         ready = self.prepare(shader, arrays, values, groups)
         self.launch(ready)
