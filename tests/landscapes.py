@@ -22,8 +22,8 @@ FACTS = {
 def made_up(
     *kernels: int, title: str = "NVIDIA H200", peak: float = PEAK, limits: Limits = H200
 ) -> record_landscape.Recording:
-    """Every setting of these kernels that would be recorded, at a rate that follows from its place
-    in the list.
+    """Every setting of these kernels that would be recorded, with a rate that follows from its
+    number.
     """
     head = {
         "title": title,

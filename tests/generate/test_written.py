@@ -17,18 +17,14 @@ from gemmlab.generate import Schedule, write
 
 
 def test_a_covering_sample(device):
-    """Every pair of values of precision, op, beta, edges, tail, load widths and stages; few kernels
-    of warps, since they take long to compile.
-    """
+    """Every pair of values; few kernels of warps, since they take long to compile."""
     assert wrong(device, in_part(covering(), 4)) == []
     assert wrong(device, in_part(covering(warped())[::5], 4)) == []
     assert wrong(device, in_part(shared(), 2)) == []
 
 
 def test_a_product_with_split_k_is_repeated_by_threads(any_device):
-    """They share a plan, and so its counters. With numbers that round, all products agree to the
-    last bit, whichever work-group comes last.
-    """
+    """They share a plan's counters. With numbers that round, all agree to the last bit."""
     tile = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "STAGES": 2}
     options = {"kernel": "family", "params": tile | {"UNIT": 1, "SHARES": 3}, "device": any_device}
     a, b = check.random_inputs(40, 50, 90, dtype="complex64")

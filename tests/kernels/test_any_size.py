@@ -1,5 +1,5 @@
-"""Sizes that are no whole tiles: every strategy is right, and touches nothing outside C. The
-simulations of such sizes are in tests/simt.
+"""Sizes that are no whole tiles: right, and nothing outside C is touched. tests/simt simulates
+some.
 """
 
 import random
@@ -15,9 +15,7 @@ SMALL |= {WT: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4, "WIDTH": 1
 
 
 def covering(largest: int, seed: int = 0):
-    """Triples in which each of M, N and K takes every value from 1 to `largest`, in unrelated
-    orders.
-    """
+    """Triples in which each of M, N and K takes every value from 1 to `largest`."""
     rng = random.Random(seed)
     orders = [rng.sample(range(1, largest + 1), largest) for _ in range(3)]
     return list(zip(*orders, strict=True))

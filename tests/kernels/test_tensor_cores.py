@@ -151,9 +151,7 @@ def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
 
 
 def test_a_last_column_without_room_behind_it_is_copied(some_device):
-    """Columns 8 floats apart fit the kernel; but the memory of the last one ends with its last
-    element.
-    """
+    """Columns 8 floats apart fit the kernel, but no memory follows the last one."""
     queue, params = some_device.queue, SMALL["warp_tiling"] | {"WIDTH": 4}
     a, b = check.exact_inputs(5, 6, 6)
     flat = np.full(4 * 8 + 6, np.nan, np.float32)

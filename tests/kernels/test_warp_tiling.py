@@ -1,6 +1,4 @@
-"""Warp tiling: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles,
-and adding them up.
-"""
+"""Warp tiling: its tiles at awkward sizes, equal shares of all tiles, and adding them up."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -208,9 +206,7 @@ GUARDS = {
 
 @pytest.mark.parametrize("which", GUARDS)
 def test_a_missing_guard_is_caught(which, first_device):
-    """It stores into another column, or outside C: in a child process, lest that damages this
-    one.
-    """
+    """It stores into another column, or outside C, in a child process."""
     width, *edit = GUARDS[which]
     params, text = TINY | {"WIDTH": width}, edited("warp_tiling", tuple(edit))
     outcome = gemmlab.trial(

@@ -1,6 +1,4 @@
-"""Texts of the kernels and what was recorded of them: differences, translations, sweeps. No device
-needed.
-"""
+"""Texts of the kernels and what was recorded of them, without a device."""
 
 import pytest
 from record import CURVES
