@@ -1,4 +1,4 @@
-"""NumPy operands through pinned memory, in strips, with tiny pieces; `test_calls` has every layout."""
+"""NumPy operands through pinned memory, in strips, with tiny pieces; see also `test_calls`."""
 
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor

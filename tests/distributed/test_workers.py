@@ -13,16 +13,9 @@ pytest.importorskip("dask")
 import dask.array as da
 import zarr
 from dask.distributed import Nanny, wait
+from test_distributed import in_files
 
 from gemmlab import check, distributed
-
-
-def in_files(folder, a, b):
-    """a as a mapped file, b as a Zarr array."""
-    np.save(folder / "a.npy", a)
-    y = zarr.open(str(folder / "b.zarr"), mode="w", shape=b.shape, dtype=b.dtype)
-    y[:] = b
-    return np.load(folder / "a.npy", mmap_mode="r"), y
 
 
 def test_two_workers(any_device, tmp_path):

@@ -1,4 +1,4 @@
-"""The kernels on every device: right by both checks, and wrong on purpose where these must notice."""
+"""The kernels on every device: right by both checks, and wrong on purpose."""
 
 import random
 import warnings
@@ -81,7 +81,7 @@ WRONG = [
 
 
 def some(number: int | str, name: str) -> list[dict[str, int]]:
-    """All parameters on offer in full runs, else the default and a few that vary with the device."""
+    """All parameters on offer in full runs, else the default and a few by the device."""
     spec, limits = catalog[number], DEVICES[name].limits
     if FULL:
         return spec.sample(limits)

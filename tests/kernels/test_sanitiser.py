@@ -42,7 +42,7 @@ def watched(tmp_path, options=("--uninitialized", "--max-errors", "5"), **case) 
 
 
 def cases():
-    """Kernels with parameters and sizes: whole tiles, several along K, and sizes that need padding."""
+    """Kernels with parameters and sizes: whole tiles, several along K, and padding."""
     for number, spec in catalog.items():
         side, depth, count = (16, 16, 3) if number in range(6) else (32, 16, 2)
         small = [
