@@ -78,9 +78,7 @@ class Matrix(NamedTuple):
 
     @property
     def indexed(self) -> Matrix:
-        """The matrix with strides of which one is 1, as kernels index it. Raises ValueError if
-        32-bit indices do not reach its end.
-        """
+        """The matrix as kernels index it, with a stride of 1; ValueError beyond 32-bit indices."""
         down, across = (1, self.across) if self.by_columns else (self.down, 1)
         span = max(self.rows * down, self.cols * across)
         if span >= INDEX_LIMIT:
