@@ -66,7 +66,7 @@ class Host:
         return np.frombuffer(self.device.queue.read_buffer(buffer), dtype)
 
     def prepare(self, shader, arrays, values, groups) -> Ready:
-        """Compile a shader of `web.translate` and copy its arguments, by their names, to the GPU."""
+        """Compile a shader of `web.translate` and copy its arguments, by name, to the GPU."""
         buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
         kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
         bound = [*buffers.values()]
