@@ -36,7 +36,7 @@ _HOME = {
     "NoDeviceError": "opencl.devices",
     "kernel": "opencl.launch",
     "BuildError": "opencl.build",
-    "auto": "measurement.tuned",
+    "auto": "blas.explain",
     "tune": "measurement.tuned",
     "measure": "measurement.timing",
     "Result": "measurement.records",
@@ -57,12 +57,13 @@ _HOME = {
 __all__ = ["__version__", "catalog", "clear_caches", "ParameterError", *_HOME]
 
 if TYPE_CHECKING:
+    from .blas.explain import auto
     from .blas.products import cgemm, dgemm, gemm, hgemm, matmul, sgemm, zgemm
     from .measurement.peaks import peaks
     from .measurement.records import Result
     from .measurement.sweeps import sweep
     from .measurement.timing import measure
-    from .measurement.tuned import auto, tune
+    from .measurement.tuned import tune
     from .opencl.build import BuildError
     from .opencl.devices import NoDeviceError, default_device, devices
     from .opencl.doctor import doctor
@@ -92,9 +93,7 @@ def __getattr__(name: str):
 
 
 def load_ipython_extension(shell) -> None:
-    """`%load_ext gemmlab` brings `%%gemm`, a cell that is a kernel, and starts the process in which
-    kernels run.
-    """
+    """`%load_ext gemmlab` brings `%%gemm`, and starts the process for kernels."""
     import_module(".worker.client", __name__).worker().warm()
     shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
 

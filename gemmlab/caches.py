@@ -17,9 +17,7 @@ _clear: list[Callable[[], None]] = []
 
 
 def cached(size: int) -> Callable[[_F], _F]:
-    """A decorator: remember the results of the last `size` different calls (see
-    `functools.lru_cache`).
-    """
+    """A decorator: remember the results of the last `size` different calls."""
 
     def remember(function: _F) -> _F:
         cache = lru_cache(maxsize=size)(function)
@@ -35,9 +33,7 @@ def on_clear(action: Callable[[], None]) -> None:
 
 
 def clear_caches() -> None:
-    """Forget everything that was remembered: compiled kernels, measured peaks, files read, pools of
-    device memory.
-    """
+    """Forget all: compiled kernels, plans, peaks, files, pools of device memory."""
     for action in _clear:
         action()
 
@@ -47,12 +43,7 @@ _NO_FILE = (OSError, ValueError, RuntimeError)
 
 
 class Notes:
-    """Entries that the next session finds: a file of JSON in the user's cache folder, which
-    `clear_caches` removes.
-
-    Attributes:
-        name: the file's name.
-    """
+    """Entries for the next session, as JSON in the user's cache folder."""
 
     def __init__(self, name: str):
         self.name = name

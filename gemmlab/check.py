@@ -16,22 +16,13 @@ EXACT_K_COMPLEX = (2**24 - 1) // 13
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check.
+    """The outcome of a check."""
 
-    Attributes:
-        ok: whether every element is right.
-        error: largest absolute error (infinite if an element is NaN).
-        bound: the largest error allowed at the element with that error (0 for the exact check).
-        wrong: how many elements are wrong.
-        first: the first wrong element in column-major order as (row, column, got, expected), or
-            None.
-    """
-
-    ok: bool
-    error: float
-    bound: float
-    wrong: int
-    first: tuple[int, int, Any, Any] | None
+    ok: bool  # whether every element is right
+    error: float  # largest absolute error (infinite if an element is NaN)
+    bound: float  # the largest error allowed at that element (0 for the exact check)
+    wrong: int  # wrong elements
+    first: tuple[int, int, Any, Any] | None  # in column-major order: row, column, got, expected
 
     def __str__(self) -> str:
         if self.ok:
@@ -186,14 +177,8 @@ def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
 
 
 def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
-    """Compare element by element; a NaN is always wrong.
-
-    Args:
-        c, expected: m x n.
-        allowed: largest absolute difference, one number or m x n.
-
-    Raises:
-        ValueError: if the shapes differ.
+    """Compare element by element; a NaN is always wrong. `allowed` is the largest absolute
+    difference, one number or m x n. Raises ValueError if the shapes differ.
     """
     if c.shape != expected.shape:
         raise ValueError(f"c has the shape {c.shape}, expected {expected.shape}")

@@ -59,14 +59,6 @@ def count(text: str) -> int:
     return int(text)
 
 
-def amount(text: str) -> float:
-    """A number above 0."""
-    with suppress(ValueError):
-        if float(text) > 0:
-            return float(text)
-    raise argparse.ArgumentTypeError(f"must be a positive number, not {text!r}")
-
-
 def output_file(text: str) -> Path:
     """The name of a file that can be written: that is known before its contents are measured."""
     try:
@@ -74,6 +66,15 @@ def output_file(text: str) -> Path:
     except OSError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return Path(text)
+
+
+def record_file(text: str) -> Path:
+    """The name of a record to write or to continue; any other file stays as it is."""
+    path = output_file(text)
+    with suppress(files.DamagedError):
+        if not path.exists() or files.load_json(path, dict).keys() >= {"command", "date"}:
+            return path
+    raise argparse.ArgumentTypeError(f"{path} exists and is no record; it stays as it is")
 
 
 def kernel_numbers(text: str) -> list:
@@ -112,7 +113,7 @@ def _bench_options(parser) -> None:
     _device_option(parser)
     parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     words = "write the results to FILE, as soon as there are any"
-    parser.add_argument("--json", type=output_file, metavar="FILE", help=words)
+    parser.add_argument("--json", type=record_file, metavar="FILE", help=words)
     parser.add_argument("--title", help="with --json: a short name of the device for charts")
 
 
@@ -167,9 +168,6 @@ def run_bench(given: Arguments) -> int:
     from .opencl.devices import find_device
 
     device = find_device(given.device)
-    old = files.load_json(given.json, dict) if given.json else {}
-    if old and not old.keys() >= {"command", "results"}:
-        raise ValueError(f"{given.json} exists and is no record of bench; it stays as it is")
     runs = list(product(given.kernels, map(table.dimensions, given.sizes)))
     results: dict[str, list] = {"auto": [], "results": []}
     failed = 0
@@ -213,7 +211,7 @@ def _record(given: Arguments, device, results: dict[str, list]) -> None:
 
     found = {"title": given.title or device.name, "peaks": vars(peaks.peaks(device))}
     found |= {name: [*map(records.entry, some)] for name, some in results.items()}
-    records.write(given.json, records.origin(_command()) | found)
+    records.write(given.json, records.origin(typed("-m gemmlab")) | found)
 
 
 def run_tune(given: Arguments) -> int:
@@ -272,18 +270,15 @@ def run_notebooks(given: Arguments) -> int:
 
 
 def _interrupt(*_) -> None:
-    """End as Ctrl-C does, which removes temporary files; once, because some programs send a signal
-    twice.
-    """
+    """End once as Ctrl-C does; some programs send a signal twice."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _command() -> str:
-    """What was typed, files by their names only."""
-    return "python -m gemmlab " + " ".join(
-        word if "/" not in word else Path(word).name for word in sys.argv[1:]
-    )
+def typed(program: str) -> str:
+    """What was typed, as a record states it; of paths only the file names."""
+    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
+    return " ".join(["python", program, *words])
 
 
 #: Each command: what it takes, and what it does.

@@ -138,10 +138,8 @@ def _bad_sqlite(file: Path) -> str:
 
 def bad_folder(folder: Path) -> str:
     """Why a folder, which need not exist, should not be used as a cache; an empty string if it
-    should.
-
-    It must be writable, have `ROOM`, and nobody but its user may write to it, because programs
-    execute what is in a cache.
+    should: it is writable, has `ROOM`, and nobody else may write to it, because programs execute
+    what is in a cache.
     """
     try:
         nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())

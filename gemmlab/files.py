@@ -25,10 +25,8 @@ class DamagedError(ValueError):
 
 
 def replace(path: str | Path, text: str) -> None:
-    """Write a file in one step: after an interrupt or on a full disk, the old file is complete.
-
-    Raises:
-        OSError: if it cannot be written; the old file is still there.
+    """Write a file in one step: after an interrupt, an OSError or on a full disk, the old file is
+    complete.
     """
     path = _regular(path)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -45,11 +43,7 @@ def replace(path: str | Path, text: str) -> None:
 
 
 def check_writable(path: str | Path) -> None:
-    """Check that a file can be written, before its contents are computed.
-
-    Raises:
-        OSError: naming the file, if it cannot.
-    """
+    """Raise OSError for a file that cannot be written, before its contents are computed."""
     path = _regular(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: there is no folder {path.parent}")
@@ -69,15 +63,8 @@ def _regular(path: str | Path) -> Path:
 
 
 def load_json(path: str | Path, kind: type) -> Any:
-    """The contents of a JSON file; an empty `kind` if there is no file.
-
-    Args:
-        path: the file.
-        kind: the type that it must contain, dict or list.
-
-    Raises:
-        DamagedError: if it contains anything else.
-        OSError: if it cannot be read.
+    """The contents of a JSON file; an empty `kind`, dict or list, if there is no file. Raises
+    DamagedError if it contains anything else, OSError if it cannot be read.
     """
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -116,9 +103,7 @@ def locked(path: str | Path) -> Iterator[None]:
     """Hold the lock of a file: ``.NAME.lock`` in the same folder.
 
     The system releases it if the process dies. A file system without locks is not an error.
-
-    Raises:
-        TimeoutError: if another process holds it for longer than `PATIENCE`.
+    Raises TimeoutError if another process holds it for longer than `PATIENCE`.
     """
     path = Path(path)
     with open(path.with_name(f".{path.name}.lock"), "a+b") as stream:

@@ -159,9 +159,7 @@ def on_device(device: Device, memory: np.ndarray) -> cl.Buffer:
 def computed(
     s: Schedule, device: Device, given: Case, in_place: bool = False, runs: int = 1
 ) -> tuple[np.ndarray, bool]:
-    """C after so many runs, and whether the memory around it is untouched. C is NaN before, or C0
-    if `in_place`.
-    """
+    """C after so many runs, NaN before or C0 if `in_place`; and whether its frame is untouched."""
     (m, n, k), dtype = given.sizes, given.expected.dtype
     frame = FRAME_BYTES // dtype.itemsize
     memory = np.full(m * n + 2 * frame, 7, dtype)

@@ -140,9 +140,8 @@ def browser_device(chapter: str) -> str:
 
 @pytest.fixture(scope="session")
 def caches(tmp_path_factory) -> Path:
-    """A folder for XDG_CACHE_HOME, which JupyterLabs and notebooks of this run share.
-
-    It links to the compilers' caches, so that nothing is compiled twice, and is empty otherwise.
+    """A folder for XDG_CACHE_HOME, which JupyterLabs and notebooks of this run share. It links to
+    the compilers' caches, and is empty otherwise.
     """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"

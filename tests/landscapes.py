@@ -6,7 +6,6 @@ import record_landscape
 
 from gemmlab import catalog, model
 from gemmlab.catalog.spec import Limits
-from gemmlab.measurement.landscape import Landscape
 
 H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
 PEAK = model.H200.gflops  # that of a chip which the model knows
@@ -22,9 +21,9 @@ FACTS = {
 
 def made_up(
     *kernels: int, title: str = "NVIDIA H200", peak: float = PEAK, limits: Limits = H200
-) -> Landscape:
-    """Every setting of these kernels that would be recorded, at a rate that follows from its place
-    in the list.
+) -> record_landscape.Recording:
+    """Every setting of these kernels that would be recorded, with a rate that follows from its
+    number.
     """
     head = {
         "title": title,
@@ -32,7 +31,9 @@ def made_up(
         "command": "python tools/record.py landscape",
         "device": FACTS,
     }
-    found = Landscape({**head, "size": 4096, "peak": peak, "limits": asdict(limits)})
+    found = record_landscape.Recording(
+        {**head, "size": 4096, "peak": peak, "limits": asdict(limits)}
+    )
     for kernel in kernels:
         settings = record_landscape.settings(catalog[kernel], limits)
         for place, params in enumerate(settings):
@@ -41,5 +42,5 @@ def made_up(
                 params,
                 [round(peak * (place + 1) / (len(settings) + 1)), 32 + place % 200, 0, 50],
             )
-        found.add_size(kernel, 4096, 1000)
+        found.table(kernel)["sizes"]["4096"] = 1000
     return found

@@ -1,6 +1,4 @@
-"""How long a kernel may take in tests: that a machine is slow, or busy with other tests, is no
-reason to stop one.
-"""
+"""How long a kernel may take in tests, since a machine may be slow, or busy with other tests."""
 
 #: Seconds for the steps of a worker, in place of those of `client.LIMITS`.
 LIMITS = {

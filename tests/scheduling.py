@@ -21,9 +21,7 @@ class ByNotebook(LoadScopeScheduling):
         return file + name.partition("[")[2] if file.endswith("test_chapters.py") else file
 
     def remove_node(self, node) -> str | None:
-        """Forget a process that has ended; if tests are left, it died in the first, and others take
-        on the rest.
-        """
+        """Forget a process that has ended; if tests are left, it died in the first of them."""
         left = {}
         for scope, tests in self.assigned_work.pop(node).items():
             if waiting := {test: done for test, done in tests.items() if not done}:
@@ -42,9 +40,7 @@ class ByNotebook(LoadScopeScheduling):
 
     def _reschedule(self, node) -> None:
         """Give a process more tests, once it has said which it knows. It starts one when it has the
-        next one, too.
-
-        If it dies at this moment, `remove_node` will be called, and finds what it was given.
+        next one, too. If it dies at this moment, `remove_node` will be called.
         """
         if node not in self.registered_collections:
             return

@@ -11,6 +11,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 import gemmlab
 from gemmlab import catalog
@@ -161,48 +164,36 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def name_of(requirement: str) -> str:
-    """The package's name, normalised, without version and marker."""
-    return re.match(r"[\w.-]+", requirement)[0].lower().replace("_", "-")
+def bounds(requirements: list[str]) -> dict[str, SpecifierSet]:
+    """The versions that requirements ask for, by the names of packages."""
+    parsed = map(Requirement, requirements)
+    return {canonicalize_name(one.name): one.specifier for one in parsed}
 
 
-def bounds_of(requirement: str) -> str:
-    """The versions that it asks for."""
-    return re.sub(r"\s", "", requirement.partition(";")[0])[len(name_of(requirement)) :]
-
-
-def test_conda_installs_the_packages_of_the_project():
-    """conda-forge's names are PyPI's, but for PoCL's. Besides: Python and pip."""
+def declared() -> dict[str, SpecifierSet]:
+    """What the package needs with its extras "lab" and "distributed"."""
     told = project()
     extras = told["optional-dependencies"]
-    wanted = {
-        name_of(r): bounds_of(r)
-        for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]
-    }
-    assert [name_of(r) for r in extras["pocl"]] == ["pocl-binary-distribution"]
-    wanted |= {"pocl": "", "python": told["requires-python"], "pip": ""}
-    yaml = pytest.importorskip("yaml")
-    *listed, by_pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-    assert {name_of(package): bounds_of(package) for package in listed} == wanted
-    assert by_pip == {"pip": ["-e ."]}, "the package itself, so that Binder has it"
+    return bounds([*told["dependencies"], *extras["lab"], *extras["distributed"]])
 
 
-def test_binder_installs_the_packages_of_the_environment():
+def test_conda_and_binder_install_the_packages_of_the_project():
+    """conda-forge's names are PyPI's, but for PoCL's. Besides: Python and pip."""
     yaml = pytest.importorskip("yaml")
-    wanted, binder = (
-        [p for p in found["dependencies"] if isinstance(p, str) and "python " not in p]
-        for found in (
-            yaml.safe_load((ROOT / name).read_text())
-            for name in ("environment.yml", "binder/environment.yml")
-        )
+    assert [*bounds(project()["optional-dependencies"]["pocl"])] == ["pocl-binary-distribution"]
+    python = f"python{project()['requires-python']}"
+    (*listed, by_pip), binder = (
+        yaml.safe_load((ROOT / name).read_text())["dependencies"]
+        for name in ("environment.yml", "binder/environment.yml")
     )
-    assert binder == wanted
+    assert bounds(listed) == declared() | bounds(["pocl", python, "pip"])
+    assert by_pip == {"pip": ["-e ."]}, "the package itself, so that Binder has it"
+    assert [p for p in binder if isinstance(p, str) and "python " not in p] == [
+        p for p in listed if "python " not in p
+    ]
 
 
 def test_every_import_of_the_package_is_a_declared_dependency():
-    told = project()
-    extras = told["optional-dependencies"]
-    declared = {name_of(r) for r in [*told["dependencies"], *extras["lab"], *extras["distributed"]]}
     brought = {"PIL", "IPython", "traitlets", "psutil"}  # with one of them
     found: set[str] = set()
     for path in (ROOT / "gemmlab").rglob("*.py"):
@@ -212,4 +203,4 @@ def test_every_import_of_the_package_is_a_declared_dependency():
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(node.module.partition(".")[0])
     found -= {"gemmlab", *brought, *sys.stdlib_module_names}
-    assert found <= declared and {"numpy", "pyopencl", "matplotlib"} <= found
+    assert found <= declared().keys() and {"numpy", "pyopencl", "matplotlib"} <= found

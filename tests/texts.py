@@ -21,9 +21,7 @@ def portable(device):
 
 
 def edited(number: int | str, *edits: tuple[str, str]) -> str:
-    """A kernel's text with changes, for a `portable` device; each old text must be there, so that
-    no change is lost in silence.
-    """
+    """A kernel's text with changes, for a `portable` device; each old text must be there."""
     text = PORTABLE + sources.read(catalog[number].file)
     for old, new in edits:
         assert text.count(old) == 1, f"{old!r} is {text.count(old)} times in {catalog[number].file}"
@@ -80,8 +78,6 @@ SMALL |= {
 
 
 def intel():
-    """A runtime that lets work-items run as they like, so that a missing barrier shows; PoCL
-    forgives.
-    """
+    """A runtime on which a missing barrier shows; PoCL forgives."""
     found = [d for d in DEVICES.values() if "intel" in d.platform.lower() and d.kind == "CPU"]
     return found[0] if found else lacking("Intel's CPU runtime is not installed")

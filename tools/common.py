@@ -10,8 +10,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from gemmlab import files
-from gemmlab.cli import output_file
+from gemmlab import cli
 from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
 
@@ -32,9 +31,8 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 def command() -> str:
-    """The command line, as a record states it; of paths only the file names."""
-    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
-    return " ".join([f"python tools/{Path(sys.argv[0]).name}", *words])
+    """What was typed, as a record states it."""
+    return cli.typed(f"tools/{Path(sys.argv[0]).name}")
 
 
 def parser(words: str | None) -> argparse.ArgumentParser:
@@ -46,19 +44,6 @@ def parser(words: str | None) -> argparse.ArgumentParser:
 def add_device(parser: argparse.ArgumentParser) -> None:
     words = "an index or part of a name (default: the preferred device)"
     parser.add_argument("--device", help=words)
-
-
-def record_file(text: str) -> Path:
-    """The name of a record to write or to continue; any other file stays as it is."""
-    path = output_file(text)
-    if path.exists():
-        try:
-            is_record = files.load_json(path, dict).keys() >= {"command", "date"}
-        except files.DamagedError:
-            is_record = False
-        if not is_record:
-            raise argparse.ArgumentTypeError(f"{path} exists and is no record; it stays as it is")
-    return path
 
 
 def head(device: Device, title: str | None = None) -> dict[str, Any]:

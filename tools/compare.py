@@ -25,7 +25,7 @@ import pyopencl.array as cla
 
 from gemmlab import files, matmul
 from gemmlab.blas.request import DTYPES
-from gemmlab.cli import count, size_list
+from gemmlab.cli import count, record_file, size_list
 from gemmlab.generate import table
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
@@ -49,18 +49,12 @@ Contender = tuple[Callable[[], object], Callable[[], object]]
 
 
 class Row(NamedTuple):
-    """A shape that was compared.
-
-    Attributes:
-        m, n, k: sizes of the row-major product: a is m x k, b is k x n.
-        seconds: seconds per call of each round, by contender: ours, then the other one.
-        dtype: of the matrices.
-    """
+    """A shape that was compared: a is m x k, b is k x n, both row-major."""
 
     m: int
     n: int
     k: int
-    seconds: dict[str, list[float]]
+    seconds: dict[str, list[float]]  # per call, of each round, by contender: ours comes first
     dtype: str = "float32"
 
     @property
@@ -105,13 +99,9 @@ def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
 def compare(
     shapes: Iterable[Shape], device: Device, dtype: str = "float32", precision: str | None = None
 ) -> Iterator[Row]:
-    """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU).
-
-    Args:
-        shapes: M, N, K of the row-major products.
-        device: where. On a CPU operands and results are NumPy arrays, on a GPU device arrays.
-        dtype: of the matrices.
-        precision: "tf32" or "tf32x3", to compare `matmul` in it with `matmul` in float32.
+    """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU) at M, N, K of
+    row-major products; with a precision, `matmul` in it and in float32. On a CPU operands and
+    results are NumPy arrays, on a GPU device arrays.
     """
     for m, n, k in shapes:
         rivals = contenders(*operands(m, n, k, dtype), device, precision)
@@ -177,10 +167,8 @@ def alternating(rivals: dict[str, Contender]) -> dict[str, list[float]]:
 
 
 def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
-    """By our contender: geometric "mean", the "least", and the "spread" of the ratios.
-
-    A shape's ratio is the median of its rounds; the spread is the median over the shapes of the
-    difference between the fastest and the slowest round, relative to the ratio.
+    """By our contender: geometric "mean", the "least", and the "spread" of the ratios: of a shape,
+    the median of its rounds counts, and the difference between the fastest and the slowest one.
     """
     if not rows:
         return {}
@@ -192,9 +180,7 @@ def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
 
 
 def summaries(rows: list[Row], kind: str) -> dict[str, Any]:
-    """The "summary" of all rows, and that of products whose operations take longer than the
-    call.
-    """
+    """The "summary" of all rows, and that of "large" products."""
     large = [row for row in rows if row.flops >= LARGE.get(kind, LARGE["CPU"])]
     return {"summary": summary(rows), "large": summary(large)}
 
@@ -211,7 +197,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--precision", choices=("tf32", "tf32x3"), help=words)
     common.add_device(top)
     words = "add a set of calls to a record"
-    top.add_argument("--json", type=common.record_file, metavar="FILE", help=words)
+    top.add_argument("--json", type=record_file, metavar="FILE", help=words)
     top.add_argument("--title", help="of the set: a short name of the device")
     return top
 

@@ -75,21 +75,11 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 # Changes of kernel 6: pieces of its text, and what replaces them.
 
-ALIGNED = (
-    ("Atile[TSK][TSM];", "Atile[TSK][TSM] __attribute__((aligned(16)));"),
-    ("Btile[TSN][TSK + PAD];", "Btile[TSN][TSK + PAD] __attribute__((aligned(16)));"),
-)
-#: Both tiles as [k][m] and [k][n]; a work-item's rows and columns are still RTSM and RTSN apart.
-ALIKE = (
-    ("Btile[TSN][TSK + PAD];", "Btile[TSK][TSN] __attribute__((aligned(16)));"),
-    ("Btile[i][j] =", "Btile[j][i] ="),
-    ("Btile[tn + j*RTSN][k]", "Btile[k][tn + j*RTSN]"),
-)
 #: Four neighbouring rows and columns per work-item, which one load from local memory fetches.
 VECTORS = (
-    ALIGNED[0],
-    ALIKE[0],
-    ALIKE[1],
+    ("Atile[TSK][TSM];", "Atile[TSK][TSM] __attribute__((aligned(16)));"),
+    ("Btile[TSN][TSK + PAD];", "Btile[TSK][TSN] __attribute__((aligned(16)));"),
+    ("Btile[i][j] =", "Btile[j][i] ="),
     ("Atile[k][tm + i*RTSM]", "Atile[k][4*(tm + i/4*RTSM) + i%4]"),
     ("Btile[tn + j*RTSN][k]", "Btile[k][4*(tn + j/4*RTSN) + j%4]"),
     (
@@ -153,9 +143,6 @@ SUBJECTS = [
     Subject(16, "two stages", params={"STAGES": 2}),
     Subject(16, "plain copies", params={"STAGES": 2, "ASYNC": 0}),
     Subject(19, "one part", params={"PARTS": 1}),
-    Subject(6, "aligned", ALIGNED),
-    Subject(6, "aligned, PAD 4", ALIGNED, {"PAD": 4}),
-    Subject(6, "both tiles alike", ALIKE),
     Subject(6, "vectors", VECTORS),
     Subject(6, "vectors, fragments ahead", VECTORS, compute=AHEAD),
 ]
@@ -237,7 +224,7 @@ def count(folder: Path) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("path", type=output_file, nargs="?", help="the JSON file to write")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     common.add_device(parser)

@@ -26,7 +26,7 @@ from dask.distributed import Client, wait
 
 import gemmlab
 from gemmlab import distributed, files
-from gemmlab.cli import count
+from gemmlab.cli import count, record_file
 from gemmlab.distributed import blocks
 from gemmlab.measurement import clock, records
 
@@ -54,9 +54,7 @@ def pattern_on_device(name: str, block: int) -> cla.Array:
 
 
 def in_place(name: str, block: int, number: int, first: int, block_id=(0, 0)) -> blocks.DeviceBlock:
-    """A block that is made on the device and stays there; rows of blocks are counted from
-    `first`.
-    """
+    """A block that is made on the device and stays there; rows are counted from `first`."""
     factor = factors(name, number)[block_id[0] + first, block_id[1]]
     return blocks.DeviceBlock(pattern_on_device(name, block) * factor)
 
@@ -174,7 +172,7 @@ def from_files(client: Client, folder: Path, size: int, block: int, chunks) -> d
 
 def main(arguments: list[str] | None = None) -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("out", type=common.record_file)
+    parser.add_argument("out", type=record_file)
     parser.add_argument("--size", type=count, default=65536)
     parser.add_argument("--devices", type=lambda s: [int(i) for i in s.split(",")], default=[0, 1])
     parser.add_argument("--folder", default="/dev/shm", help="for files of 12 size^2 bytes")

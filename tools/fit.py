@@ -132,11 +132,9 @@ def usual_constants(text: Choice) -> Constants:
 
 
 def kept(rows: list[Timed]) -> set[Choice]:
-    """Texts among which every recorded shape finds a good one.
-
-    They are picked one after another, each as the one that most improves the geometric mean over
-    all shapes. With all texts the choice would be slightly better, but nearly every shape would
-    have to wait for the compiler.
+    """Texts among which every recorded shape finds a good one: one after another, that which most
+    improves the geometric mean over all shapes. With all texts nearly every shape would have to
+    wait for the compiler.
     """
     found: set[Choice] = set()
     # by text, then by shape and precision: the part of the best rate
@@ -201,11 +199,9 @@ def nanoseconds(value: float) -> float:
 
 
 def judged(rows: list[Timed], units: int, folds: int = 4) -> dict[str, float]:
-    """How good the choice is at shapes that were left out of the fit, one part after another.
-
-    Returns:
-        Over all shapes in float32, the best recorded time divided by that of the chosen candidate:
-        its geometric "mean", the "share" above 0.9 and the "least".
+    """How good the choice is at shapes that were left out of the fit: over all shapes in float32,
+    the best recorded time divided by that of the chosen candidate, as geometric "mean", "share"
+    above 0.9 and "least".
     """
     order = (
         np.random.default_rng(0).permutation([*dict.fromkeys(row.sizes for row in rows)]).tolist()

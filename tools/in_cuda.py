@@ -24,15 +24,8 @@ def translate(kernel: int) -> str:
 
 
 def measure(kernel: int, size: int) -> dict[str, Any]:
-    """Compile a kernel with NVRTC, check it exactly on 2 x 2 tiles, and time it by CUDA events.
-
-    Args:
-        kernel: one of `KERNELS`.
-        size: M = N = K of the timed product; must be a whole number of tiles.
-
-    Returns:
-        "kernel", "params", "size"; "ok", whether it was right; "gflops" from the median time; and
-        "registers" per work-item.
+    """Compile one of `KERNELS` with NVRTC, check it exactly on 2 x 2 tiles, and time it by CUDA
+    events, at M = N = K = size.
     """
     import cupy
     from cupyx.profiler import benchmark

@@ -23,7 +23,7 @@ from registers import registers
 
 from gemmlab import catalog
 from gemmlab.catalog import Key
-from gemmlab.cli import count, kernel_numbers
+from gemmlab.cli import count, kernel_numbers, record_file
 from gemmlab.measurement import records, sweeps, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
@@ -45,11 +45,8 @@ CURVES: dict[str, tuple[Key, str, tuple[int, ...], dict[str, int]]] = {
 
 
 def chapters(device: Device, size: int) -> Iterator[dict[str, Any]]:
-    """What the chapters show of a recorded device, as far as it is measured, after each step.
-
-    Args:
-        device: where.
-        size: M = N = K of the sweeps over parameters.
+    """What the chapters show of a recorded device, as far as it is measured, after each step;
+    sweeps over parameters are at M = N = K = size.
     """
     parts = "curves", "passes", "registers", "instructions", "transposing", "switches"
     recorded: dict[str, Any] = {"size": size, **{part: {} for part in parts}}
@@ -118,14 +115,14 @@ def parser() -> argparse.ArgumentParser:
     words = "such as 1,3,10 (default: all)"
     explorers.add_argument("--kernels", type=kernel_numbers, default=list(catalog), help=words)
     words = "the file to write (default: landscape_DEVICE.json in results/)"
-    explorers.add_argument("--out", type=common.record_file, metavar="FILE", help=words)
+    explorers.add_argument("--out", type=record_file, metavar="FILE", help=words)
     candidates = commands.add_parser("candidates", help="every kernel that matmul may choose")
     candidates.set_defaults(run=run_candidates)
     shown = commands.add_parser("chapters", help="the sweeps that the chapters show")
     shown.set_defaults(run=run_chapters)
     shown.add_argument("--title", help="a short name of the device for charts")
     for command in (candidates, shown):
-        command.add_argument("file", type=common.record_file, help="the file to write")
+        command.add_argument("file", type=record_file, help="the file to write")
     for command in (explorers, shown):
         command.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
     for command in (explorers, candidates):

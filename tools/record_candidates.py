@@ -151,15 +151,9 @@ def shapes() -> list[Sizes]:
 
 
 def record(device: Device, path: Path, seconds: float = inf) -> None:
-    """Time the candidates at the shapes that the file lacks.
-
-    Args:
-        device: a GPU.
-        path: the file to write or to continue, after each shape.
-        seconds: begin no more shapes after that time.
-
-    Raises:
-        ValueError: for a device without candidates, such as a CPU, and a file of another device.
+    """Time the candidates at the shapes that the file lacks; begin no more shapes after so many
+    seconds. Raises ValueError for a device without candidates, such as a CPU, and a file of another
+    device.
     """
     end, data = time.monotonic() + seconds, begin(path, device)
     recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]

@@ -17,16 +17,16 @@ from dataclasses import asdict
 from itertools import product
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import common
 from registers import VERBOSE, registers
 from tqdm import tqdm
 
 from gemmlab import model, trial
-from gemmlab.catalog import KernelSpec, Key, Limits, find
+from gemmlab.catalog import KernelSpec, Key, Limits, find, in_order
 from gemmlab.measurement import peaks, records
-from gemmlab.measurement.landscape import Landscape
+from gemmlab.measurement.landscape import MEASURED, Landscape, fingerprint
 from gemmlab.opencl.devices import Device
 from gemmlab.worker.client import Outcome
 
@@ -44,6 +44,32 @@ SAVE_EVERY = 15.0
 Used = tuple[int, int] | None
 
 
+class Recording(Landscape):
+    """A landscape that grows; `rows` are those of the file and the new ones."""
+
+    def save(self, path: Path) -> None:
+        kernels = {name: self.kernels[name] for name in in_order(self.kernels)}
+        records.write(path, {**self.head, "kernels": kernels})
+
+    def forget(self, kernel: Key) -> None:
+        """Drop what was recorded of a kernel."""
+        self.kernels.pop(kernel, None)
+        self._rows.pop(kernel, None)
+
+    def table(self, kernel: Key) -> dict[str, Any]:
+        """What is recorded of a kernel."""
+        spec = find(kernel)
+        head = {"text": fingerprint(spec.file), "columns": [*spec.defaults, *MEASURED]}
+        empty = {**head, "sizes": {}, "settings": [], "refused": []}
+        return self.kernels.setdefault(spec.number, empty)
+
+    def add(self, kernel: Key, params: dict[str, int], row: list) -> None:
+        """Add a setting: `MEASURED`, or a sentence that says why it does not count."""
+        self.rows(kernel)[tuple(params.values())] = row
+        part = "refused" if isinstance(row[0], str) else "settings"
+        self.table(kernel)[part].append([*params.values(), *row])
+
+
 class Job(NamedTuple):
     """A setting of a kernel to run at M = N = K = size."""
 
@@ -54,19 +80,10 @@ class Job(NamedTuple):
 
 def record(
     device: Device, kernels: Iterable[Key], size: int, path: Path, seconds: float = inf
-) -> Landscape:
-    """Record what is missing of these kernels' settings; an interrupt loses nothing.
-
-    Args:
-        device: where.
-        kernels: their numbers.
-        size: M = N = K. The defaults are recorded at the `SIZES` from a sixteenth to twice of it,
-            too.
-        path: the file to continue or to write.
-        seconds: begin no more settings after that time.
-
-    Raises:
-        ValueError: if the file is of another device, driver or size.
+) -> Recording:
+    """Record what is missing of these kernels' settings at M = N = K = size, and of their defaults
+    at the `SIZES` from a sixteenth to twice of it. Nothing begins after so many seconds; an
+    interrupt loses nothing. Raises ValueError if the file is of another device, driver or size.
     """
     end = time.monotonic() + seconds
     landscape = begin(path, device, size)
@@ -120,17 +137,18 @@ def settings(spec: KernelSpec, limits: Limits) -> list[dict[str, int]]:
     return list({tuple(setting.values()): setting for setting in legal}.values())
 
 
-def begin(path: Path, device: Device, size: int) -> Landscape:
+def begin(path: Path, device: Device, size: int) -> Recording:
     """The landscape in a file if it can be continued, or an empty one."""
     origin = records.origin(common.command())
     if not path.exists():
         head = {**common.head(device), "begun": origin["date"], "size": size}
         peak = round(peaks.peaks(device).gflops, 1)
-        return Landscape({**head, "peak": peak, "limits": asdict(device.limits)})
+        return Recording({**head, "peak": peak, "limits": asdict(device.limits)})
     try:
-        landscape = Landscape.load(path)
+        found = Landscape.load(path)
     except ValueError as error:
         raise ValueError(f"{path} is no landscape: {error}") from None
+    landscape = Recording(found.head, found.kernels)
     recorded, here = landscape.head["device"], device.facts()
     if (recorded, landscape.size) != (here, size):
         raise ValueError(
@@ -144,7 +162,7 @@ def begin(path: Path, device: Device, size: int) -> Landscape:
     return landscape
 
 
-def missing(landscape: Landscape, device: Device, kernels: list[Key]) -> list[Job]:
+def missing(landscape: Recording, device: Device, kernels: list[Key]) -> list[Job]:
     """What is left to record: the defaults, size by size, then settings."""
     jobs = [
         Job(kernel, find(kernel).fit(device.limits), size)
@@ -161,12 +179,12 @@ def missing(landscape: Landscape, device: Device, kernels: list[Key]) -> list[Jo
     return jobs
 
 
-def add(landscape: Landscape, device: Device, job: Job, outcome: Outcome, used: Used) -> None:
+def add(landscape: Recording, device: Device, job: Job, outcome: Outcome, used: Used) -> None:
     """Put what came of a setting into the landscape."""
     spec = find(job.kernel)
     gflops = common.short(outcome.result.gflops) if outcome.ok else 0.0
     if job.params == spec.fit(device.limits):
-        landscape.add_size(job.kernel, job.size, gflops)
+        landscape.table(job.kernel)["sizes"][str(job.size)] = gflops
     if job.size != landscape.size or tuple(job.params.values()) in landscape.rows(job.kernel):
         return
     if outcome.ok:

@@ -27,11 +27,8 @@ VERBOSE = {"PYOPENCL_BUILD_OPTIONS": "-cl-nv-verbose"}
 def registers(
     kernel: Key, params: dict[str, int], device: Device, cache: str = ""
 ) -> tuple[int, int] | None:
-    """Registers per work-item, and bytes spilled to memory; None if the compiler does not say.
-
-    Args:
-        kernel, params, device: what is compiled for which device.
-        cache: a folder in which the driver keeps the kernel; by default it keeps none.
+    """Registers per work-item, and bytes spilled to memory; None if the compiler does not say. The
+    driver keeps the kernel in the folder `cache`; by default it keeps none.
     """
     if "nvidia" not in device.features:
         return None

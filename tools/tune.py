@@ -1,32 +1,24 @@
-"""Add the kernels and the constants of tiles that `matmul` and `gemm` choose by to a table.
+"""Measure the constants by which `gemm` chooses a tile of warps, and add them to a table.
 
-    python tools/tune.py kernels results/choice.json
-    python tools/tune.py constants results/choice.json --letter d
+    python tools/tune.py results/choice.json --letter d
 
-`kernels` takes the fastest kernel for each way to treat edges from the device's landscape
-(`record.py landscape`). `constants` measures the constants of the generator's tiles of warps. What
-is not exact never counts.
+A tile whose products are not exact never counts.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from datetime import date
 from functools import partial
 from math import isqrt
-from pathlib import Path
-from typing import Any
 
 import common
 import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 from compare import operands
-from record_landscape import file_of
 
 from gemmlab import check, files, matmul
-from gemmlab.catalog import catalog
 from gemmlab.cli import output_file
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Constants
@@ -34,7 +26,6 @@ from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import complete_tile, fits
 from gemmlab.measurement import clock, records
-from gemmlab.measurement.landscape import Landscape
 from gemmlab.opencl.devices import Device, find_device
 
 Tile = dict[str, int]
@@ -55,9 +46,6 @@ CUT = 1e-6
 PART = 1.5e-7
 #: Seconds to add 1024 bytes of each of them.
 ADD = 9e-9
-
-
-# Tiles of warps
 
 
 def with_constants(letter: str) -> list[Tile]:
@@ -106,76 +94,32 @@ def constants(device: Device, letter: str, tile: Tile) -> Constants:
     return Constants(start, 0.0, alone, shared, CUT + part, part)
 
 
-# The table
-
-
-def open_section(path: Path, device: Device, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The table, and a section for the device's kind, which now names device and command."""
-    table = files.load_json(path, dict)
-    entry = table.setdefault(choices.kind(device), {}).setdefault(name, {})
-    entry |= device.facts() | {"date": date.today().isoformat()}
-    others = [line for line in entry.get("commands", []) if line != common.command()]
-    entry["commands"] = [*others, common.command()]
-    return table, entry
-
-
-# Commands
-
-
-def run_kernels(given: argparse.Namespace) -> None:
-    device = find_device(given.device)
-    known = Landscape.load(given.landscape or file_of(device.name))
-    table, entry = open_section(given.file, device, "kernels")
-    for edges in choices.EDGES:
-        numbers = [n for n, spec in catalog.items() if spec.edges == edges and not spec.tensor]
-        if found := [best for best in map(known.best, numbers) if best]:
-            best = max(found, key=lambda one: one.gflops)
-            row = {"size": known.size, "kernel": best.kernel, "params": best.params}
-            rows = [old for old in entry.get(edges, []) if old["size"] != known.size]
-            rows.append({**row, "gflops": best.gflops})
-            entry[edges] = sorted(rows, key=lambda one: choices.dimensions(one["size"]))
-    records.write(given.file, table)
-
-
-def run_constants(given: argparse.Namespace) -> None:
+def main(arguments: list[str] | None = None) -> None:
+    top = common.parser(__doc__)
+    top.add_argument("file", type=output_file, help="the table to add to")
+    words = "the precision: float64, complex64, complex128 or float16"
+    top.add_argument("--letter", choices=LETTERS, required=True, help=words)
+    words = """such as '{"TSM": 64, "TSN": 32}': a tile that the table does not have"""
+    top.add_argument("--tile", type=json.loads, action="append", default=[], help=words)
+    common.add_device(top)
+    given = top.parse_args(arguments)
+    table = files.load_json(given.file, dict)  # refuses what is no table before a long search
     device, letter = find_device(given.device), given.letter
     wanted = [*with_constants(letter), *map(complete_tile, given.tile)]
     tiles = [tile for tile in wanted if fits(letter, tile, device)]
     if not tiles:
         raise ValueError(f"{device} takes no tile of warps for --letter {letter}")
+    entry = table.setdefault(choices.kind(device), {}).setdefault("tiles", {})
+    entry |= device.facts() | {"date": date.today().isoformat()}
+    others = [line for line in entry.get("commands", []) if line != common.command()]
+    entry["commands"] = [*others, common.command()]
+    rows = entry.setdefault("constants", {}).setdefault(letter, [])
     for tile in tiles:
-        table, entry = open_section(given.file, device, "tiles")
-        rows = entry.setdefault("constants", {}).setdefault(letter, [])
         rows[:] = [row for row in rows if row[0] != tile]
         if is_exact(device, letter, tile):
             measured = constants(device, letter, tile)
             rows.append([tile, [float(f"{1e9 * value:.5g}") for value in measured]])
         records.write(given.file, table)
-
-
-def parser() -> argparse.ArgumentParser:
-    top = common.parser(__doc__)
-    commands = top.add_subparsers(required=True)
-    kernels = commands.add_parser("kernels", help="rows of results/choice.json")
-    kernels.set_defaults(run=run_kernels)
-    words = "at the size of the rows (default: landscape_DEVICE.json in results/)"
-    kernels.add_argument("--landscape", type=Path, metavar="FILE", help=words)
-    own = commands.add_parser("constants", help="constants of tiles of warps")
-    own.set_defaults(run=run_constants)
-    words = "the precision: float64, complex64, complex128 or float16"
-    own.add_argument("--letter", choices=LETTERS, required=True, help=words)
-    words = """such as '{"TSM": 64, "TSN": 32}': a tile that the table does not have"""
-    own.add_argument("--tile", type=json.loads, action="append", default=[], help=words)
-    for command in (kernels, own):
-        command.add_argument("file", type=output_file, help="the table to add to")
-        common.add_device(command)
-    return top
-
-
-def main(arguments: list[str] | None = None) -> None:
-    given = parser().parse_args(arguments)
-    files.load_json(given.file, dict)  # refuses what is no table before a long search
-    given.run(given)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import numpy as np
 
 from gemmlab import check, model, web
 from gemmlab.catalog import catalog
-from gemmlab.cli import count, kernel_numbers
+from gemmlab.cli import count, kernel_numbers, record_file
 from gemmlab.measurement import clock, records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch
@@ -66,14 +66,7 @@ class Host:
         return np.frombuffer(self.device.queue.read_buffer(buffer), dtype)
 
     def prepare(self, shader, arrays, values, groups) -> Ready:
-        """Compile a kernel and copy its arguments to the GPU.
-
-        Args:
-            shader: of `web.translate`.
-            arrays: by the names of its pointer arguments.
-            values: by the names of its other arguments.
-            groups: work-groups to launch.
-        """
+        """Compile a shader of `web.translate` and copy its arguments, by name, to the GPU."""
         buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
         kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
         bound = [*buffers.values()]
@@ -118,9 +111,8 @@ class Host:
         self.device.queue.submit([encoder.finish()])
 
     def run(self, shader, arrays, values, groups) -> dict[str, np.ndarray]:
-        """Run a kernel once; what its arrays hold then, and the "watch" of a watched one.
-
-        The arguments are those of `prepare`.
+        """Run a kernel once, with the arguments of `prepare`; what its arrays hold then, and the
+        "watch" of a watched one.
         """
         ready = self.prepare(shader, arrays, values, groups)
         self.launch(ready)
@@ -181,7 +173,7 @@ def main() -> None:
     parser.add_argument("--device", default="", help="part of its name")
     parser.add_argument("--kernels", type=kernel_numbers, default=range(1, 14))
     parser.add_argument("--size", type=count, default=4096)
-    parser.add_argument("--json", type=common.record_file)
+    parser.add_argument("--json", type=record_file)
     given = parser.parse_args()
     host = Host(given.backend, given.device)
     print(host.adapter.summary, flush=True)

@@ -6,13 +6,15 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..catalog import find
+from ..catalog.spec import positive
 from ..generate import choice
-from ..opencl.devices import Device
+from ..opencl.devices import Device, find_device
 from . import packed
 from .problem import Problem
-from .request import Request
+from .request import DTYPES, Request
 from .routes import ROUTES, Generated, Ladder, Packed, Query, Route, choose
 
 #: Candidates that are listed.
@@ -47,12 +49,33 @@ class Explanation(NamedTuple):
         return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.refused.items())])
 
 
-def explain(
-    device: Device, m: int, n: int, k: int, precision: str = "float32", dtype=np.float32
+def auto(
+    m: int,
+    n: int,
+    k: int,
+    device: Device | int | str | None = None,
+    precision: str = "float32",
+    dtype: DTypeLike = np.float32,
 ) -> Explanation:
-    """What an m x k by k x n product of matrices without gaps runs on a device, and why."""
-    sizes = n, m, k  # of the column-major product
-    query = Query(Request(precision=precision), np.dtype(dtype), Problem.compact(*sizes), device)
+    """What `matmul` runs for an m x k by k x n product of matrices without gaps, and why; print it.
+
+    Args:
+        m, n, k: sizes of the row-major product.
+        device: a Device, an index or part of a name; the preferred device by default.
+        precision: "float32", "tf32" or "tf32x3".
+        dtype: of the elements: float32, float64, complex64, complex128 or float16.
+
+    Raises:
+        ValueError: for sizes that are no whole numbers from 1 on, another dtype, a precision that
+            the device does not have, or one other than "float32" for another dtype.
+    """
+    check_sizes(m, n, k)
+    device, dtype = find_device(device), np.dtype(dtype)
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype must be one of {', '.join(map(str, DTYPES))}, not {dtype}")
+    request, sizes = Request.of(precision=precision), (n, m, k)  # of the column-major product
+    request.check_for(dtype, device)
+    query = Query(request, dtype, Problem.compact(*sizes), device)
     route = choose(query)
     order = choice.ranked(device, sizes, precision) if isinstance(route, Ladder) else []
     why = _why(route, query, order)
@@ -60,6 +83,12 @@ def explain(
     answers = {kind.__name__: kind.of(query) for kind in ROUTES}
     refused = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
     return Explanation(m, n, k, named, route.kernel, route.params, why, tuple(order), refused)
+
+
+def check_sizes(m: int, n: int, k: int) -> None:
+    """Raise ValueError unless all are whole numbers from 1 on."""
+    for name, value in {"m": m, "n": n, "k": k}.items():
+        positive(name, value)
 
 
 def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:

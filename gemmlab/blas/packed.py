@@ -35,9 +35,7 @@ PER_UNIT = 8
 
 
 class Blocks(NamedTuple):
-    """The sizes of packed.cl's blocks, from the width of the device's vectors and from its
-    caches.
-    """
+    """The sizes of packed.cl's blocks."""
 
     dtype: np.dtype  # of the sums, float32 or float64
     width: int  # elements per vector
@@ -46,9 +44,7 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, device: Device, dtype: np.dtype) -> Blocks:
-        """Those for a device and elements: vectors as wide as its registers, if its compiler takes
-        them.
-        """
+        """Those for a device: vectors as wide as its registers, if its compiler takes them."""
         dtype = np.result_type(dtype, np.float32)
         vector_bytes = 4 * min(device.cl.native_vector_width_float, device.limits.vector)
         return cls(dtype, max(2, vector_bytes // dtype.itemsize))
@@ -64,17 +60,13 @@ class Blocks(NamedTuple):
         return {"REAL": real, "WIDTH": self.width, "KC": self.depth, "BETA": int(beta)}
 
     def steps_per_part(self, height: int, k: int) -> int:
-        """Of k steps so many that their panels of `height` rows fit `PANEL_BYTES`: whole blocks, at
-        least one, shared evenly by the parts of the sum.
-        """
+        """Steps of k whose panels of `height` rows fit `PANEL_BYTES`: whole blocks."""
         blocks = max(1, PANEL_BYTES // (height * self.depth * self.dtype.itemsize))
         parts = tiles_over(k, blocks * self.depth)
         return round_up(tiles_over(k, parts), self.depth) if parts > 1 else k
 
     def shares(self, m: int, n: int, units: int) -> tuple[int, int]:
-        """Rows and columns of C per work-item: a block of A that stays in the L2 cache, an even
-        share of columns.
-        """
+        """Rows and columns of C per work-item, whose block of A stays in the L2 cache."""
         block = max(1, BLOCK_BYTES // (self.depth * self.dtype.itemsize * self.rows)) * self.rows
         rows = round_up(tiles_over(m, tiles_over(m, block)), self.rows)
         items_per_row = tiles_over(PER_UNIT * units, tiles_over(m, rows))

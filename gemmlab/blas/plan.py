@@ -24,7 +24,7 @@ from ..catalog import ParameterError, sources
 from ..catalog.spec import Params, round_up, tiles_over
 from ..generate import Schedule, tiles, write
 from ..generate.precision import letter_of
-from ..opencl.build import Bound, Built, WorkGroupError, build
+from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel
 from .problem import Matrix, Problem, plan
@@ -93,10 +93,8 @@ class Launch:
 
 
 class Plan:
-    """Steps that are enqueued one after another, on a queue that runs in order.
-
-    `shape` is that of the result, which may have no elements and need no steps; `size_bytes` counts
-    all temporary memory.
+    """Steps that are enqueued one after another, on a queue that runs in order. A result of the
+    `shape` may have no elements, and need no steps; `size_bytes` counts temporary memory.
     """
 
     def __init__(
@@ -388,9 +386,7 @@ class Builder:
         return (number.real, number.imag) if self.dtype.kind == "c" else (number.real,)
 
     def for_shares(self, s: Schedule, sizes: tuple[int, int, int]) -> tuple[Memory, ...]:
-        """What split-K needs: temporary memory for partial tiles, and the plan's own counters,
-        which are 0 before and after each launch.
-        """
+        """Memory for parts of tiles, and the plan's own counters, 0 between launches."""
         if s.split_k == 1:
             return ()
         tiles = prod(map(tiles_over, sizes, s.tile))
@@ -421,13 +417,7 @@ def _compiled(s: Schedule, device: Device, context: cl.Context) -> Built:
     if problems:
         raise ParameterError(f"{s.name}: " + "; ".join(problems))
     built = build(device, context, s.name, write(s), {})
-    most = built.work_group_limit
-    if s.work_items > most:
-        raise WorkGroupError(
-            f"{s.name}: its work-groups have {s.work_items} work-items, but as compiled for "
-            f"{device.name} they may have at most {most}",
-            most,
-        )
+    built.check_fits(s.name, s.work_items)
     return built
 
 

@@ -62,9 +62,7 @@ class Matrix(NamedTuple):
         return self.by_columns and self.offset == 0 and self.across == self.rows
 
     def supports(self, rows: int, cols: int, ld: int) -> bool:
-        """Whether a kernel may read it as column-major, rows x cols with leading dimension `ld`,
-        from the start of its buffer.
-        """
+        """Whether a kernel may read it as column-major, from the start of its buffer on."""
         inside = self.across == self.rows or self.room >= ld * cols  # behind the last column, too
         same = (self.rows, self.cols) == (rows, cols) and (cols == 1 or self.across == ld)
         return self.by_columns and self.offset == 0 and same and inside
@@ -80,11 +78,7 @@ class Matrix(NamedTuple):
 
     @property
     def indexed(self) -> Matrix:
-        """The matrix as a kernel indexes it: one of its strides is 1.
-
-        Raises:
-            ValueError: if it is part of so large a matrix that 32-bit indices do not reach its end.
-        """
+        """The matrix as kernels index it, with a stride of 1; ValueError beyond 32-bit indices."""
         down, across = (1, self.across) if self.by_columns else (self.down, 1)
         span = max(self.rows * down, self.cols * across)
         if span >= INDEX_LIMIT:
@@ -127,9 +121,7 @@ class Batch(NamedTuple):
         return cls(number, steps, tuple(starts))
 
     def launches(self) -> Iterator[tuple[int, int, int, int]]:
-        """For each launch of a kernel for batches, the elements before A and B, the results before
-        its first one, and the number of its products.
-        """
+        """For each launch: elements before A and B, results before its own, and their number."""
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
             for i in range(0, self.number, MAX_BATCH):
@@ -196,9 +188,7 @@ class Problem(NamedTuple):
 
     @property
     def shared(self) -> tuple[bool, bool] | None:
-        """Of a batch: (A is shared, B is shared); None if the matrices of an operand that is not
-        shared are not adjacent.
-        """
+        """Of a batch: (A is shared, B is shared); None if other matrices are not adjacent."""
         assert self.batch is not None
         (a, b), (m, n, k) = self.batch.steps, self.sizes
         adjacent = a in (0, m * k) and b in (0, k * n) and len(self.batch.starts) == 1

@@ -68,10 +68,8 @@ class Call(NamedTuple):
 
 @cached(512)
 def plan_for(call: Call) -> Plan:
-    """The plan of a call; see `matmul` for what it raises.
-
-    A kernel that was chosen automatically may, once it is compiled, fit only smaller work-groups:
-    then another one is chosen.
+    """The plan of a call; see `matmul` for what it raises. A kernel that was chosen automatically
+    may, once it is compiled, fit only smaller work-groups: then another one is chosen.
     """
     try:
         return _planned(call)
@@ -123,9 +121,7 @@ def _planned(call: Call) -> Plan:
 
 
 def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
-    """The matrices of a result if they are not row-major and adjacent: kernels cannot write there,
-    so a copy follows.
-    """
+    """The matrices of a result to which kernels cannot write: a copy follows."""
     check_apart("out", out)
     if is_row:
         out = out.with_axis(len(out.shape) - (not is_column))
@@ -152,9 +148,7 @@ def _sizes(do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None) -> tu
 
 
 def _batch(a: ArraySpec, b: ArraySpec) -> tuple[tuple[int, ...], Batch | None]:
-    """The dimensions before the matrices, broadcast as in NumPy, and their products, if there are
-    several.
-    """
+    """The dimensions before the matrices, broadcast, and their products, if there are several."""
     try:
         shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
@@ -168,9 +162,7 @@ def _batch(a: ArraySpec, b: ArraySpec) -> tuple[tuple[int, ...], Batch | None]:
 
 
 def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:
-    """Whether a batch is one product: its left matrices are the rows of one tall matrix, and there
-    is a single b.
-    """
+    """Whether a batch is one product: a tall left matrix, and a single b."""
     rows = [pair for pair in zip(a.shape[:-1], a.strides[:-1], strict=True) if pair[0] > 1]
     adjacent = all(
         outer == size * stride for (_, outer), (size, stride) in zip(rows, rows[1:], strict=False)
@@ -278,9 +270,7 @@ def _allows_strips(do: Operation, arrays: Arrays) -> bool:
 
 
 def _strips(call: Call, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> list[staging.Strip]:
-    """A product in strips of the longer side of the result; the smaller operand stays on the
-    device.
-    """
+    """A product in strips of the longer side of the result; the other operand stays."""
     queue, allocate, do = call.queue, pool_of(call.queue).allocate, call.operation
     a = a if do.ta == "N" else a.T
     b = b if do.tb == "N" else b.T

@@ -45,12 +45,8 @@ class Request(NamedTuple):
     def of(
         cls, kernel: Any = AUTO, params: Any = None, edges: Any = "auto", precision: Any = "float32"
     ) -> Request:
-        """The request for what a caller passed.
-
-        Raises:
-            TypeError: if `params` is not a mapping.
-            ValueError: for a value that is not listed above, or values that contradict each other.
-            ParameterError: for parameters that the kernel does not have.
+        """The request for what a caller passed. Raises TypeError, ValueError or ParameterError for
+        what is not allowed, or contradicts something else.
         """
         words = params is None and type(kernel) is type(edges) is type(precision) is str
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
@@ -73,10 +69,8 @@ class Request(NamedTuple):
         return cls(spec.number, _of_the_catalog(spec, params, edges, precision), edges, precision)
 
     def check_for(self, dtype: np.dtype, device: Device) -> None:
-        """Reject what this type of elements or this device does not support, by name.
-
-        Raises:
-            ValueError: with the argument, and what would be possible.
+        """Reject what this type of elements or this device does not support. The ValueError names
+        the argument, and what would be possible.
         """
         if self.precision != "float32" and "tensor" not in device.features:
             raise ValueError(
@@ -164,10 +158,7 @@ def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -
 
 
 def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
-    """`x`, if it is an array of one of these types; nothing is converted silently.
-
-    It must have two dimensions, or at least `least` if that is given.
-    """
+    """`x`, if it is an array of one of these types, and of two dimensions, or at least `least`."""
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}"
@@ -264,9 +255,7 @@ class ArraySpec(NamedTuple):
         return self._replace(shape=tuple(shape), strides=tuple(strides))
 
     def steps(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Elements from one matrix to the next along the dimensions before the last two, broadcast
-        to this shape.
-        """
+        """Elements from one matrix to the next along each dimension of a broadcast shape."""
         own = [
             0 if size == 1 else stride // self.dtype.itemsize
             for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)
@@ -282,10 +271,8 @@ class ArraySpec(NamedTuple):
         return starts.tolist()
 
     def matrix(self, name: str, buffer: Any = None, operation: str = "N") -> Matrix:
-        """The first of its matrices, transposed or conjugated as `operation` says.
-
-        Raises:
-            ValueError: for a matrix of which no dimension is contiguous.
+        """The first of its matrices, transposed or conjugated as `operation` says. Raises
+        ValueError if no dimension is contiguous.
         """
         each, (rows, cols) = self.dtype.itemsize, self.shape[-2:]
         down, across = (stride // each for stride in self.strides[-2:])
@@ -308,12 +295,8 @@ class ArraySpec(NamedTuple):
         return first, self.offset + sum(s for s in steps if s > 0) + self.dtype.itemsize - 1
 
     def check_inside(self, name: str) -> None:
-        """Reject a device array that exceeds its buffer: PyOpenCL makes one of any shape, offset
-        and strides.
-
-        Raises:
-            ValueError: if elements are outside the buffer, or at bytes that are no multiples of
-                their size.
+        """Reject a device array outside its buffer, or at bytes that are no multiples of an
+        element: PyOpenCL makes arrays of any shape, offset and strides.
         """
         if 0 in self.shape:
             return
@@ -345,9 +328,7 @@ def check_apart(name: str, x: ArraySpec | np.ndarray) -> None:
 
 
 def rows_of(x: np.ndarray) -> np.ndarray:
-    """The array, or its transpose if its matrices are column-major: contiguous if it has no
-    gaps.
-    """
+    """The array, or its transpose if its matrices are column-major."""
     by_rows = x.flags.c_contiguous or x.ndim < 2 or abs(x.strides[-2]) >= abs(x.strides[-1])
     return x if by_rows else x.swapaxes(-1, -2)
 
@@ -367,9 +348,7 @@ def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
 
 
 def check_out(out, a, b) -> None:
-    """Reject a read-only array for the result, and a device array that shares memory with an
-    operand.
-    """
+    """Reject a result that is read-only, or on a device shares memory with an operand."""
     if isinstance(out, np.ndarray):
         if not out.flags.writeable:
             raise ValueError("out is read-only; give an array that may be written")

@@ -1,10 +1,9 @@
 """The routes of a product, and the choice among them.
 
 A route multiplies with one kind of kernels: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of
-the catalog), `Split` (generated kernels, one for each edge) or `Generated` (one generated kernel).
-Each one either gives the reason why it does not support a product, or has the fastest kernel of its
-kind, with the seconds that `generate.cost` predicts, and appends its launches to a plan. `choose`
-takes the first route that supports the product.
+the catalog) or `Generated` (generated kernels). Each one either gives the reason why it does not
+support a product, or has the fastest kernel of its kind, with the seconds that `generate.cost`
+predicts, and appends its launches to a plan. `choose` takes the first that does.
 """
 
 from __future__ import annotations
@@ -149,56 +148,40 @@ class Ladder(Route):
 
 
 @dataclass(frozen=True)
-class Split(Route):
-    """Generated kernels for the whole tiles and for each edge."""
-
-    launches: tuple[split.Launch, ...] = ()  # the rectangles of C
-
-    @classmethod
-    def of(cls, query: Query) -> Route | str:
-        if query.request.edges != "split":
-            return "it is for edges='split'"
-        sizes, params = query.problem.sizes, query.request.params
-        tile = dict(params or tiles.tile_for(query.device, letter_of(query.dtype), sizes).tile)
-        parts = split.cut(sizes, tile)
-        return cls(GENERATED, dict(parts[0].tile), launches=tuple(parts))
-
-    def emit(self, builder: Builder, problem: Problem) -> None:
-        for x in self.launches:
-            builder.gemm(problem.part(x.row, x.column, x.rows, x.columns), x.tile)
-
-
 class Generated(Route):
-    """A kernel that is generated for the problem, in one launch: any type, any layout, batches."""
+    """Kernels that are generated for the problem: any type, any layout, batches."""
+
+    in_parts: bool = False  # C is cut: a launch for the whole tiles, and one for each edge
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
-        request, batch = query.request, query.problem.batch
-        if request.kernel not in (AUTO, GENERATED) or request.edges == "split":
+        request, batch, sizes = query.request, query.problem.batch, query.problem.sizes
+        in_parts = request.edges == "split"
+        if request.kernel not in (AUTO, GENERATED):
             return f"{request} requires another kernel"
-        may_replace = request == PLAIN and query.is_small
+        may_replace = in_parts or request == PLAIN and query.is_small
         if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
             return "for float32 the catalog has faster kernels"
         if request.params is not None:
-            return cls(GENERATED, dict(request.params), whole_batch=True)
-        number = batch.number * len(batch.starts) if batch else 1
-        ranked = tiles.tile_for(query.device, letter_of(query.dtype), query.problem.sizes, number)
-        return cls(GENERATED, *ranked, whole_batch=True)
+            return cls(GENERATED, dict(request.params), inf, not in_parts, in_parts)
+        number = batch.number * len(batch.starts) if batch and not in_parts else 1
+        tile, seconds = tiles.tile_for(query.device, letter_of(query.dtype), sizes, number)
+        return cls(GENERATED, tile, inf if in_parts else seconds, not in_parts, in_parts)
 
     def emit(self, builder: Builder, problem: Problem) -> None:
-        builder.gemm(problem, self.params)
+        if not self.in_parts:
+            builder.gemm(problem, self.params)
+            return
+        for x in split.cut(problem.sizes, self.params):
+            builder.gemm(problem.part(x.row, x.column, x.rows, x.columns), x.tile)
 
 
 #: In the order of preference.
-ROUTES = (Packed, Ladder, Split, Generated)
+ROUTES = (Packed, Ladder, Generated)
 
 
 def choose(query: Query) -> Route:
-    """The first route that supports the product.
-
-    Raises:
-        ValueError: if no kernel for `edges` or `precision` supports the sizes or the device.
-    """
+    """The first route that supports the product; ValueError if the options exclude all."""
     return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
 
 
@@ -217,9 +200,7 @@ def emit(builder: Builder, request: Request, problem: Problem) -> None:
 
 
 def _for_batch(query: Query) -> Iterator[tuple[Key, dict[str, int], float]]:
-    """Kernels for a batch in one launch, fastest first; with single loads where vectors do not
-    divide the sizes.
-    """
+    """Kernels for a batch in one launch, fastest first; single loads where vectors do not fit."""
     sizes, batch = query.problem.sizes, query.problem.batch
     assert batch is not None
     for (key, pairs), seconds in choice.ranked_for_batch(query.device, sizes, batch.number):

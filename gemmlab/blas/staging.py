@@ -46,9 +46,7 @@ class Strip(NamedTuple):
 
 
 def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
-    """The staging of a device, if it copies these arrays faster than the driver: large ones, unless
-    the memory is shared.
-    """
+    """The staging of a device, for large arrays, unless it shares the host's memory."""
     is_shared = device.kind == "CPU" or device.cl.host_unified_memory
     if is_shared or sum(x.nbytes for x in arrays) < WORTHWHILE:
         return None
@@ -73,9 +71,7 @@ class Pinned:
 
 
 class Lane:
-    """One direction of the traffic: a queue, a ring of pinned buffers, and the threads that fill or
-    empty them.
-    """
+    """One direction of the traffic: a queue, a ring of pinned buffers, and threads."""
 
     def __init__(self, device: Device, context: cl.Context, threads: int, buffers: int):
         self.queue = cl.CommandQueue(context, device.cl)
@@ -92,9 +88,7 @@ class Lane:
         ]
 
     def download(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> list[Future]:
-        """Begin to copy a matrix, row by row, as soon as the events have happened; a piece is done
-        once it is copied.
-        """
+        """Begin to copy a matrix, row by row, once the events have happened."""
         return [
             self._threads.submit(self._down, buffer, at, part, after)
             for at, part in pieces(out, self._piece)
@@ -133,9 +127,7 @@ class Lane:
 
 
 def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Consecutive blocks of a matrix, row by row, of so many bytes at most, and the bytes before
-    each.
-    """
+    """Consecutive blocks of a matrix, of so many bytes at most, and the bytes before each."""
     rows, cols = x.shape
     width = min(cols, size_bytes // x.itemsize)
     height = max(1, size_bytes // (x.itemsize * cols))
@@ -176,9 +168,8 @@ class Staging:
         _results(self._down.download(buffer, out, after))
 
     def compute(self, queue: cl.CommandQueue, parts: list[Strip]) -> None:
-        """Compute a result strip by strip, on this queue; wait for it.
-
-        By return or by any exception, nobody uses the arrays' memory any more.
+        """Compute a result strip by strip, on this queue. By return or by any exception, nobody
+        uses the arrays' memory any more.
         """
         with self._alone:
             try:

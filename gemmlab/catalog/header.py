@@ -63,16 +63,10 @@ def names_in(expression: str) -> frozenset[str]:
 
 
 class Rule(NamedTuple):
-    """A constraint on parameters.
+    """A constraint on parameters."""
 
-    Attributes:
-        test: the condition, which reads the same in C and in Python.
-        broken: what is wrong where it fails, with a slot for the value of each parameter:
-            "TS={TS} is not a multiple of WPT={WPT}".
-    """
-
-    test: str
-    broken: str
+    test: str  # the condition, which reads the same in C and in Python
+    broken: str  # what is wrong where it fails, such as "TS={TS} is not a multiple of WPT={WPT}"
 
     @property
     def names(self) -> frozenset[str]:
@@ -84,10 +78,8 @@ class Rule(NamedTuple):
 
 
 def parameters(text: str) -> tuple[Param, ...]:
-    """The parameters that a kernel's text declares, in its order.
-
-    Raises:
-        ValueError: if an `#ifndef` is not followed by a complete declaration.
+    """The parameters that a kernel's text declares. Raises ValueError if an `#ifndef` is not
+    followed by a complete declaration.
     """
     found = _PARAM.findall(text)
     complete = {name for name, *_ in found}
@@ -102,10 +94,8 @@ def parameters(text: str) -> tuple[Param, ...]:
 
 
 def rules(text: str) -> tuple[Rule, ...]:
-    """The rules that a kernel's text states, in its order.
-
-    Raises:
-        ValueError: if an `#error` is not between `#if !(condition)` and `#endif`.
+    """The rules that a kernel's text states. Raises ValueError if an `#error` is not between `#if
+    !(condition)` and `#endif`.
     """
     found = _RULE.findall(text)
     if len(found) != text.count("#error"):

@@ -25,12 +25,8 @@ def folder(name: str = "kernels") -> Path:
 
 
 def own_folder() -> Path:
-    """The user's files: landscapes, tries, progress. On Linux ``~/.local/share/gemmlab``.
-
-    The environment variable GEMMLAB_DATA names another folder.
-
-    Raises:
-        OSError: if this user has no home, and GEMMLAB_DATA names no folder.
+    """The user's files, on Linux in ``~/.local/share/gemmlab``, or in the folder that the
+    environment variable GEMMLAB_DATA names. Raises OSError for a user without a home.
     """
     from platformdirs import user_data_path  # few callers need it
 
@@ -81,15 +77,9 @@ def body(text: str) -> str:
 
 
 def part(text: str, name: str) -> str:
-    """A part of a kernel's text: from the comment that begins with `name` to the end of its block.
-
-    Args:
-        text: of a kernel.
-        name: the first word of a comment, such as "compute"; or two of them, "load-compute", for
-            everything from the first part to the second.
-
-    Raises:
-        ValueError: if no comment, or more than one, begins so.
+    """A part of a kernel's text: from the comment that begins with the word `name`, such as
+    "compute", to the end of its block; with two words, "load-compute", to the end of the second.
+    Raises ValueError unless one comment begins so.
     """
     lines = text.splitlines()
 
@@ -119,9 +109,7 @@ def without_rules(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """A kernel's text without its header, parameters and rules, which a `%%gemm` cell does not
-    need.
-    """
+    """A kernel's text as a `%%gemm` cell needs it: without header, parameters and rules."""
     return re.sub(r"^#define \w+ \d+ // .*\n", "", without_rules(body(text)), flags=re.M).strip()
 
 
@@ -141,11 +129,8 @@ def code_lines(text: str) -> int:
 
 
 def diff(old: str, new: str, context: int = 2) -> str:
-    """A unified diff of two kernel texts without their headers: what a step of the ladder changes.
-
-    Args:
-        old, new: the texts.
-        context: unchanged lines to show around each change.
+    """A unified diff of two kernel texts without their headers: what a step of the ladder changes,
+    with so many unchanged lines around each change.
     """
 
     def lines(text: str) -> list[str]:

@@ -31,30 +31,17 @@ class ParameterError(ValueError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device allows.
+    """What a device allows."""
 
-    Attributes:
-        name: the device, for messages.
-        work_group: work-items per work-group.
-        per_dimension: work-items per work-group in dimensions 0, 1, 2.
-        local_memory: bytes per work-group.
-        vector: numbers in the widest vector that its compiler supports.
-        vector_bytes: bytes in the widest vector that it supports.
-        unroll: iterations that its compiler can unroll without taking seconds.
-        asynchronous: whether it has asynchronous copies and TF32 (NVIDIA's, since compute
-            capability 8.0).
-        warpgroups: whether it has the instructions of warpgroups (compute capability 9.0 only).
-    """
-
-    name: str
-    work_group: int
-    per_dimension: tuple[int, ...]
-    local_memory: int
-    vector: int = 16
-    vector_bytes: int = 64
-    unroll: int = 16
-    asynchronous: bool = True
-    warpgroups: bool = True
+    name: str  # the device, for messages
+    work_group: int  # work-items per work-group
+    per_dimension: tuple[int, ...]  # the same in dimensions 0, 1, 2
+    local_memory: int  # bytes per work-group
+    vector: int = 16  # numbers in the widest vector that its compiler supports
+    vector_bytes: int = 64  # bytes in the widest vector
+    unroll: int = 16  # iterations that its compiler can unroll without taking seconds
+    asynchronous: bool = True  # it has asynchronous copies and TF32 (compute capability 8.0)
+    warpgroups: bool = True  # it has the instructions of warpgroups (compute capability 9.0 only)
 
 
 @dataclass(frozen=True)
@@ -80,52 +67,28 @@ class Broken(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelSpec:
-    """One kernel: what its file cannot state.
+    """One kernel: what its file cannot state."""
 
-    Attributes:
-        file: its file in ``kernels/``.
-        tile: an expression of the parameters: rows and columns of C that a work-group computes, and
-            steps of k per iteration. The next five are expressions, too.
-        block: rows and columns of C that a work-item computes, on tensor cores a warp; "" where an
-            instruction reads local memory itself.
-        work_group: work-items of a work-group in dimensions 0 and 1, where tile and block do not
-            say so.
-        local_floats: floats of local memory per work-group.
-        alignments: multiples to which the leading dimensions of A and of B are rounded up, in
-            floats.
-        workspace_floats: floats of a workspace for partial tiles, the seventh argument; "" if it
-            has none.
-        b_transposed: whether it expects B as N x K instead of K x N; a parameter TRANSPOSED decides
-            where there is one.
-        warps: whether its work-items are numbered along dimension 0 alone.
-        one_dimensional: whether its work-groups are, too: as many as tiles, or GROUPS.
-        edges: how it treats sizes that are not multiples of the tile: "pad" (it needs multiples),
-            "guard" (it takes any size), or "shift" (any size of at least one tile, and any K).
-        wide: whether it indexes with 64 bits.
-        tensor: whether it multiplies in TF32.
-        turns: whether it can store the transpose of C (see `text`).
-        fixup: whether a second launch (`fixup.cl`) adds up partial tiles where tiles are shared.
-        adds_up: whether on NVIDIA's GPUs the last work-group of a tile does so instead.
-        switches: parameters that turn on a feature which only some devices have.
-    """
-
-    file: str
-    tile: str
-    block: str = "1, 1"
-    work_group: str = ""
-    local_floats: str = "0"
-    alignments: str = "1, 1"
-    workspace_floats: str = ""
-    b_transposed: bool = False
-    warps: bool = False
-    one_dimensional: bool = False
+    file: str  # in ``kernels/``
+    # Expressions of the parameters:
+    tile: str  # rows and columns of C that a work-group computes, and steps of k per iteration
+    block: str = "1, 1"  # the same of a work-item, or a warp with tensor cores; "" if of neither
+    work_group: str = ""  # work-items in dimensions 0 and 1, where tile and block do not say so
+    local_floats: str = "0"  # floats of local memory per work-group
+    alignments: str = "1, 1"  # the leading dimensions of A and of B are multiples of these, floats
+    workspace_floats: str = ""  # floats for partial tiles, the seventh argument; "" for none
+    b_transposed: bool = False  # it expects B as N x K; a parameter TRANSPOSED has precedence
+    warps: bool = False  # its work-items are numbered along dimension 0 alone
+    one_dimensional: bool = False  # its work-groups, too: as many as tiles, or GROUPS
+    # How it treats sizes that are not multiples of the tile: "pad" (it needs multiples), "guard"
+    # (it takes any size), or "shift" (any size of at least one tile, and any K).
     edges: str = "pad"
-    wide: bool = False
-    tensor: bool = False
-    turns: bool = False
-    fixup: bool = False
-    adds_up: bool = False
-    switches: tuple[Switch, ...] = ()
+    wide: bool = False  # it indexes with 64 bits
+    tensor: bool = False  # it multiplies in TF32
+    turns: bool = False  # it can store the transpose of C (see `text`)
+    fixup: bool = False  # a second launch (`fixup.cl`) adds up the parts of shared tiles
+    adds_up: bool = False  # on NVIDIA's GPUs the last work-group of a tile does so instead
+    switches: tuple[Switch, ...] = ()  # parameters for features that only some devices have
 
     def __repr__(self) -> str:
         return f"<kernel {self.number}, {self.name}>"
@@ -252,10 +215,7 @@ class KernelSpec:
         return (*self.tiles(p)[:2], 1) if self.edges == "shift" else self.multiples(p)
 
     def units(self, p: Params) -> tuple[int, int, int]:
-        """What M, N and K must be multiples of so that compact matrices need no copy.
-
-        These are whole tiles and aligned columns.
-        """
+        """Whole tiles and aligned columns: compact matrices of such M, N and K need no copy."""
         (m, n, k), (a, b) = self.multiples(p), self.alignment(p)
         return (lcm(m, a), lcm(n, b), k) if self.wants_transposed(p) else (lcm(m, a), n, lcm(k, b))
 
@@ -286,7 +246,9 @@ class KernelSpec:
     # Which parameters are legal.
 
     def complete(self, params: Params | None) -> dict[str, int]:
-        """`params` over the defaults. Raises as `complete` in this module does."""
+        """`params` over `defaults`; `whose` they are is for messages. Raises ParameterError for
+        unknown names, TypeError if `params` is no mapping, or a value no whole number.
+        """
         return complete(f"kernel {self.number}", self.defaults, params)
 
     def validate(
@@ -367,9 +329,7 @@ class KernelSpec:
         return new, notes
 
     def fit(self, limits: Limits, sizes: tuple[int, int, int] | None = None) -> dict[str, int]:
-        """The defaults, or the nearest offered values that a device allows, and that support these
-        M, N and K.
-        """
+        """The nearest values to the defaults that a device allows, and that support M, N and K."""
         return self._nearest(self.defaults, set(), limits, sizes) or self.defaults
 
     def _nearest(
@@ -430,12 +390,7 @@ def key(text: str) -> Key:
 
 
 def complete(whose: str, defaults: Params, params: Params | None) -> dict[str, int]:
-    """`params` over `defaults`.
-
-    Args:
-        whose: what has the parameters, for messages.
-        defaults: all parameters.
-        params: some of them; None for the defaults.
+    """`params` over `defaults`; `whose` they are is for messages.
 
     Raises:
         ParameterError: for unknown names.

@@ -97,16 +97,12 @@ def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
 
 
 def total(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
-    """The sum of a list of products, or a product itself; the arguments are those of Dask's
-    reductions.
-    """
+    """The sum of a list of products; the arguments are those of Dask's reductions."""
     return reduce(operator.add, parts) if isinstance(parts, list) else parts
 
 
 def attempted(call: Callable[[], Any], position: tuple[int, ...], x, y) -> Any:
-    """What the call returns; an error becomes one that names the block, the sizes and the
-    device.
-    """
+    """What the call returns; an error becomes one that names block, sizes and device."""
     try:
         return call()
     except Exception as error:

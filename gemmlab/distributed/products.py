@@ -134,9 +134,7 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
 
 
 def _without_empty_chunks(x: da.Array) -> da.Array:
-    """Dask counts chunks to see what must be broadcast; an empty one next to a single element
-    misleads it.
-    """
+    """The array without empty chunks, which mislead Dask's broadcasting."""
     cuts = tuple(tuple(size for size in cut if size) or (0,) for cut in x.chunks)
     return x if cuts == x.chunks else x.rechunk(cuts)
 
@@ -156,9 +154,7 @@ def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
-    """Blocks for which each worker of the current client has memory, and its device; without a
-    client, for this machine.
-    """
+    """Blocks that fit each worker and its device; without a client, this machine."""
     try:
         client = get_client()
     except ValueError:
@@ -176,9 +172,7 @@ def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
 
 
 class Blocks(NamedTuple):
-    """Sizes of blocks: a block of the result is rows x columns, and its products are `depth`
-    long.
-    """
+    """A block of the result is rows x columns, and its products are `depth` long."""
 
     rows: int
     columns: int
@@ -226,9 +220,7 @@ def choose_blocks(
 
 
 def _even(size: int, most: int) -> int:
-    """The size of equal blocks, none larger than `most`; whole tiles of 64 where there are
-    several.
-    """
+    """The size of equal blocks, of at most `most`; whole tiles of 64 if several."""
     number = ceil(size / most)
     return size if number == 1 else min(most, 64 * ceil(size / number / 64))
 

@@ -59,11 +59,8 @@ class Mapped:
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
     def __getitem__(self, part) -> np.ndarray:
-        """This part of the file, mapped: touching it reads the file.
-
-        Raises:
-            OSError: if there is no such file.
-            TypeError: if the file has become too short.
+        """This part of the file, mapped: touching it reads the file. Raises OSError if there is no
+        such file, TypeError if it has become too short.
         """
         found = os.stat(self.file)
         whole: Any = _mapping(self.file, found.st_ino, found.st_size)
@@ -72,16 +69,12 @@ class Mapped:
 
 @cached(4)
 def _mapping(file: str, inode: int, size: int) -> np.memmap:
-    """All bytes of a file; remembered, because the first touch of each page takes as long as
-    copying it.
-    """
+    """All bytes of a file; remembered, since the first touch of a page takes time."""
     return np.memmap(file, np.uint8, "r")
 
 
 def is_stored(x) -> bool:
-    """Whether it is a matrix in a file: a mapped array, or an object with shape and dtype that is
-    read by slices.
-    """
+    """Whether it is a mapped array, or an object that is read by slices."""
     if isinstance(x, (np.ndarray, da.Array, cla.Array)):
         return isinstance(x, np.memmap)
     return all(hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
@@ -112,9 +105,7 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
 def block(
     operands, cuts: list[list[int]], options: dict[str, Any], block_id: tuple[int, int] = (0, 0)
 ) -> np.ndarray:
-    """A block of the product of two matrices in files; `cuts` are where rows, columns and steps
-    along k begin, and the end.
-    """
+    """A block of the product; rows, columns and steps along k begin at `cuts`."""
     rows, columns = (slice(cut[at], cut[at + 1]) for cut, at in zip(cuts, block_id, strict=False))
     steps = [slice(*ends) for ends in pairwise(cuts[2])]
     a, b = operands
@@ -145,9 +136,7 @@ class Task(NamedTuple):
         return np.asarray(self.a[self.rows, step]), np.asarray(self.b[step, self.columns])
 
     def walk(self, read: Callable[[slice], tuple], work: Callable[..., None]) -> None:
-        """For each step, call `work` with its number and what `read` returned for it; meanwhile a
-        thread reads for the next step.
-        """
+        """Call `work` for each step with what a thread has read meanwhile."""
         with ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(read, self.steps[0])
             for number, following in enumerate([*self.steps[1:], None]):
@@ -213,9 +202,7 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     total, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
 
     def send(step: slice) -> tuple[PairMemory, list[cla.Array], list[cl.Event]]:
-        """Begin to copy a pair from the files: its memory, the arrays there, and the events after
-        which they are complete.
-        """
+        """Begin to copy a pair: its memory, the arrays there, the events to wait for."""
         pair, memory = task.pair(step), next(memories)
         if memory.used is not None:
             memory.used.wait()

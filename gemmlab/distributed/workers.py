@@ -38,13 +38,9 @@ HTTP_ADDRESS = f"{LOOPBACK}:0"
 
 
 def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
-    """The devices to start workers for: those named, or all GPUs, or the preferred device.
-
-    The OpenCL runtimes of a CPU share its cores: without a GPU, one of them is enough.
-
-    Raises:
-        NoDeviceError: if there is no device, or none of that name.
-        ValueError: if `chosen` is no list, or empty.
+    """The devices to start workers for: those named, or all GPUs, or the preferred device, since
+    the OpenCL runtimes of a CPU share its cores. Raises NoDeviceError or ValueError for what is no
+    list of devices.
     """
     if chosen is None:
         return [d for d in devices() if d.kind == "GPU"] or [default_device()]
@@ -56,9 +52,8 @@ def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
 def options(
     used: Sequence[Device], memory_bytes: float | None, **shared: Any
 ) -> list[dict[str, Any]]:
-    """The arguments of a `distributed.Nanny` per device; a device listed twice gets two workers.
-
-    Each worker may use `memory_bytes`, by default an equal part of all memory.
+    """The arguments of a `distributed.Nanny` per device; a device listed twice gets two workers,
+    each with `memory_bytes`, by default an equal part of all memory.
     """
     shared |= {
         "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),

@@ -10,9 +10,7 @@ from .text import Lines, fill, over, writes
 
 
 def accumulator_names(s: Schedule) -> tuple[str, ...]:
-    """One array of sums, or two: tensor cores separate real and imaginary parts of the sums, the
-    scheme "direct" those of B.
-    """
+    """One array of sums, or two where the parts of complex numbers are separate."""
     if s.element.components == 2 and s.is_tensor:
         return "re", "im"
     if s.element.components == 2 and s.scheme == "direct":

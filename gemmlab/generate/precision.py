@@ -89,10 +89,8 @@ PRECISIONS = {
 
 
 def letter_of(dtype, result=None) -> str:
-    """The letter of BLAS for a dtype of NumPy, and that of the result where it is another one.
-
-    Raises:
-        KeyError: for types that no product has.
+    """The letter of BLAS for two dtypes of NumPy, of operands and result; KeyError if there is
+    none.
     """
     types = np.dtype(dtype), np.dtype(dtype if result is None else result)
     return {(one.dtype, one.result): letter for letter, one in PRECISIONS.items()}[types]

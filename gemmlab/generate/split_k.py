@@ -48,9 +48,7 @@ def own_steps(s: Schedule) -> Lines:
 
 @writes
 def fix_up(sums: Sequence[str], total: str) -> Lines:
-    """Store the sums, each `total` as one number; the last work-group of a tile adds up all of
-    them, in the order of k.
-    """
+    """Store the sums, each `total` as one number; the last work-group of a tile adds up all."""
     components = ("",) if len(sums) == 1 else (".x", ".y")
     return fill(
         """

@@ -56,10 +56,8 @@ def section(kind: str, name: str) -> dict[str, Any]:
 
 
 def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
-    """The rows for a way to treat edges.
-
-    A row has "size", "kernel", all "params", and "gflops". A size is that of a cube, or M, N and K
-    of a column-major product.
+    """The rows for a way to treat edges: "size" (of a cube, or M, N and K of a column-major
+    product), "kernel", all "params", and "gflops".
     """
     return [
         {**row, "params": catalog[row["kernel"]].complete(row["params"])}
@@ -68,10 +66,8 @@ def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
 
 
 def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
-    """The kernel of the row whose size is nearest to M, N, K of a column-major product.
-
-    Raises:
-        ValueError: if the device supports no kernel for `edges` at these sizes.
+    """The kernel of the row whose size is nearest to M, N, K of a column-major product. Raises
+    ValueError if the device supports no kernel for `edges` at these sizes.
     """
 
     def supports(number: Key, params: dict[str, int]) -> bool:

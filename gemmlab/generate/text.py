@@ -42,12 +42,7 @@ class Text(str):
 
 
 def fill(template: str, **gaps: str | int | Iterable[str]) -> Lines:
-    """The lines of a template with its gaps filled.
-
-    Args:
-        template: C with gaps, indented like the Python code around it.
-        gaps: what to put into each gap: a word, or lines where the gap stands alone on its line.
-    """
+    """The lines of a template, indented like the Python code around it, with its gaps filled."""
     lines: Lines = []
     for line in dedent(template).strip("\n").splitlines():
         content = gaps.get(line.strip().removeprefix("$"), "")

@@ -52,19 +52,12 @@ ENOUGH_GROUPS = 8
 
 
 class OperandLayout(NamedTuple):
-    """How a generated kernel reads an operand.
+    """How a generated kernel reads an operand."""
 
-    Attributes:
-        operation: "N", "T", "C" or "R": what is done to the matrix in memory.
-        offset: elements before its first one.
-        ld: elements from one column to the next.
-        padded: whether zeros fill its columns up to `ld`, and loads may reach them.
-    """
-
-    operation: str
-    offset: int
-    ld: int
-    padded: bool = False
+    operation: str  # "N", "T", "C" or "R": what is done to the matrix in memory
+    offset: int  # elements before its first one
+    ld: int  # elements from one column to the next
+    padded: bool = False  # zeros fill its columns up to `ld`, and loads may reach them
 
 
 class RankedTile(NamedTuple):
@@ -82,18 +75,9 @@ def configure(
     b: OperandLayout,
     **flags: bool,
 ) -> Schedule:
-    """The schedule of a tile for a problem, with guards only where M, N, K need them, and loads as
-    wide as memory allows.
-
-    Args:
-        precision: a letter of `PRECISIONS`.
-        params: all of `DEFAULTS`.
-        sizes: M, N and K of the column-major product.
-        a, b: the operands.
-        flags: beta, batch and submatrix, as in `Schedule`.
-
-    Raises:
-        ParameterError: if the parameters contradict each other.
+    """The schedule of a tile (all of `DEFAULTS`) for M, N, K of a column-major product, with guards
+    only where these need them, and loads as wide as memory allows. `flags` are beta, batch and
+    submatrix, as in `Schedule`. Raises ParameterError for parameters that contradict each other.
     """
     m, n, k = sizes
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
@@ -142,9 +126,7 @@ def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, 
 
 
 def complete_tile(params: Params | None) -> dict[str, int]:
-    """`params` over `DEFAULTS`. Raises ParameterError for unknown names and for tiles or units that
-    do not exist, TypeError for wrong types.
-    """
+    """`params` over `DEFAULTS`; errors as `complete` of the catalog, also for unknown units."""
     tile = complete("kernel 'family'", DEFAULTS, params)
     if tile["UNIT"] not in range(len(UNITS)):
         raise ParameterError(f"UNIT must be from 0 to 3, not {tile['UNIT']}")
@@ -165,9 +147,7 @@ def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Cons
 def ranked(
     known: Iterable[tuple[Params, Constants]], sizes: Sizes, units: int, number: int = 1
 ) -> list[RankedTile]:
-    """Tiles, each with every number of work-groups that may share it, the fastest first. The
-    products of a batch share none.
-    """
+    """Tiles, each with every number of work-groups that may share it, the fastest first."""
     chip = Chip(0.0, 0.0, 0.0, units)
     found = []
     for tile, own in known:
@@ -181,10 +161,8 @@ def ranked(
 
 @cached(4096)
 def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> RankedTile:
-    """The tile for a precision and M, N, K of the column-major product, or for a batch of products.
-
-    Raises:
-        ParameterError: if the device supports no tile at all.
+    """The tile for a precision and M, N, K of the column-major product, or for a batch of products;
+    ParameterError if the device supports none at all.
     """
     known = constants(device, precision)
     if known:
@@ -214,15 +192,12 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
 
 
 def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> dict[str, int]:
-    """A tile for a device that was not measured.
+    """A tile for a device that was not measured; ParameterError if it supports none at all.
 
     On a CPU, whose local memory is ordinary memory, a work-item computes a vector of rows and 8
     columns (4 of complex numbers, which need two sums). On a GPU, and for products smaller than
-    that, see `_staged`: micro-tiles are halved until every compute unit has a tile, the tiles fit
+    that, micro-tiles of `_staged` are halved until every compute unit has a tile, the tiles fit
     into local memory, and at least half of what they cover is inside the result.
-
-    Raises:
-        ParameterError: if the device supports no tile at all.
     """
     direct = _direct(precision, device)
     if device.kind != "GPU" and _covers(direct, sizes):

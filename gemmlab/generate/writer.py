@@ -1,15 +1,4 @@
-"""Writes the kernel of a schedule: a function for each part, in the order of the text.
-
-    header        what the kernel computes, costs and requires
-    parameters    the numbers of the schedule as macros, with the names that the ladder uses
-    arithmetic    how complex numbers are multiplied, and what warps need before the kernel
-    signature     the kernel's arguments
-    identifiers   which work-item this is, and where its tile begins
-    pointers      where the matrices begin
-    local_memory  the tiles of A and B
-    accumulators  the sums of a work-item
-    main_loop     the loop over k: load, barrier, multiply
-    store         alpha, beta, and the elements that C has
+"""Writes the kernel of a schedule: a function for each of its `parts`, in the order of the text.
 
 `identifiers`, `local_memory`, `main_loop` and `store` depend on the scheme: `items` stages tiles in
 local memory, `direct` loads straight into registers, in `warps` work-items share compact blocks.
@@ -35,11 +24,8 @@ _SCHEMES: dict[str, ModuleType] = {
 
 
 def write(schedule: Schedule, **instead: Writer) -> Text:
-    """The OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no more.
-
-    Args:
-        schedule: what the kernel computes and how.
-        instead: functions of your own for some `parts`, such as ``store=mine``.
+    """The OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no more;
+    `instead` are functions of your own for some `parts`, such as ``store=mine``.
 
     Raises:
         TypeError: for a part that no text has.

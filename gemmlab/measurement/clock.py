@@ -26,16 +26,12 @@ def device_seconds(*events: cl.Event) -> float:
 
 
 def credible(seconds: float, wall: float) -> bool:
-    """Whether the seconds of a command on the device agree with the wall-clock seconds from before
-    it was enqueued until it was complete.
-    """
+    """Whether a command's seconds on the device agree with those of the clock on the host."""
     return LEAST <= seconds <= 1.1 * wall
 
 
 def launch_seconds(launch: Callable[[], cl.Event], runs: int = 10) -> list[float]:
-    """The seconds of some launches on the device, after one to warm up; wall-clock seconds if the
-    device's clock is not `credible`.
-    """
+    """Seconds of launches after a first one; by the host if the device's clock is not credible."""
     device_seconds(launch())
     times = []
     for _ in range(runs):

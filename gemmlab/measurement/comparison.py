@@ -38,19 +38,12 @@ Interval = tuple[float, float, float]  # low, median, high
 
 @dataclass(frozen=True)
 class Comparison:
-    """What runs show about a rate, and how it compares with a reference.
+    """What runs show about a rate, and how it compares with a reference."""
 
-    Attributes:
-        rate: GFLOPS of the candidate.
-        spread: of its runs: the width of the middle 80 %, as a share of the median.
-        ratio: the candidate's rate divided by the reference's; None if there was none.
-        reference: GFLOPS of the reference in the same seconds; None likewise.
-    """
-
-    rate: Interval
-    spread: float
-    ratio: Interval | None = None
-    reference: Interval | None = None
+    rate: Interval  # GFLOPS of the candidate
+    spread: float  # of its runs: the width of the middle 80 %, as a share of the median
+    ratio: Interval | None = None  # its rate divided by the reference's; None if there was none
+    reference: Interval | None = None  # GFLOPS of the reference in the same seconds
 
     @property
     def shown(self) -> bool:
@@ -69,9 +62,7 @@ def differs(ratio: Interval) -> bool:
 
 
 def interval(values: Sequence[float], alpha: float) -> Interval:
-    """The median with a confidence interval by order statistics; the whole range if there are too
-    few values for `alpha`.
-    """
+    """The median with a confidence interval by order statistics; at most the whole range."""
     ordered, n = sorted(values), len(values)
     tail, rank = 0.0, 0
     while rank < (n - 1) // 2:
@@ -90,16 +81,9 @@ def alternate(
     budget: float = BUDGET,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[float], list[float]]:
-    """Call both, in random order within each pair, until their difference is certain.
-
-    Args:
-        candidate, reference: return the rate of one run. Without a reference the candidate runs
-            until its rate has an interval.
-        budget: seconds after which it ends, but not before three pairs have run.
-        clock: for tests.
-
-    Returns:
-        The rates of the candidate and of the reference.
+    """Call both, in random order within each pair, until their difference is certain, or after
+    `budget` seconds, but not before three pairs have run; the rates of both. Without a reference
+    the candidate runs until its rate has an interval.
     """
     mine, other = list[float](), list[float]()
     end, flip = clock() + budget, random.Random()
@@ -135,13 +119,8 @@ def compare(
     on_step: Callable[[str], None] = lambda step: None,
     **arguments: Any,
 ) -> tuple[Result, Comparison]:
-    """`timing.measure`, with runs that alternate with those of a reference.
-
-    Args:
-        reference: kernel, m, n, k, params and source of what to compare with.
-        budget: seconds for the runs of both.
-        on_step: as in `timing.measure`.
-        arguments: those of `timing.measure`.
+    """`timing.measure`, with its arguments, and with runs that alternate with those of a reference:
+    its kernel, m, n, k, params and source. The runs of both may take `budget` seconds.
     """
     device = find_device(arguments.get("device"))
     rates: tuple[list[float], list[float]] = [], []
@@ -170,9 +149,7 @@ def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
 
 
 def _reference(device: Device, kernel, params, m, n, k, source=None) -> timing.Product:
-    """What is compared with: it was checked before, and runs once, since a first launch may
-    compile.
-    """
+    """What is compared with; it was checked before, and runs once, which may compile."""
     built = Kernel(find(kernel), params, device, device.context, source)
     product = timing.Product.random(built, device, (m, n, k))
     product.run()

@@ -39,18 +39,12 @@ def allowed(
     registers: int | None = None,
     source: str | None = None,
 ) -> Allowed:
-    """What the model allows a kernel, or a text in its place, on an H200.
+    """What the model allows a kernel, or another text (`source`) in its place, on an H200.
 
-    Args:
-        kernel, params: which kernel, with which parameters.
-        gflops: how fast it was there. A rate above the ceiling shows that the compiler merged
-            loads (see `model.explain`); without a rate it is assumed, since no text may be denied
-            what it could reach.
-        registers: that the compiler gave each work-item, where that was recorded.
-        source: another text to count in the kernel's place.
-
-    Raises:
-        ValueError: where `model.ceilings` raises it.
+    A rate above the ceiling, of so many `gflops`, shows that the compiler merged loads (see
+    `model.explain`); without a rate that is assumed, since no text may be denied what it could
+    reach. `registers` are those of a work-item, where they were recorded. Raises ValueError where
+    `model.ceilings` does.
     """
     options: dict[str, Any] = {"registers": registers, "source": source}
     if gflops:
@@ -61,35 +55,21 @@ def allowed(
 
 
 def ladder(chip: str = "H200") -> list[model.Explanation]:
-    """Every recorded float32 kernel of a chip beside its ceilings; "warp_tiling" as "auto" chose
-    it.
-
-    Args:
-        chip: "H200" or "K40m".
-
-    Raises:
-        ValueError: for another chip.
+    """Every recorded float32 kernel of a chip, "H200" or "K40m", beside its ceilings; "warp_tiling"
+    as "auto" chose it. Raises ValueError for another chip.
     """
     return [rung(number, chip) for number in in_order(_results(chip))]
 
 
 def rates(chip: str = "H200") -> dict[Key, float]:
-    """The recorded GFLOPS of the kernels of `ladder`, by their numbers.
-
-    Raises:
-        ValueError: for another chip.
-    """
+    """The recorded GFLOPS of the kernels of `ladder`, by their numbers; ValueError as there."""
     results = _results(chip)
     return {number: results[number]["gflops"] for number in in_order(results)}
 
 
 @cached(64)
 def rung(kernel: Key, chip: str = "H200") -> model.Explanation:
-    """One of the `ladder`.
-
-    Raises:
-        ValueError: as there, or if this kernel is not recorded.
-    """
+    """One of the `ladder`; ValueError as there, and for a kernel that is not recorded."""
     result = _results(chip).get(kernel)
     if result is None:
         raise ValueError(f"kernel {kernel} is not recorded for {chip}")

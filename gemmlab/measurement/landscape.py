@@ -12,7 +12,7 @@ import hashlib
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +21,8 @@ from typing import Any
 
 from .. import files
 from ..caches import cached
-from ..catalog import Key, find, in_order, key, sources
+from ..catalog import Key, find, key, sources
 from ..catalog.spec import Limits
-from . import records
 from .explained import CHIPS
 
 #: What a row holds after the values of the parameters.
@@ -32,41 +31,26 @@ MEASURED = ("gflops", "registers", "spilled", "occupancy")
 
 @dataclass(frozen=True)
 class Record:
-    """What a device reached with one setting of a kernel.
-
-    Attributes:
-        kernel, params: the kernel, and all its parameters.
-        size: M = N = K of the product.
-        gflops: the rate of the bare kernel with 4 significant digits; 0 if the setting does not
-            count (see `problem`).
-        share: the rate as a share of the device's peak.
-        registers: per work-item; None where the compiler does not report them.
-        spilled: bytes per work-item that did not fit into registers; None likewise.
-        occupancy: work-items that a multiprocessor holds at the same time, in per cent of its
-            maximum; None likewise.
-        problem: why the setting does not count.
-    """
+    """What a device reached with one setting of a kernel."""
 
     kernel: Key
-    params: dict[str, int]
-    size: int
-    gflops: float
-    share: float
-    registers: int | None = None
-    spilled: int | None = None
-    occupancy: int | None = None
-    problem: str = ""
+    params: dict[str, int]  # all of them
+    size: int  # M = N = K of the product
+    gflops: float  # of the bare kernel, with 4 significant digits; 0 if the setting does not count
+    share: float  # the rate as a share of the device's peak
+    # None where the compiler does not report registers:
+    registers: int | None = None  # per work-item
+    spilled: int | None = None  # bytes per work-item that did not fit into registers
+    occupancy: int | None = None  # per cent of the work-items that a multiprocessor can hold
+    problem: str = ""  # why the setting does not count
 
 
 class Landscape:
     """The recorded rates of one device.
 
-    Args:
-        head: what was measured where and when: "title", "device", "size", "peak" (GFLOPS),
-            "limits", and the origin.
-        kernels: by the number of the kernel "text" (the fingerprint of the text that ran),
-            "columns", "sizes" (GFLOPS of the defaults by size), "settings" (rows of `columns`), and
-            "refused" (the parameters' values, and why).
+    `head` says what was measured where and when. `kernels` has for each kernel the fingerprint of
+    its "text", "columns", "sizes" (GFLOPS of the defaults), "settings" (rows of `columns`), and
+    "refused" (the parameters' values, and why).
     """
 
     def __init__(self, head: dict[str, Any], kernels: dict[Key, dict[str, Any]] | None = None):
@@ -75,22 +59,13 @@ class Landscape:
 
     @classmethod
     def load(cls, path: str | Path) -> Landscape:
-        """Read a file that `save` wrote, perhaps on another machine.
-
-        Raises:
-            ValueError: if the file contains anything else.
-        """
+        """Read a file, perhaps from another machine; ValueError if it contains anything else."""
         head = files.load_json(path, dict)
         try:
             _check(head)
         except (TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from None
         return cls(head, {key(text): found for text, found in head.pop("kernels").items()})
-
-    def save(self, path: str | Path) -> None:
-        """Write the landscape (see `records.write`)."""
-        kernels = {name: self.kernels[name] for name in in_order(self.kernels)}
-        records.write(path, {**self.head, "kernels": kernels})
 
     @property
     def title(self) -> str:
@@ -120,11 +95,8 @@ class Landscape:
         return found.get("text") == fingerprint(spec.file) and found["columns"] == columns
 
     def rate(self, kernel: Key, values: Mapping[str, int]) -> Record | None:
-        """What was recorded for a setting; None if it was not recorded.
-
-        Args:
-            kernel: its number.
-            values: its parameters; other names, such as M, N and K, are ignored.
+        """What was recorded for a setting, or None; names in `values` that are no parameters, such
+        as M, N and K, are ignored.
         """
         names = tuple(find(kernel).defaults)
         row = self.rows(kernel).get(tuple(values.get(name, -1) for name in names))
@@ -136,9 +108,8 @@ class Landscape:
         return Record(kernel, params, self.size, row[0], row[0] / self.peak, *row[1:])
 
     def rows(self, kernel: Key) -> dict[tuple[int, ...], list]:
-        """By the values of the parameters: `MEASURED`, or why the setting does not count.
-
-        There are none of a text that has changed since.
+        """By the values of the parameters: `MEASURED`, or why the setting does not count; none of a
+        text that has changed since.
         """
         if kernel not in self._rows:
             count, rows = len(find(kernel).defaults), []
@@ -161,34 +132,11 @@ class Landscape:
         sizes = self.kernels.get(kernel, {}).get("sizes", {})
         return {int(size): gflops for size, gflops in sizes.items()}
 
-    def add(self, kernel: Key, params: Mapping[str, int], measured: Iterable) -> None:
-        """Add a setting: `MEASURED`, or a sentence that says why it does not count."""
-        row = list(measured)
-        self.rows(kernel)[tuple(params.values())] = row
-        part = "refused" if isinstance(row[0], str) else "settings"
-        self._table(kernel)[part].append([*params.values(), *row])
-
-    def add_size(self, kernel: Key, size: int, gflops: float) -> None:
-        """Add the rate of a kernel's defaults at a size; 0 if there is none."""
-        self._table(kernel)["sizes"][str(size)] = gflops
-
-    def forget(self, kernel: Key) -> None:
-        """Drop what was recorded of a kernel."""
-        self.kernels.pop(kernel, None)
-        self._rows.pop(kernel, None)
-
-    def _table(self, kernel: Key) -> dict[str, Any]:
-        spec = find(kernel)
-        head = {"text": fingerprint(spec.file), "columns": [*spec.defaults, *MEASURED]}
-        empty = {**head, "sizes": {}, "settings": [], "refused": []}
-        return self.kernels.setdefault(spec.number, empty)
-
 
 @cached(64)
 def fingerprint(file: str) -> str:
-    """Twelve digits that change with a kernel's code, but not with its comments or white space.
-
-    Lines that begin with ``//@`` are instructions (see `opencl.build.HIDDEN`) and count.
+    """Twelve digits that change with a kernel's code, also after ``//@`` (see
+    `opencl.build.HIDDEN`), but not with its comments or white space.
     """
     return fingerprint_of(sources.read(file))
 
@@ -200,9 +148,7 @@ def fingerprint_of(text: str) -> str:
 
 
 def _check(head: dict[str, Any]) -> None:
-    """Raise an error unless all entries are what `Landscape` documents, which excludes HTML in the
-    place of numbers.
-    """
+    """Raise an error unless all entries have their types: a file might hold HTML."""
     if not isinstance(head["title"], str):
         raise TypeError(f"title={head['title']!r:.60} must be a text")
     if not (head["size"] > 0 and 0 < head["peak"] < math.inf):
@@ -248,12 +194,6 @@ def find_landscape(device: str = "H200") -> Landscape | None:
 
 
 def rate(kernel: Key, values: Mapping[str, int], device: str = "H200") -> Record | None:
-    """What a recorded device reached with exactly these settings; None if that was not recorded.
-
-    Args:
-        kernel: its number.
-        values: all its parameters; other names, such as M, N and K, are ignored.
-        device: part of the title of a recorded landscape.
-    """
+    """`Landscape.rate` of the landscape whose title contains `device`; None without one."""
     landscape = find_landscape(device)
     return landscape.rate(kernel, values) if landscape else None

@@ -51,10 +51,8 @@ def peaks(device: Device | int | str | None = None) -> model.Peaks:
 
 
 def note(device: Device, result: Result) -> None:
-    """Remember a measured rate, so that `peaks` is never below it.
-
-    Wrong results, those that took less than a tenth of a millisecond, and those of tensor cores do
-    not count.
+    """Remember a measured rate, so that `peaks` is never below it, unless it is wrong, of less than
+    a tenth of a millisecond, or of tensor cores.
     """
     if not result.ok or result.kernel_ms[0] < 0.1 or find(result.kernel).tensor:
         return

@@ -85,9 +85,6 @@ class Result:
 def pooled(results: Sequence[Result]) -> Result:
     """Several results of the same settings as one: the median of their medians, the least and the
     most of all runs.
-
-    Args:
-        results: at least one.
     """
 
     def together(times: Sequence[tuple[float, float, float]]) -> tuple[float, float, float]:
@@ -111,9 +108,6 @@ def distinguish(results: Mapping[str, Result]) -> str:
 
     Args:
         results: at least one, by what sets it apart from the others, such as "WPT 4".
-
-    Returns:
-        A line for each result, and a sentence.
     """
     ranges = {name: _range(result) for name, result in results.items()}
     wide = max(map(len, results))
@@ -156,9 +150,8 @@ def origin(command: str) -> dict:
 
 
 def write(path: str | Path, data: dict) -> None:
-    """Write JSON, with a line for each row of a table, so that versions can be compared.
-
-    The file is replaced when the new one is complete: an interrupt leaves the old one.
+    """Write JSON, in one step, with a line for each row of a table, so that versions can be
+    compared.
     """
     files.replace(path, _json(data) + "\n")
 
@@ -182,28 +175,18 @@ def read(name: str) -> dict[str, Any]:
 
 @cached(1)
 def recorded() -> list[dict]:
-    """The records of kernels in ``results/``: with ``title`` and ``results``.
-
-    Landscapes, which are large, and tables of choices are not among them.
-    """
+    """The records of kernels in ``results/``, which have "title" and "results"."""
     names = sorted(path.stem for path in sources.folder("results").glob("*.json"))
     found = [read(name) for name in names if not name.startswith("landscape_")]
     return [file for file in found if "results" in file]
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
-    """The best recorded GFLOPS of each kernel, by the title of the record; the fastest device comes
-    first.
+    """The best recorded GFLOPS of each of these kernels, by the title of the record, as {title:
+    {kernel: GFLOPS}}; the fastest device comes first.
 
     A kernel that was not recorded by itself gets its best result where "auto" selected it, with M
-    up to 4096.
-
-    Args:
-        kernels: numbers of the kernels.
-        only: parts of titles; records whose title contains none of them are left out.
-
-    Returns:
-        {title: {kernel: GFLOPS}}.
+    up to 4096. Records whose title contains no word of `only` are left out.
     """
     found: dict[str, dict[Key, float]] = {}
     alone = {result["kernel"] for file in recorded() for result in file["results"]}
@@ -219,14 +202,8 @@ def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, 
 
 
 def yardsticks(title: str = "", size: int = 4096) -> dict[str, float]:
-    """Recorded GFLOPS of other libraries, measured in the same run as ours.
-
-    Args:
-        title: part of the title of the record.
-        size: M = N = K.
-
-    Returns:
-        GFLOPS by the name of the library.
+    """Recorded GFLOPS of other libraries by name, measured in the same run as ours, at M = N = K =
+    size; `title` is part of the title of the record.
     """
     together = [file for file in recorded() if "side_by_side" in file and title in file["title"]]
     return {

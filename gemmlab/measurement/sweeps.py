@@ -64,17 +64,9 @@ def sweep(  # noqa: PLR0913
 def transposing(
     size: int, coalesced: bool = True, device: Device | int | str | None = None
 ) -> float:
-    """The bandwidth of transposing a size x size matrix of float32, in GB/s (bytes read plus bytes
-    written).
-
-    Args:
-        size: rounded up to a multiple of 32.
-        coalesced: True for `transpose.cl`, False for `transpose_naive.cl`, which has no tile in
-            local memory.
-        device: a Device, an index or part of a name; the preferred device by default.
-
-    Raises:
-        RuntimeError: if the result is wrong.
+    """The bandwidth of transposing a square matrix of float32, in GB/s (bytes read plus bytes
+    written), by `transpose.cl`, or by `transpose_naive.cl`, which has no tile in local memory. The
+    size is rounded up to a multiple of 32. Raises RuntimeError if the result is wrong.
     """
     device, size = find_device(device), round_up(size, 32)
     name = "transpose" if coalesced else "transpose_naive"

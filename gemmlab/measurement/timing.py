@@ -127,9 +127,7 @@ def measure(  # noqa: PLR0913
 def _compiled(
     spec: KernelSpec, params: dict[str, int] | None, device: Device, source: str | None
 ) -> Kernel:
-    """The kernel with these parameters; without any, with those nearest to its defaults that the
-    device allows, also as compiled.
-    """
+    """The kernel with these parameters, or with those nearest to its defaults that fit."""
     try:
         fitting = spec.fit(device.limits) if params is None else params
         return Kernel(spec, fitting, device, device.context, source)
@@ -141,13 +139,7 @@ def _compiled(
 
 
 def smaller(spec: KernelSpec, params: Params, sizes: Sizes, side: int) -> Sizes:
-    """Sizes of a smaller product of whole tiles.
-
-    Args:
-        spec, params: the kernel, and all its parameters.
-        sizes: those of the whole product, which no side exceeds.
-        side: about the largest side of the smaller product.
-    """
+    """Sizes of a smaller product of whole tiles, with sides of at least `side` if possible."""
     tiles = zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True)
     m, n, k = (min(size, round_up(max(side, least), unit)) for size, least, unit in tiles)
     return m, n, k
@@ -197,13 +189,8 @@ def upload(device: Device, x: np.ndarray) -> cl.Buffer:
 
 
 class Product:
-    """One product of compact column-major matrices on the device, with a frame around its C.
-
-    Args:
-        kernel: what multiplies.
-        device: where.
-        sizes: M, N and K.
-        a, b: the buffers of A (M x K) and B (K x N).
+    """One product of compact column-major matrices on the device, with a frame around its C; `a`
+    and `b` are the buffers of A (M x K) and B (K x N).
     """
 
     def __init__(self, kernel: Kernel, device: Device, sizes: Sizes, a: cl.Buffer, b: cl.Buffer):
@@ -283,13 +270,10 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class Runs:
-    """Runs of one product, after one to warm up.
+    """Runs of one product, after one to warm up, of so many `seconds`.
 
-    Attributes:
-        credible: whether the device's clock is, by the run to warm up. Otherwise all wall-clock
-            time counts as the kernel's, passes included.
-        seconds: of the run to warm up.
-        milliseconds: of each pass, by run.
+    If that run shows that the device's clock is not `credible`, all wall-clock time counts as the
+    kernel's, passes included.
     """
 
     def __init__(self, product: Product):
@@ -298,7 +282,7 @@ class Runs:
         seconds = 1e-3 * sum(passes.values())
         self.credible = clock.credible(seconds, wall)
         self.seconds = seconds if self.credible else wall
-        self.milliseconds: list[dict[str, float]] = []
+        self.milliseconds: list[dict[str, float]] = []  # of each pass, by run
 
     def once(self) -> float:
         """Run; the kernel's GFLOPS."""

@@ -1,5 +1,4 @@
-"""Time candidates for shapes that you will multiply, so that `matmul` runs the winners; and say
-what it runs.
+"""Time candidates for shapes that you will multiply, so that `matmul` runs the winners.
 
 ISAAC (Tillet and Cox, 2017) also times the best candidates of a predictor.
 """
@@ -12,14 +11,12 @@ from math import inf
 
 import numpy as np
 import pyopencl as cl
-from numpy.typing import DTypeLike
 from tqdm import tqdm
 
 from ..blas import products
-from ..blas.explain import Explanation, explain
-from ..blas.request import DTYPES, Request
+from ..blas.explain import Explanation, auto, check_sizes
+from ..blas.request import Request
 from ..catalog import find
-from ..catalog.spec import positive
 from ..generate import choice
 from ..generate.table import Choice, Sizes
 from ..opencl.build import BuildError
@@ -70,7 +67,7 @@ def tune(
     for shape in shapes:
         if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 3:
             raise ValueError(f"shapes must hold (m, n, k) of each product, not {shape!r}")
-        _check_sizes(*shape)
+        check_sizes(*shape)
     Request.of(precision=precision).check_for(np.dtype(np.float32), device)
     if choice.model(device) is None:
         raise ValueError(
@@ -87,7 +84,7 @@ def tune(
                 winner = min(times, key=lambda one: times[one])
                 choice.record_winner(device, sizes, precision, winner)
     products.plan_for.cache_clear()  # type: ignore[attr-defined]
-    return [explain(device, *shape, precision) for shape in shapes]
+    return [auto(*shape, device, precision) for shape in shapes]
 
 
 def seconds(device: Device, sizes: Sizes, one: Choice) -> float:
@@ -100,36 +97,3 @@ def seconds(device: Device, sizes: Sizes, one: Choice) -> float:
             return choice.with_check(taken, sizes, model)
         return taken if result.ok else inf
     return inf
-
-
-def auto(
-    m: int,
-    n: int,
-    k: int,
-    device: Device | int | str | None = None,
-    precision: str = "float32",
-    dtype: DTypeLike = np.float32,
-) -> Explanation:
-    """What `matmul` runs for an m x k by k x n product of matrices without gaps, and why; print it.
-
-    Args:
-        m, n, k: sizes of the row-major product.
-        device: a Device, an index or part of a name; the preferred device by default.
-        precision: "float32", "tf32" or "tf32x3".
-        dtype: of the elements: float32, float64, complex64 or complex128.
-
-    Raises:
-        ValueError: for sizes that are no whole numbers from 1 on, another dtype, a precision that
-            the device does not have, or one other than "float32" for another dtype.
-    """
-    _check_sizes(m, n, k)
-    device, dtype = find_device(device), np.dtype(dtype)
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(map(str, DTYPES))}, not {dtype}")
-    Request.of(precision=precision).check_for(dtype, device)
-    return explain(device, m, n, k, precision, dtype)
-
-
-def _check_sizes(m: int, n: int, k: int) -> None:
-    for name, value in {"m": m, "n": n, "k": k}.items():
-        positive(name, value)

@@ -11,13 +11,10 @@ from ..simt import count
 
 
 def turns(indices: Iterable[int], bank_bytes: int = 4) -> int:
-    """How many turns local memory needs for a warp that accesses these floats at the same time.
+    """How many turns local memory needs for a warp whose lanes access the floats with these indices
+    at the same time. A bank, and a word, has 4 or 8 bytes.
 
     Word w is in bank w % 32. In each turn a bank delivers one word, to all lanes that access it.
-
-    Args:
-        indices: for each lane, the index of its float in local memory.
-        bank_bytes: width of a bank, and size of a word: 4 or 8.
     """
     words = 4 * np.fromiter(indices, np.int64) // bank_bytes
     return int(count.most_of_a_bank(words[None])[0])

@@ -28,19 +28,15 @@ SECTOR_BYTES = 32
 class Ceiling:
     """What one resource allows.
 
-    Attributes:
-        resource: such as "local memory".
-        share: of the chip's arithmetic peak that it allows at most, 0 to 1.
-        low: the share if nothing is reused or overlapped on the way to the resource. Where only
-            bounds are known, the truth is between low and share; elsewhere both are the same.
-        sentence: why, in words.
-        inputs: what a picture of the flow needs: bytes, and turns or loads per multiply-add.
+    Where only bounds are known, the truth is between `low`, for which nothing is reused or
+    overlapped on the way to the resource, and `share`; elsewhere both are the same.
     """
 
-    resource: str
-    share: float
+    resource: str  # such as "local memory"
+    share: float  # of the chip's arithmetic peak that it allows at most, 0 to 1
     low: float
-    sentence: str
+    sentence: str  # why
+    #: What a picture of the flow needs: bytes, and turns or loads per multiply-add.
     inputs: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -84,20 +80,13 @@ def ceilings(
 ) -> list[Ceiling]:
     """What each resource of a chip lets a kernel reach at most, the lowest ceiling first.
 
-    Args:
-        kernel: its number.
-        params: its parameters, the defaults where they are missing.
-        chip: `H200`, `K40M`, or a `Chip` of your own.
-        size: M = N = K, or (M, N, K), of the column-major product.
-        registers: that the compiler gave each work-item; by default the fewest possible, one per
-            element of C that it computes.
-        fewest: count as few accesses of local memory as a compiler could make (see `costs`).
-        source: another text to count in the kernel's place.
+    The sizes are M = N = K, or (M, N, K), of the column-major product. The compiler gave each
+    work-item so many `registers`; by default the fewest possible, one per element of C that it
+    computes. `fewest` and `source` are those of `costs`.
 
-    Raises:
-        ValueError: for sizes below 1, a kernel on tensor cores, or a text that cannot be simulated.
-        ParameterError: for parameters that the kernel refuses.
-        TypeError: if chip is no `Chip`.
+    Raises ValueError for sizes below 1, a kernel on tensor cores, or a text that cannot be
+    simulated; ParameterError for parameters that the kernel refuses; TypeError for what is no
+    `Chip`.
     """
     if not isinstance(chip, Chip):
         wanted = "chip must be a gemmlab.model.Chip, such as model.H200"

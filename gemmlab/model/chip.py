@@ -13,49 +13,28 @@ from .traffic import Peaks
 class Chip:
     """A chip: what its multiprocessors have room for, and what they do per cycle.
 
-    All numbers are per multiprocessor unless the whole chip is named. Registers are allocated to
-    whole warps, in units of 256.
-
-    Attributes:
-        name: of the chip.
-        groups: most work-groups at the same time.
-        local_memory: bytes.
-        units: multiprocessors of the chip.
-        work_items: most work-items at the same time.
-        registers: registers of 32 bits.
-        registers_per_item: most registers of one work-item.
-        warp: work-items per warp.
-        ghz: the highest clock, in 10^9 cycles per second, so that no ceiling is too low.
-        lanes: multiply-adds per cycle.
-        issued: instructions of whole warps per cycle.
-        turns: accesses of whole warps that local memory serves per cycle, one word per bank.
-        bank_bytes: width of a bank of local memory.
-        unified: whether loads from global memory share local memory's path, because the L1 cache is
-            in the same memory.
-        l2_bytes: that the whole chip's L2 cache delivers per cycle; 0 if unknown.
-        bandwidth: of the whole chip's global memory, in GB/s.
-        latency: cycles from a load to its value if the L2 cache has it; 0 if unknown.
-        source: where the numbers come from.
+    Numbers are per multiprocessor unless the whole chip is named. Registers are allocated to whole
+    warps, in units of 256.
     """
 
     name: str
-    groups: int
-    local_memory: int
-    units: int
-    work_items: int = 2048
-    registers: int = 65536
-    registers_per_item: int = 255
-    warp: int = 32
-    ghz: float = 1.0
-    lanes: float = 128
-    issued: float = 4
-    turns: float = 1
-    bank_bytes: int = 4
-    unified: bool = False
-    l2_bytes: float = 0
-    bandwidth: float = 0
-    latency: float = 0
-    source: str = ""
+    groups: int  # most work-groups at the same time
+    local_memory: int  # bytes
+    units: int  # multiprocessors of the chip
+    work_items: int = 2048  # most work-items at the same time
+    registers: int = 65536  # of 32 bits
+    registers_per_item: int = 255  # most registers of one work-item
+    warp: int = 32  # work-items
+    ghz: float = 1.0  # the highest clock, 10^9 cycles per second, so that no ceiling is too low
+    lanes: float = 128  # multiply-adds per cycle
+    issued: float = 4  # instructions of whole warps per cycle
+    turns: float = 1  # accesses of whole warps by local memory per cycle, one word per bank
+    bank_bytes: int = 4  # width of a bank of local memory
+    unified: bool = False  # loads from global memory share local memory's path: it holds the L1
+    l2_bytes: float = 0  # that the whole chip's L2 cache delivers per cycle; 0 if unknown
+    bandwidth: float = 0  # of the whole chip's global memory, GB/s
+    latency: float = 0  # cycles from a load to its value if the L2 cache has it; 0 if unknown
+    source: str = ""  # where the numbers come from
 
     @property
     def gflops(self) -> float:
@@ -124,19 +103,9 @@ def occupancy_shares(
 def occupancy(chip: Chip, work_items: int, registers: int, local_memory: int) -> dict[str, int]:
     """How many work-groups fit on a multiprocessor, by each of the four resources that they share.
 
-    What a chip reserves for itself, such as a little local memory, is neglected.
-
-    Args:
-        work_items: per work-group.
-        registers: per work-item.
-        local_memory: bytes per work-group.
-
-    Returns:
-        The most work-groups by "work-items", "registers", "local memory" and "groups"; the least of
-        the four fit.
-
-    Raises:
-        ValueError: if work_items or registers is less than 1.
+    These are "work-items", "registers" (per work-item), "local memory" (bytes) and "groups"; the
+    least of the four fit. What a chip reserves for itself is neglected. Raises ValueError if
+    work_items or registers is less than 1.
     """
     taken = occupancy_shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}

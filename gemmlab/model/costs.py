@@ -30,46 +30,28 @@ SIZE = 4096
 
 @dataclass(frozen=True)
 class Phase:
-    """What the warps of one work-group do between two barriers.
+    """What the warps of one work-group do between two barriers."""
 
-    Attributes:
-        arithmetic: multiply-add instructions of whole warps; half a warp needs as many.
-        loads: instructions of whole warps that load from or store to local or global memory, of up
-            to 16 bytes per work-item.
-        barriers: instructions of whole warps.
-        local_turns: turns of the banks of local memory.
-        global_turns: turns of the L1 cache (see `line_turns`).
-        sectors: of 32 bytes, of global memory, that warps touch.
-        fetches: whether anything is loaded from global memory.
-    """
-
-    arithmetic: float = 0
-    loads: float = 0
+    # Instructions of whole warps; half a warp needs as many:
+    arithmetic: float = 0  # multiply-adds
+    loads: float = 0  # also stores, to local or global memory, of up to 16 bytes per work-item
     barriers: float = 0
-    local_turns: float = 0
-    global_turns: float = 0
-    sectors: float = 0
-    fetches: bool = False
+    local_turns: float = 0  # of the banks of local memory
+    global_turns: float = 0  # of the L1 cache (see `line_turns`)
+    sectors: float = 0  # of 32 bytes, of global memory, that warps touch
+    fetches: bool = False  # whether anything is loaded from global memory
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of one work-group of a kernel, for any K.
+    """The costs of one work-group of a kernel, for any K."""
 
-    Attributes:
-        steps: steps of k of the shorter run; the longer has twice as many.
-        short, long: the phases of both runs.
-        tile: rows and columns of C that a work-group computes, and steps of k per tile.
-        work_items: of a work-group.
-        local_memory: bytes of a work-group.
-    """
-
-    steps: int
-    short: tuple[Phase, ...]
-    long: tuple[Phase, ...]
-    tile: tuple[int, int, int]
+    steps: int  # of k, in the shorter run
+    short: tuple[Phase, ...]  # its phases
+    long: tuple[Phase, ...]  # those of the other run, of twice as many steps
+    tile: tuple[int, int, int]  # rows and columns of C per work-group, and steps of k per tile
     work_items: int
-    local_memory: int
+    local_memory: int  # bytes
 
     def total(self, name: str, k: float) -> float:
         """A count of `Phase`, of a whole work-group that takes k steps."""
@@ -85,17 +67,12 @@ def costs(
     bank_bytes: int = 4,
     fewest: bool = False,
 ) -> Costs:
-    """Count what a work-group costs.
+    """Count what a work-group costs; kernel, params and source are those of `gemmlab.simulate`.
 
-    Args:
-        kernel, params, source: as in `gemmlab.simulate`.
-        bank_bytes: width of a bank of local memory, 4 or 8.
-        fewest: count as few accesses of local memory as a compiler and the hardware could make:
-            neighbouring loads merged (`simt.count.merged`), every word delivered once per access.
-            Otherwise each load of the text is one load, served as `local_turns` describes.
-
-    Raises:
-        ValueError: for a kernel on tensor cores, and where `simulate` raises it.
+    With `fewest`, accesses of local memory are as few as a compiler and the hardware could make:
+    neighbouring loads merged (`simt.count.merged`), every word delivered once per access. Otherwise
+    each load of the text is one load, served as `local_turns` describes. Raises ValueError for a
+    kernel on tensor cores, and where `simulate` does.
     """
     spec = find(kernel)
     if spec.tensor:

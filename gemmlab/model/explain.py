@@ -43,22 +43,14 @@ REASONS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
 
 @dataclass(frozen=True)
 class Explanation:
-    """A measured rate and the ceilings of its kernel.
-
-    Attributes:
-        kernel, params, chip: what ran, and on what.
-        measured: in GFLOPS.
-        ceilings: the lowest first.
-        fewest: whether they count merged loads (see `costs`), because the rate is above those of
-            the text as it is.
-    """
+    """A measured rate and the ceilings of its kernel."""
 
     kernel: Key
     params: Mapping[str, int] | None
     chip: Chip
-    measured: float
-    ceilings: tuple[Ceiling, ...]
-    fewest: bool
+    measured: float  # in GFLOPS
+    ceilings: tuple[Ceiling, ...]  # the lowest first
+    fewest: bool  # they count merged loads, because the rate is above those of the text as it is
 
     @property
     def roof(self) -> Ceiling:
@@ -112,17 +104,12 @@ def explain(
     size: int | tuple[int, int, int] = 4096,
     **options: Any,
 ) -> Explanation:
-    """Compare a measured rate with the ceilings of its kernel, and say in words what limits it.
+    """Compare a measured rate, in GFLOPS, with the ceilings of its kernel; arguments are those of
+    `ceilings`.
 
     A rate above a ceiling of local memory shows that the compiler has merged loads of neighbouring
-    floats. The ceilings are then those for the fewest accesses that the text needs.
-
-    Args:
-        kernel, params, chip, size: as in `ceilings`; so are the options `registers` and `source`.
-        measured: the rate, in GFLOPS.
-
-    Raises:
-        ValueError: if measured is not above 0, and where `ceilings` raises it.
+    floats. The ceilings are then those for the fewest accesses that the text needs. Raises
+    ValueError for a rate that is not above 0, and where `ceilings` does.
     """
     if not measured > 0:
         raise ValueError(f"measured must be a rate in GFLOPS above 0, not {measured!r}")

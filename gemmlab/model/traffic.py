@@ -14,15 +14,10 @@ from ..catalog import Key, find
 
 @dataclass(frozen=True)
 class Peaks:
-    """The best that a device can do.
+    """The best that a device can do."""
 
-    Attributes:
-        gflops: in single precision.
-        bandwidth: of global memory, in GB/s.
-    """
-
-    gflops: float
-    bandwidth: float
+    gflops: float  # in single precision
+    bandwidth: float  # of global memory, in GB/s
 
 
 def flops(m: int, n: int, k: int) -> int:

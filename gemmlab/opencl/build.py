@@ -61,10 +61,8 @@ class BuildError(RuntimeError):
 
 
 class WorkGroupError(ParameterError):
-    """A kernel as compiled fits only smaller work-groups, for lack of registers or local memory.
-
-    Attributes:
-        limit: the most work-items that a work-group may have.
+    """A kernel as compiled fits only work-groups of up to `limit` work-items, for lack of registers
+    or local memory.
     """
 
     def __init__(self, message: str, limit: int):
@@ -94,7 +92,17 @@ class Built:
             # 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
-        self._lock = threading.Lock()
+        self._lock, self._device = threading.Lock(), device
+
+    def check_fits(self, title: str, items: int) -> None:
+        """Reject work-groups of so many work-items, if they are too large."""
+        if items > self.work_group_limit:
+            raise WorkGroupError(
+                f"{title}: as compiled for {self._device.name} it fits work-groups of at most "
+                f"{self.work_group_limit} work-items (registers or local memory run out), but its "
+                f"parameters ask for {items}",
+                self.work_group_limit,
+            )
 
     def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
         with self._lock:
@@ -122,13 +130,9 @@ def build(
     name="gemm",
     flags: tuple[str, ...] = (),
 ) -> Built:
-    """Compile kernel `name` of a text in OpenCL C, with `params` as macros and more flags, or
-    return it if it has been compiled before. Error messages call it by its title.
-
-    Raises:
-        BuildError: with the compiler's messages and the lines that they refer to.
-        TypeError: if `text` is not a string.
-        ValueError: if it has characters that cannot be encoded.
+    """Compile kernel `name` of a text in OpenCL C, once, with `params` as macros and more flags.
+    Raises BuildError, in which the kernel has this title, TypeError if `text` is no string, and
+    ValueError if it cannot be encoded.
     """
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
@@ -193,17 +197,13 @@ HIDDEN = "//@ "
 
 
 def for_hopper(ptx: str) -> str:
-    """The PTX of a program (its binary in NVIDIA's OpenCL) for Hopper only, with the hidden
-    instructions revealed.
-    """
+    """A program's PTX, for Hopper only, with the hidden instructions revealed."""
     ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
 def _type(kernel: cl.Kernel, index: int) -> Any:
-    """NumPy's type of a scalar argument, as the compiler reports it; None for pointers and for
-    vectors.
-    """
+    """NumPy's type of a scalar argument; None for pointers and vectors."""
     name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
     scalar = _SCALARS.get(name)
     space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)

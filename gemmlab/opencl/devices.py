@@ -81,9 +81,7 @@ class Device:
 
     @cached_property
     def timed_queue(self) -> CommandQueue:
-        """A queue whose events record when their commands began and ended, which costs each of them
-        microseconds.
-        """
+        """A queue whose events record times, which costs each command microseconds."""
         return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
 
     @property

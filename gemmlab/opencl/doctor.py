@@ -90,9 +90,7 @@ def doctor() -> bool:
 
 
 def product(device: devices.Device) -> tuple[str, list[str]]:
-    """The verdict on a small product in a process that may crash, and the remedy if it succeeds
-    with an empty cache.
-    """
+    """The verdict on a small product in another process; a remedy if an empty cache helps."""
     verdict = _product(device, {})
     with suppress(OSError), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}

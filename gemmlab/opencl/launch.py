@@ -12,7 +12,7 @@ import pyopencl as cl
 
 from ..catalog import KernelSpec, Key, find, sources
 from ..catalog.spec import tiles_over
-from .build import Bound, BuildError, Built, WorkGroupError, build, options
+from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
 INDEX_LIMIT = 2**31
@@ -89,15 +89,7 @@ class Kernel:
                 f"gemm requires work-groups of {there} instead of {here}, those of kernel {self}"
             )
             raise BuildError(self._title, f"{words}: does the text set one of these?", self.source)
-        limit = self._built.work_group_limit
-        if prod(self.local_size) > limit:
-            shape = " x ".join(map(str, self.local_size))
-            raise WorkGroupError(
-                f"kernel {spec.number}: as compiled for {device.name} it fits work-groups of at "
-                f"most {limit} work-items (registers or local memory run out), but its parameters "
-                f"ask for {shape} = {prod(self.local_size)}",
-                limit,
-            )
+        self._built.check_fits(f"kernel {spec.number}", prod(self.local_size))
 
     def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
@@ -123,14 +115,11 @@ class Kernel:
         self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
         """What computes C = A B, by name: "gemm", and "fix-up" where needed. Hold `sharing` until
-        everything is launched.
+        everything is launched, on this queue, which runs in order.
 
-        Args:
-            m, n, k: sizes, multiples of `multiples`.
-            buffers: those of A, B and C, column-major float32: A is M x K, B is K x N (N x K if
-                `b_transposed`), C is M x N; the columns of A and of B are
-                ``spec.leading_dimensions`` floats apart.
-            queue: where it will be launched, one that runs in order.
+        `m`, `n`, `k` are multiples of `multiples`. The buffers hold column-major float32: A is
+        M x K, B is K x N (N x K if `b_transposed`), C is M x N. The columns of A and of B are
+        ``spec.leading_dimensions`` floats apart.
         """
         size = self.global_size(m, n, k)
         pieces = self._workspace_of(queue) if self.workspace else None
@@ -150,9 +139,7 @@ class Kernel:
     def batch(
         self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
     ) -> Bound:
-        """What launches so many products, whose matrices are adjacent, by a kernel without a
-        workspace; `shared` says whether all products share A, and B.
-        """
+        """What launches so many products of adjacent matrices; see `batched`."""
         text = batched(self.source, shared)
         built = build(self.device, self.context, self._title, text, self.params)
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())

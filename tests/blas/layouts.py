@@ -103,9 +103,8 @@ class Framed:
         return np.array_equal(memory, wanted, equal_nan=True)
 
     def is_readable(self, axis: int) -> bool:
-        """Whether one dimension of a device array is contiguous, and no stride negative.
-
-        A vector is a row (axis 0) or a column (axis 1).
+        """Whether a dimension of a device array is contiguous, and no stride negative; axis 0 is
+        for rows.
         """
         shape, strides = list(self.host.shape), [s // self.host.itemsize for s in self.host.strides]
         if len(shape) == 1:

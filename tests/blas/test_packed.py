@@ -41,10 +41,8 @@ def cpu(device):
 
 
 def is_right(device, dtype, sizes, factors, seed: int, separate: bool = False) -> bool:
-    """Whether a product is exact and changes nothing around C.
-
-    `seed` draws values and layouts. NaN is around the operands and in C's memory. With `separate`,
-    C0 is another array of any layout.
+    """Whether a product is exact and changes nothing around C; `seed` draws values and layouts.
+    With `separate`, C0 is another array of any layout.
     """
     (m, n, k), (alpha, beta), rng = sizes, factors, np.random.default_rng(seed)
     dtype, result = map(np.dtype, dtype)

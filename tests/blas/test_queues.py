@@ -45,10 +45,7 @@ def test_events_of_other_queues_are_waited_for_and_the_result_has_one(options, d
 
 
 def test_threads_share_kernels_plans_and_queues(device):
-    """NumPy arrays, and device arrays of one queue and of several.
-
-    A plan's kernels have one set of arguments, which one thread at a time may set.
-    """
+    """A plan's kernels have one set of arguments, which one thread at a time may set."""
     small, large = (whole((21, 30)), whole((30, 17), 1)), (whole((150, 160)), whole((160, 140), 1))
     shared = cl.CommandQueue(device.context)
 

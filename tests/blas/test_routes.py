@@ -76,7 +76,7 @@ def described(route: routes.Route | None) -> str:
     if route is None or isinstance(route, routes.Packed):
         return str(route and route.kernel)
     words = [type(route).__name__, route.kernel, sorted(route.params.items()), route.whole_batch]
-    words += [getattr(route, "turned", None), getattr(route, "launches", None)]
+    words += [getattr(route, "turned", None), getattr(route, "in_parts", None)]
     return repr(words)
 
 
@@ -118,4 +118,4 @@ def test_a_choice_can_be_named(some_device, dtype):
         named = gemmlab.matmul(a, b, kernel=chosen.kernel, params=params, device=some_device)
         assert np.array_equal(named, a @ b) and str(chosen.kernel) in str(chosen)
         assert np.array_equal(gemmlab.matmul(a, b, device=some_device), named)
-        assert chosen.refused.keys() < {"Packed", "Ladder", "Split", "Generated"}
+        assert chosen.refused.keys() < {"Packed", "Ladder", "Generated"}

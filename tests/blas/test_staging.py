@@ -1,7 +1,4 @@
-"""NumPy operands through pinned memory, in strips: forced on CPUs, too, with tiny pieces.
-
-`test_calls` has every layout, type and batch.
-"""
+"""NumPy operands through pinned memory, in strips, with tiny pieces; see also `test_calls`."""
 
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
@@ -19,10 +16,7 @@ LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
 
 @pytest.fixture
 def staged(monkeypatch):
-    """A stand-in for a device that does not share the host's memory: every product is staged.
-
-    There are up to four strips of at least 16 rows, pieces of 1000 bytes, and two threads.
-    """
+    """A stand-in for a device that does not share the host's memory: every product is staged."""
     computed, compute = [], staging.Staging.compute
     monkeypatch.setattr(
         staging.Staging,

@@ -12,9 +12,7 @@ pytestmark = pytest.mark.optimised(False)
 
 @pytest.fixture(params=[64, 16])
 def limit(request, monkeypatch):
-    """Every kernel as compiled fits so many work-items, as on Mesa 22.3, or for lack of
-    registers.
-    """
+    """Every kernel as compiled fits so many work-items, as on Mesa 22.3."""
     few = property(lambda self: request.param, lambda self, value: None)
     gemmlab.clear_caches()
     monkeypatch.setattr(Built, "work_group_limit", few, raising=False)

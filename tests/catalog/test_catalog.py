@@ -245,8 +245,12 @@ def test_fit_adapts_the_defaults_to_a_device(number):
                 spec.validate(spec.defaults, limits)
 
 
-def test_a_device_without_asynchronous_copies_refuses_them(any_device):
+def test_a_device_without_the_instructions_refuses_them(any_device):
     """As NVIDIA's older devices do; the nearest setting is the same kernel without them."""
+    ampere = Limits("an A100", 1024, (1024, 1024, 64), 49152, warpgroups=False)
+    for kernel, has in (("tensor_cores", True), ("warpgroups", False)):
+        assert (catalog[kernel].problems(catalog[kernel].defaults, ampere) == []) == has
+        assert catalog[kernel].fit(ampere)["TENSOR"] == has
     spec = catalog["warp_tiling"]
     old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False)
     with pytest.raises(ParameterError, match="ASYNC=1: an old GPU cannot copy to local memory"):

@@ -1,6 +1,4 @@
-"""Products of Dask arrays and of matrices in files, in this process; `test_workers` has those on
-many.
-"""
+"""Products of Dask arrays and of matrices in files, in this process."""
 
 import os
 import pickle
@@ -45,9 +43,7 @@ def in_chunks(rows, columns, *arrays):
 
 @st.composite
 def cases(draw):
-    """a and b of small whole numbers, which no type rounds, and Dask arrays of them; their chunks
-    differ in size, and some are empty.
-    """
+    """a and b of small whole numbers, and Dask arrays of them with uneven chunks, some empty."""
     m, n, k = (draw(st.integers(1, 70)) for _ in range(3))
     batch = draw(st.sampled_from([(), (), (), (2,), (3, 1)]))
     dtype, rng = draw(st.sampled_from(DTYPES)), np.random.default_rng(draw(st.integers(0, 99)))

@@ -53,9 +53,8 @@ def security(tmp_path):
 
 @contextmanager
 def running(command, temporary, **variables):
-    """A process that has printed its first line; yields the process and the line.
-
-    The process makes its temporary files in the folder `temporary`.
+    """A process that has printed its first line, and the line; its temporary files are in
+    `temporary`.
     """
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(temporary), **variables}

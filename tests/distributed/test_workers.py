@@ -1,6 +1,4 @@
-"""Products on several worker processes: right, where they should be, and still right when a worker
-is killed.
-"""
+"""Products on several worker processes, also when one of them is killed."""
 
 import os
 import signal
@@ -15,16 +13,9 @@ pytest.importorskip("dask")
 import dask.array as da
 import zarr
 from dask.distributed import Nanny, wait
+from test_distributed import in_files
 
 from gemmlab import check, distributed
-
-
-def in_files(folder, a, b):
-    """a as a mapped file, b as a Zarr array."""
-    np.save(folder / "a.npy", a)
-    y = zarr.open(str(folder / "b.zarr"), mode="w", shape=b.shape, dtype=b.dtype)
-    y[:] = b
-    return np.load(folder / "a.npy", mmap_mode="r"), y
 
 
 def test_two_workers(any_device, tmp_path):
@@ -72,9 +63,7 @@ def test_system_three_workers(any_device, tmp_path):
 
 
 def a_product_stays_with_the_workers_that_have_a_device(client):
-    """In a cluster with other workers the resource keeps all of a product away from these, fused or
-    not.
-    """
+    """The resource keeps all of a product away from others, fused or not."""
     without = {"nthreads": 2, "env": {"GEMMLAB_DEVICE": "none"}}
     client.cluster.worker_spec["other"] = {"cls": Nanny, "options": without}
     client.sync(client.cluster._correct_state)
@@ -125,9 +114,7 @@ def memory_does_not_depend_on_the_size_of_matrices_in_files(client, folder):
 
 
 def peak_of_memory(reset: bool = False) -> int:
-    """The most bytes that this process has had in memory since it began, or since the last
-    reset.
-    """
+    """The most bytes of this process since it began, or since the last reset."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
     (line,) = (

@@ -14,22 +14,17 @@ from gemmlab import ParameterError, check, matmul
 from gemmlab.blas import plan
 from gemmlab.blas.plan import Builder
 from gemmlab.generate import Schedule, write
-from gemmlab.generate.precision import check_double
 
 
 def test_a_covering_sample(device):
-    """Every pair of values of precision, op, beta, edges, tail, load widths and stages; few kernels
-    of warps, since they take long to compile.
-    """
+    """Every pair of values; few kernels of warps, since they take long to compile."""
     assert wrong(device, in_part(covering(), 4)) == []
     assert wrong(device, in_part(covering(warped())[::5], 4)) == []
     assert wrong(device, in_part(shared(), 2)) == []
 
 
 def test_a_product_with_split_k_is_repeated_by_threads(any_device):
-    """They share a plan, and so its counters. With numbers that round, all products agree to the
-    last bit, whichever work-group comes last.
-    """
+    """They share a plan's counters. With numbers that round, all agree to the last bit."""
     tile = {"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 8, "STAGES": 2}
     options = {"kernel": "family", "params": tile | {"UNIT": 1, "SHARES": 3}, "device": any_device}
     a, b = check.random_inputs(40, 50, 90, dtype="complex64")
@@ -70,8 +65,3 @@ def test_what_a_device_cannot_run_is_refused_by_name(any_device):
     a, b = check.exact_inputs(8, 8, 8)
     with pytest.raises(ParameterError, match="sgemm_.*100"):
         matmul(a, b, kernel="family", params=SMALL_TILE, device=tight)
-    single = replace(any_device, features=any_device.features - {"double"})
-    for precision, words in (("d", ["float64", "float32"]), ("z", ["complex128", "complex64"])):
-        with pytest.raises(ValueError) as refused:
-            check_double(precision, single)
-        assert all(word in str(refused.value) for word in [*words, str(single)])

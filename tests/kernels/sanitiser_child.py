@@ -23,9 +23,7 @@ build.OPTIONS += ("-cl-opt-disable",)
 
 
 class Steps(Builder):
-    """Steps whose temporary memory is in buffers of exactly their size, as are operands and result:
-    one element more is out of bounds.
-    """
+    """Steps with temporary memory of exactly their size: one element more is out of bounds."""
 
     def memory(self, elements: int, itemsize: int | None = None) -> cl.Buffer:
         size_bytes = elements * (itemsize or self.dtype.itemsize)

@@ -1,6 +1,4 @@
-"""The kernels on every device: right by both checks, and wrong on purpose where the checks must
-notice.
-"""
+"""The kernels on every device: right by both checks, and wrong on purpose."""
 
 import random
 import warnings
@@ -83,9 +81,7 @@ WRONG = [
 
 
 def some(number: int | str, name: str) -> list[dict[str, int]]:
-    """All parameters on offer for a device in full runs, else the default and a seeded few, others
-    on each device.
-    """
+    """All parameters on offer in full runs, else the default and a few by the device."""
     spec, limits = catalog[number], DEVICES[name].limits
     if FULL:
         return spec.sample(limits)
@@ -94,16 +90,12 @@ def some(number: int | str, name: str) -> list[dict[str, int]]:
 
 
 def production(number: int | str) -> list[pytest.MarkDecorator]:
-    """The marks of kernels past 13, which take seconds to compile: `make test` leaves all but their
-    defaults out.
-    """
+    """The marks of kernels past 13, which take seconds to compile."""
     return [pytest.mark.system] if isinstance(number, str) or number > 13 else []
 
 
 def devices_for(number: int | str) -> list[str]:
-    """The names of the devices on which a kernel is tested: in CI one of each runtime, else one, by
-    turns.
-    """
+    """The names of the devices for a kernel: in CI one of each runtime, else one."""
     if FULL:
         return list(DEVICES)
     of_one = [[name for name in DEVICES if name.endswith(runtime)] for runtime in RUNTIMES]

@@ -1,8 +1,5 @@
 """Oclgrind watches the kernels: data races, accesses out of bounds, reads of what was never
-written.
-
-Each case is a child process of its own; its log must be empty for a clean kernel, and name the
-fault of one that is wrong on purpose.
+written. A clean kernel's log is empty, that of a wrong one names the fault.
 """
 
 import json
@@ -45,9 +42,7 @@ def watched(tmp_path, options=("--uninitialized", "--max-errors", "5"), **case) 
 
 
 def cases():
-    """Kernels with parameters and sizes: whole tiles, more than one along K, and sizes that need
-    padding.
-    """
+    """Kernels with parameters and sizes: whole tiles, several along K, and padding."""
     for number, spec in catalog.items():
         side, depth, count = (16, 16, 3) if number in range(6) else (32, 16, 2)
         small = [
@@ -144,9 +139,7 @@ CALLED = {
 
 
 def agree(log: str, run) -> list[str]:
-    """What Oclgrind says that the simulator has not found. The simulator stops where Oclgrind goes
-    on.
-    """
+    """What Oclgrind says that the simulator, which stops earlier, has not found."""
     kinds = {finding.kind for finding in run.findings}
     said = [words for words in CALLED if words in log]
     if run.stop:
@@ -204,9 +197,7 @@ def test_a_fault_of_warps_is_reported(change, groups, sizes, words, tmp_path):
 
 
 def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(tmp_path):
-    """Pieces are read that another work-group has stored; PTX has an order for that, Oclgrind has
-    not.
-    """
+    """PTX has an order for pieces of other work-groups, Oclgrind has not."""
     params, options = SMALL["warp_tiling"] | {"GROUPS": 5}, ("--max-errors", "100000")
     case = {"kernel": "warp_tiling", "params": params, "sizes": (64, 62, 24), "source": WITH_STORE}
     said, log = watched(tmp_path, options, **case)

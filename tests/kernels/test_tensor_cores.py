@@ -10,11 +10,11 @@ from configurations import on_device
 from texts import SMALL, edited, portable
 
 import gemmlab
-from gemmlab import catalog, check, matmul
+from gemmlab import check, matmul
 from gemmlab.blas.plan import Builder, Plan
 from gemmlab.blas.problem import Matrix
 from gemmlab.blas.request import ArraySpec
-from gemmlab.catalog import Limits, sources
+from gemmlab.catalog import sources
 from gemmlab.opencl import build
 
 
@@ -151,9 +151,7 @@ def test_a_lost_product_of_parts_is_inaccurate_and_nothing_else(kernel, device):
 
 
 def test_a_last_column_without_room_behind_it_is_copied(some_device):
-    """Columns 8 floats apart fit the kernel; but the memory of the last one ends with its last
-    element.
-    """
+    """Columns 8 floats apart fit the kernel, but no memory follows the last one."""
     queue, params = some_device.queue, SMALL["warp_tiling"] | {"WIDTH": 4}
     a, b = check.exact_inputs(5, 6, 6)
     flat = np.full(4 * 8 + 6, np.nan, np.float32)
@@ -165,19 +163,6 @@ def test_a_last_column_without_room_behind_it_is_copied(some_device):
     for x, y, want in ((tight, other, a @ b), (other.T, tight.T, (a @ b).T)):
         got = matmul(x, y, kernel="warp_tiling", params=params)
         assert np.array_equal(got.get(), want)
-
-
-# What a device must have
-
-
-def test_devices_without_the_instructions_are_told_apart():
-    old = Limits("an old GPU", 1024, (1024, 1024, 64), 49152, asynchronous=False, warpgroups=False)
-    ampere = dataclasses.replace(old, asynchronous=True)
-    for limits, refused in ((old, TENSOR), (ampere, ["warpgroups"])):
-        for kernel in TENSOR:
-            spec = catalog[kernel]
-            assert bool(spec.problems(spec.defaults, limits)) == (kernel in refused)
-            assert spec.fit(limits)["TENSOR"] == (kernel not in refused)
 
 
 # Instructions that OpenCL's compiler does not know

@@ -1,6 +1,4 @@
-"""Warp tiling: its tiles at awkward sizes, and what lies behind them; equal shares of all tiles,
-and adding them up.
-"""
+"""Warp tiling: its tiles at awkward sizes, equal shares of all tiles, and adding them up."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +14,7 @@ import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.catalog import sources
 from gemmlab.opencl import launch
-from gemmlab.opencl.launch import BuildError, Kernel
+from gemmlab.opencl.launch import Kernel
 
 pytestmark = [pytest.mark.system, pytest.mark.optimised(False)]
 
@@ -208,9 +206,7 @@ GUARDS = {
 
 @pytest.mark.parametrize("which", GUARDS)
 def test_a_missing_guard_is_caught(which, first_device):
-    """It stores into another column, or outside C: in a child process, lest that damages this
-    one.
-    """
+    """It stores into another column, or outside C, in a child process."""
     width, *edit = GUARDS[which]
     params, text = TINY | {"WIDTH": width}, edited("warp_tiling", tuple(edit))
     outcome = gemmlab.trial(
@@ -311,14 +307,6 @@ def test_a_wrong_last_is_caught(what, first_device):
 
 
 # What a launch is made of
-
-
-def test_a_kernel_of_the_wrong_number_of_arguments_is_refused(device):
-    no_pieces = (",\n          __global float* restrict pieces)", ")")
-    six = edited("warp_tiling", no_pieces, (" pieces[((size_t)", " C[((size_t)"))
-    said = "gemm has 6 arguments instead of 7: M, N, K, A, B, C, pieces"
-    with pytest.raises(BuildError, match=said):
-        Kernel(SPEC, TINY, device, device.context, six)
 
 
 def test_every_queue_has_pieces_of_its_own(device):

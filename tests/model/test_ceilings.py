@@ -128,9 +128,7 @@ def test_formulas_of_the_chip():
 
 
 def recorded_rates():
-    """Every recorded rate of a GPU whose chip we know: chip, kernel, params, size, GFLOPS, where
-    from.
-    """
+    """Every recorded rate of a known chip: chip, kernel, params, size, GFLOPS, where from."""
     for name, chip in explained.CHIPS.items():
         for file in records.recorded():
             if name not in file["title"]:
@@ -146,9 +144,7 @@ def recorded_rates():
 
 @pytest.mark.system
 def test_no_recorded_rate_is_above_its_ceiling():
-    """With neighbouring loads merged none is; with the text as it is only where a compiler is known
-    to merge them.
-    """
+    """Without merged loads some are, where a compiler is known to merge them."""
     above, compared = set(), 0
     for chip, kernel, params, sizes, rate, where in recorded_rates():
         found = model.explain(kernel, params, chip, rate, sizes)

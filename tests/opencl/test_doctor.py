@@ -9,19 +9,9 @@ import pyopencl as cl
 import pytest
 
 import gemmlab
-from gemmlab import environment
 from gemmlab.opencl import devices, doctor
 
 CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
-
-
-def run_doctor(**environment) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "gemmlab", "doctor"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
 
 
 def offer(monkeypatch, *offered: tuple[str, int]) -> None:
@@ -38,17 +28,11 @@ def test_every_device_multiplies_in_the_end(capsys, any_device):
 
 def test_a_home_that_cannot_be_written_costs_no_device(tmp_path):
     (tmp_path / "file").touch()
-    done = run_doctor(XDG_CACHE_HOME=str(tmp_path / "file" / "cache"), POCL_CACHE_DIR="")
+    nowhere = {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache"), "POCL_CACHE_DIR": ""}
+    command = [sys.executable, "-m", "gemmlab", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **nowhere})
     assert done.returncode == 0 and "export XDG_CACHE_HOME=" in done.stdout
     assert done.stdout.count("product: right") == done.stdout.count("\ndevice ")
-
-
-def test_no_platform_at_all(tmp_path):
-    done = run_doctor(OCL_ICD_VENDORS=str(tmp_path / "nothing"))
-    assert done.returncode == 1
-    for word in ("No OpenCL device works here", "pip install", "conda install", "driver"):
-        assert word in done.stdout
-    assert "unset OCL_ICD_VENDORS" in done.stdout
 
 
 @pytest.fixture
@@ -78,11 +62,6 @@ def test_a_gpu_that_no_driver_offers_or_that_may_not_be_opened(tmp_path, monkeyp
     assert advice(("Intel(R) OpenCL Graphics", GPU)) == ""
     monkeypatch.setattr(doctor.os, "access", lambda *given: False)
     assert "sudo usermod -aG" in advice()
-
-
-def test_a_cache_that_cannot_be_written(monkeypatch, advice):
-    monkeypatch.setattr(environment, "bad_pocl_folder", lambda: "no space left")
-    assert "no space left" in advice() and "export XDG_CACHE_HOME=" in advice()
 
 
 def test_windows_subsystem_for_linux(monkeypatch, advice):

@@ -40,7 +40,7 @@ def test_all_settings_are_recorded_and_continued(any_device, tmp_path, monkeypat
     device = ["--device", str(any_device.index)]
     arguments = ["landscape", "--kernels", "2", "--size", str(SIZE), "--out", str(path), *device]
     record.main(arguments)
-    made, spec = Landscape.load(path), catalog[2]
+    made, spec = record_landscape.Recording.load(path), catalog[2]
     settings = record_landscape.settings(spec, any_device.limits)
     assert set(made.rows(2)) == {tuple(setting.values()) for setting in settings}
     assert f"kernel 2: {len(settings)} settings, at best" in capsys.readouterr().out
