@@ -383,13 +383,12 @@ class Explorer(Shell):
             wrong = self._shown is not None and not self._shown.ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
             return "" if hidden else panel.reachable(allowed, *original)
-        known = [self._known(found, one) for one in (params, self.settings.params(self._start))]
-        return panel.recorded(found, recorded_cell(found, self.spec, params), *known)
-
-    def _known(self, found: Landscape, params: dict[str, int]) -> panel.OnRecorded:
-        record = found.rate(self.spec.number, params)
-        allowed = self._allowed.get(tuple(params.values()), [None])[0]
-        return panel.OnRecorded(record.gflops if record else 0.0, allowed)
+        here, start = (
+            recorded_cell(found, self.spec, one)
+            | {"allowed": self._allowed.get(tuple(one.values()), [None])[0]}
+            for one in (params, self.settings.params(self._start))
+        )
+        return panel.recorded(found, here, start)
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""

@@ -13,7 +13,7 @@ import traitlets
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Limits
-from ..draw.landscape import Cell, landscape
+from ..draw.landscape import landscape
 from ..draw.picture import Picture, text_colour, viridis
 from ..measurement.landscape import Landscape, recorded
 from ..model import percent
@@ -77,25 +77,16 @@ class Maps(anywidget.AnyWidget):
         """The recorded map for readers without a running kernel; None if nothing was recorded."""
         if self.recorded is None:
             return None
-        here = self._values[self._across], self._values[self._down] if self._down else 0
-        top = self.recorded.best(self.spec.number)
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
-        cells = {
-            (x, y): recorded_cell(self.recorded, self.spec, self.setting([x, y]))
-            for x, y in product(self._choices(self._across), self._choices(self._down))
-        }
-        return landscape(self._across, self._down, cells, here, top.share if top else 1.0, title)
+        return landscape(self._recorded_map(self.recorded), (*self.here,), title)
 
     def _recorded_map(self, found: Landscape) -> dict[str, Any]:
         top = found.best(self.spec.number)
         scale = top.share if top and top.share else 1.0
 
         def describe(setting: dict[str, int]) -> dict[str, Any]:
-            state, share, words = recorded_cell(found, self.spec, setting)
-            cell = {"state": state, "label": words}
-            if state != "recorded":
-                return cell
-            return cell | {"text": percent(share).removesuffix(" %")} | _shade(share / scale)
+            cell = recorded_cell(found, self.spec, setting)
+            return cell | (_shade(cell["share"] / scale) if "share" in cell else {})
 
         return self._map(f"{found.title}, % of the peak", describe)
 
@@ -140,18 +131,21 @@ class Maps(anywidget.AnyWidget):
         return sorted(next((p.choices for p in self.spec.params if p.name == name), (0,)))
 
 
-def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -> Cell:
-    """What was recorded with a setting, or why there is nothing."""
-    problems = spec.problems(setting, found.limits)
-    if problems:
-        return Cell("illegal", words="not legal: " + "; ".join(problems))
+def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -> dict[str, Any]:
+    """What was recorded with a setting: "state", and in "label" the rate, or why there is none.
+    A rate is also in "gflops", as a "share" of the peak, and as its "text" in per cent.
+    """
+    if problems := spec.problems(setting, found.limits):
+        return {"state": "illegal", "label": "not legal: " + "; ".join(problems)}
     record = found.rate(spec.number, setting)
     if record is None:
-        return Cell("missing", words=f"not recorded on {found.title}")
+        return {"state": "missing", "label": f"not recorded on {found.title}"}
     if record.problem:
-        return Cell("failed", words=record.problem)
-    words = f"{digits(record.gflops)} GFLOPS, {percent(record.share)} of the peak"
-    return Cell("recorded", record.share, words)
+        return {"state": "failed", "label": record.problem}
+    gflops, share, text = record.gflops, record.share, percent(record.share)
+    label = f"{digits(gflops)} GFLOPS, {text} of the peak"
+    cell = {"state": "recorded", "gflops": gflops, "share": share, "label": label}
+    return cell | {"text": text.removesuffix(" %")}
 
 
 def _shade(share: float) -> dict[str, str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Any
 
 from ..catalog import KernelSpec
 from ..catalog.spec import Limits
-from ..draw.landscape import Cell
 from ..draw.picture import brief
 from ..measurement import explained
 from ..measurement.comparison import LEAST, Comparison, Interval
@@ -133,38 +132,34 @@ def compared(found: Comparison, other: str, moved: str) -> str:
     return f"<div {about}>{escape(words)}{more}</div>"
 
 
-class OnRecorded(NamedTuple):
-    """What is known of some settings on the recorded GPU."""
-
-    gflops: float
-    allowed: Allowed | None
-
-
-def recorded(found: Landscape, cell: Cell, now: OnRecorded, start: OnRecorded) -> str:
+def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]) -> str:
     """The rate of settings on the recorded GPU, its ceiling, and the vendor's library; the rate and
-    the ceiling beside those of the settings at the start.
+    the ceiling beside those of the settings at the start. Both are `maps.recorded_cell`s with what
+    is "allowed" there.
     """
     size = f"recorded at M = N = K = {found.size:,}"
     name = f'{escape(found.title)} <span class="gemmlab-dim">{size}</span>'
-    if cell.state != "recorded":
-        return _figure(name, "recorded", "–", escape(cell.words), _bar())
+    if "share" not in cell:
+        return _figure(name, "recorded", "–", escape(cell["label"]), _bar())
     marks = _library(found.title, found.size)
     before = ""
-    if limit := _limit(found, now):
+    if limit := _limit(found, cell):
         marks[f"{named(limit.resource)} allows"] = limit.gflops / found.peak
         if (then := _limit(found, start)) and then.gflops != limit.gflops:
             other = "" if then.resource == limit.resource else f"{named(then.resource)} "
             before = f"before {other}{percent(then.gflops / found.peak)}"
-    figure, words = percent(cell.share).removesuffix(" %"), f"% of the peak, {rate(now.gflops)}"
-    if start.gflops and now.gflops != start.gflops:
-        words += f", {digits(now.gflops / start.gflops)} × your start"
-    return _figure(name, "recorded", figure, words, _bar(cell.share, marks=marks, before=before))
+    words = f"% of the peak, {rate(cell['gflops'])}"
+    if start.get("gflops", cell["gflops"]) != cell["gflops"]:
+        words += f", {digits(cell['gflops'] / start['gflops'])} × your start"
+    bar = _bar(cell["share"], marks=marks, before=before)
+    return _figure(name, "recorded", cell["text"], words, bar)
 
 
-def _limit(found: Landscape, on: OnRecorded) -> Allowed | None:
+def _limit(found: Landscape, cell: Mapping[str, Any]) -> Allowed | None:
     """The ceiling, if it is one: above the rate and below the peak."""
-    allowed = on.allowed
-    return allowed if allowed and on.gflops <= allowed.gflops < 0.995 * found.peak else None
+    allowed = cell["allowed"]
+    above = allowed and cell.get("gflops", 0.0) <= allowed.gflops < 0.995 * found.peak
+    return allowed if above else None
 
 
 #: Begins a sentence that `_at_most` ends.

@@ -4,11 +4,11 @@ picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from numbers import Number
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import anywidget
 import ipywidgets as w
@@ -39,6 +39,9 @@ ACTION = (
 )
 
 
+Choice: TypeAlias = w.SelectionSlider | w.ToggleButtons
+
+
 class Bridge(anywidget.AnyWidget):
     """The part of a widget that runs in the page: see ``bridge.js``.
 
@@ -52,21 +55,19 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
-def slider(name: str, options, value) -> w.SelectionSlider:
-    """A labelled slider with a few positions; arrow keys move it."""
-    return w.SelectionSlider(
-        options=[(str(option), option) for option in options],
-        value=value,
-        description=name,
-        continuous_update=True,
-        layout=w.Layout(width="auto"),
-        style={"description_width": label_width(name)},
-    )
-
-
-def label_width(name: str) -> str:
-    """So that most tracks begin at the same distance from the left."""
-    return f"{max(64, 9 * len(name))}px"
+def choice(name: str, options, value, words: Mapping[Any, str] | None = None) -> Choice:
+    """A labelled control with a few positions: a slider over numbers, which arrow keys move, or
+    buttons for words and switches, of which one is pressed.
+    """
+    style = {"description_width": f"{max(64, 9 * len(name))}px"}  # most tracks begin at one x
+    given = {"value": value, "description": name, "style": style}
+    if words is None and all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
+        labels = [(str(option), option) for option in options]
+        return w.SelectionSlider(options=labels, layout=w.Layout(width="auto"), **given)
+    words = words or {True: "yes", False: "no"}
+    style["button_width"] = "auto"
+    labels = [(words.get(option, str(option)), option) for option in options]
+    return w.ToggleButtons(options=labels, **given).add_class("gemmlab-words")
 
 
 class Control:
@@ -75,12 +76,10 @@ class Control:
     """
 
     def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
-        self.widget: w.SelectionSlider | w.ToggleButtons
-        if list(values) == [0, 1]:
-            self.widget = buttons(name, [("off", 0), ("on", 1)], value)
+        switch = {0: "off", 1: "on"} if list(values) == [0, 1] else None
+        self.widget = choice(name, values, value, switch)
+        if switch:
             meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
-        else:
-            self.widget = slider(name, values, value)
         words = escape(meaning)
         said = w.HTML(f'<div class="gemmlab-meaning" title="{words}">{words}</div>')
         self.box = w.VBox([self.widget, said]).add_class("gemmlab-control")
@@ -120,25 +119,6 @@ def line(*widgets: w.Widget) -> w.HBox:
     """Widgets in a line, which wraps."""
     layout = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 12px")
     return w.HBox(widgets, layout=layout)
-
-
-def choice(name: str, options, value) -> w.SelectionSlider | w.ToggleButtons:
-    """A slider over numbers; buttons for words and switches."""
-    if all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
-        return slider(name, options, value)
-    words = {True: "yes", False: "no"}
-    labels = [(words[o] if isinstance(o, bool) else str(o), o) for o in options]
-    return buttons(name, labels, value)
-
-
-def buttons(name: str, options: list[tuple[str, Any]], value) -> w.ToggleButtons:
-    """Labelled buttons, of which one is pressed."""
-    return w.ToggleButtons(
-        options=options,
-        value=value,
-        description=name,
-        style={"description_width": label_width(name), "button_width": "auto"},
-    ).add_class("gemmlab-words")
 
 
 def inside(widget: w.Widget) -> Iterator[w.Widget]:

@@ -19,7 +19,7 @@ from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simt import ProductRun
 from .listing import listing
-from .shell import Shell, choice, grid, line
+from .shell import Choice, Shell, choice, grid, line
 
 #: Milliseconds between two steps of a film at first; drawing one takes 60 to 200.
 INTERVAL = 400
@@ -197,7 +197,7 @@ def _step(control: w.SelectionSlider, by: int) -> None:
     control.index = min(max(control.index + by, 0), len(control.options) - 1)
 
 
-def _in_order(name: str, values, start: dict[str, Any]) -> w.SelectionSlider | w.ToggleButtons:
+def _in_order(name: str, values, start: dict[str, Any]) -> Choice:
     """A slider over these numbers, in order, or buttons for these words."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
