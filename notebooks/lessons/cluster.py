@@ -17,17 +17,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from gemmlab.draw.picture import (
-    BLUE,
-    COLOURS,
-    GREEN,
-    INK,
-    MAGENTA,
-    Picture,
-    count,
-    faint,
-    short,
-)
+from gemmlab.draw.picture import BLUE, COLOURS, GREEN, INK, MAGENTA, Picture, count, faint, short
 from gemmlab.model import flops
 
 #: Side of a matrix, and the gap between two, in units of a picture.
@@ -74,7 +64,6 @@ class Cut(NamedTuple):
 
     @property
     def held_bytes(self) -> float:
-        """The memory that a device needs for whole blocks."""
         return sum(self.blocks.values())
 
     @property
@@ -94,25 +83,10 @@ class Cut(NamedTuple):
         return a / self.columns + b / self.rows + c + panels
 
 
-class Times(NamedTuple):
-    """How long a product takes, and what each of its parts would take alone, in seconds."""
-
-    total: float
-    multiplying: float
-    receiving: float
-    handing_out: float
-
-    @property
-    def bound(self) -> str:
-        """The part that takes longest: "multiplying", "receiving" or "handing out"."""
-        parts = dict(zip(self._fields[1:], self[1:], strict=True))
-        return max(parts, key=parts.__getitem__).replace("_", " ")
-
-
 def summa(
     cut: Cut, panel: int, tflops: float, bandwidth: float, tasks: float, latency: float = 1e-5
-) -> Times:
-    """The times of SUMMA on a cut of depth 1.
+) -> tuple[float, dict[str, float]]:
+    """The seconds of SUMMA on a cut of depth 1, and what each of its parts would take alone.
 
     In each step a panel of A goes along grid rows, one of B along columns. Devices receive the next
     panels while they multiply. In a row of p devices a panel is pipelined: its bytes follow after
@@ -132,7 +106,8 @@ def summa(
     hand_out = cut.devices / tasks
     fetch = max(receive, hand_out)  # with two buffers, as in chapter 9
     total = fetch + (steps - 1) * max(fetch, multiply) + multiply
-    return Times(total, steps * multiply, steps * receive, steps * hand_out)
+    each = {"multiplying": multiply, "receiving": receive, "handing out": hand_out}
+    return total, {part: steps * seconds for part, seconds in each.items()}
 
 
 def draw_cut(cut: Cut) -> Picture:
@@ -186,23 +161,22 @@ def _bytes(amount: float) -> str:
 
 
 def draw_scaling(size: int, panel: int, link: float, tflops: float, tasks: float) -> Picture:
-    """The share of linear speed-up of a square product by the number of devices, on grids that are
-    nearly square (see `summa`); each point says what takes longest.
-    """
+    """The share of linear speed-up of a square product by devices; each point says what takes longest."""
     title = f"{size:,} cubed, panels of {panel}, {tflops} TFLOPS and {link} GB/s each"
     cuts = {4**i: Cut(size, size, size, 2**i, 2**i) for i in range(7)}
     times = {p: summa(cut, panel, tflops, link, tasks) for p, cut in cuts.items()}
-    shares = {p: 100 * t.multiplying / t.total for p, t in times.items()}
+    longest = {p: max(parts, key=parts.__getitem__) for p, (_, parts) in times.items()}
+    shares = {p: 100 * parts["multiplying"] / total for p, (total, parts) in times.items()}
     half = next((p for p, share in shares.items() if share < 50), 0)
-    fastest = min(times, key=lambda p: times[p].total)
+    fastest = min(times, key=lambda p: times[p][0])
     below = f"below half of linear from {half:,} devices on"
     limit = below if half else "above half of linear throughout"
-    alt = f"{title}: {limit}, because of {times[half or fastest].bound}; fastest with {fastest:,}"
+    alt = f"{title}: {limit}, because of {longest[half or fastest]}; fastest with {fastest:,}"
     picture = Picture(7.5, 3.4, alt)
     ax = picture.axes_plain()
     ax.semilogx(list(shares), list(shares.values()), color=INK, linewidth=1, base=2)
     for bound, (colour, marker) in _BOUNDS.items():
-        here = [p for p in shares if times[p].bound == bound]
+        here = [p for p in shares if longest[p] == bound]
         ax.plot(here, [shares[p] for p in here], marker, color=colour, label=f"longest: {bound}")
     ax.axhline(50, color=INK, linewidth=0.8, linestyle=":")
     ax.set_xticks(list(shares), [f"{p:,}" for p in shares])

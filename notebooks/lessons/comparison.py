@@ -6,16 +6,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from gemmlab.draw.picture import (
-    BLUE,
-    GREEN,
-    INK,
-    ORANGE,
-    Picture,
-    label_rows,
-    legend_above,
-    lines,
-)
+from gemmlab.draw.picture import BLUE, GREEN, INK, ORANGE, Picture, label_rows, legend_above, lines
 
 #: Precisions of `matmul`: name in a record's rates, colour, marker.
 _PRECISIONS = {

@@ -19,8 +19,7 @@ import nbformat
 import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 
-#: Nothing that a test does takes longer, in seconds, on a slow machine that does much else
-#: meanwhile.
+#: Seconds that nothing in a test exceeds, even on a slow machine that does much else meanwhile.
 PATIENCE = 240.0
 SETTINGS = {
     "apputils-extension/notification": {
@@ -36,6 +35,12 @@ CHROMIUM = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+#: What points JupyterLab to files of the user.
+FOLDERS = (
+    *("HOME", "IPYTHONDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME", "GEMMLAB_DATA"),
+    *("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"),
+    *("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"),
+)
 
 
 def browser_path() -> str | None:
@@ -46,22 +51,19 @@ def browser_path() -> str | None:
 
 @contextlib.contextmanager
 def opened(*flags: str) -> Iterator[Browser]:
-    """A browser, from `with` to its end, with more flags than `CHROMIUM`."""
+    """A browser with more flags than `CHROMIUM`."""
     with sync_playwright() as player:
         browser = player.chromium.launch(executable_path=browser_path(), args=(*CHROMIUM, *flags))
         yield browser
         browser.close()
 
 
-def started(*devices: str, startup: str = "", **options) -> Lab:
-    """A JupyterLab for tests, to be entered by `with`; without a browser or a device the test is
-    skipped.
+def started(*devices: str, startup: str = "", caches: Path | None = None) -> Lab:
+    """A JupyterLab for tests; without a browser or one of the devices the test is skipped.
 
     Args:
-        devices: those that are needed, PoCL by default; GEMMLAB_DEVICE says the first in the
-            notebooks.
-        startup: Python that the kernel of a notebook runs before the first cell.
-        options: those of `Lab`.
+        devices: PoCL by default; GEMMLAB_DEVICE names the first of them in the notebooks.
+        startup, caches: those of `Lab`.
     """
     import patient
     from conftest import lacking
@@ -76,17 +78,14 @@ def started(*devices: str, startup: str = "", **options) -> Lab:
             find_device(device)
         except NoDeviceError:
             lacking(f"no {device} device")
-    return Lab(devices[0], startup=startup + patient.STARTUP + patient.BUSY, **options)
+    return Lab(devices[0], caches, startup + patient.STARTUP + patient.BUSY)
 
 
 def notebook(path: Path, *cells: str) -> Path:
     """Write a notebook of code cells."""
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    book.metadata["kernelspec"] = {
-        "name": "python3",
-        "display_name": "Python 3",
-        "language": "python",
-    }
+    spec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    book.metadata["kernelspec"] = spec
     nbformat.write(book, path)
     return path
 
@@ -109,83 +108,61 @@ class Lab:
         startup: str = "",
         browser: Browser | None = None,
     ):
-        self._given = browser
+        self._given, self.token = browser, secrets.token_hex(16)
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
-        self.notebooks.mkdir()
-        self.token = secrets.token_hex(16)
         self._end = contextlib.ExitStack()
-        self._env = {
+        inherited = {
             k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))
         }
-        for name in (
-            "HOME",
-            "JUPYTER_CONFIG_DIR",
-            "JUPYTER_DATA_DIR",
-            "JUPYTER_RUNTIME_DIR",
-            "JUPYTERLAB_SETTINGS_DIR",
-            "JUPYTERLAB_WORKSPACES_DIR",
-            "IPYTHONDIR",
-            "MPLCONFIGDIR",
-            "XDG_CACHE_HOME",
-            "GEMMLAB_DATA",
-        ):
-            self._env[name] = str(self.folder / name.lower())
-            Path(self._env[name]).mkdir(parents=True, exist_ok=True)
+        self._env = inherited | {name: str(self.folder / name.lower()) for name in FOLDERS}
+        settings = Path(self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab")
+        profile = Path(self._env["IPYTHONDIR"], "profile_default", "startup")
+        files = {settings / f"{name}.jupyterlab-settings": json.dumps(words)
+                 for name, words in SETTINGS.items()}  # fmt: skip
+        for folder in (self.notebooks, *(self._env[name] for name in FOLDERS)):
+            Path(folder).mkdir()
+        for file, words in {**files, profile / "first.py": startup}.items():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(words)
         if caches:
             self._env |= {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
         if device:
             self._env["GEMMLAB_DEVICE"] = device
-        if startup:
-            folder = Path(self._env["IPYTHONDIR"], "profile_default", "startup")
-            folder.mkdir(parents=True)
-            (folder / "first.py").write_text(startup)
 
     def __enter__(self) -> Lab:
-        try:
-            self._end.callback(shutil.rmtree, self.folder, ignore_errors=True)
-            self._end.callback(self._stop_server)
-            self._start_server()
-            self.browser = self._given or self._end.enter_context(opened())
+        with contextlib.ExitStack() as end:
+            end.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            self._start_server(end)
+            self.browser = self._given or end.enter_context(opened())
             # its pages share what the browser has loaded of JupyterLab
-            self._context = self.browser.new_context()
-            self._end.callback(self._context.close)
-        except BaseException:
-            self._end.close()
-            raise
+            self._context = end.enter_context(self.browser.new_context())
+            self._end = end.pop_all()
         return self
 
     def __exit__(self, *what) -> None:
         self._end.close()
 
-    def _start_server(self) -> None:
-        for name, settings in SETTINGS.items():
-            file = Path(
-                self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab", f"{name}.jupyterlab-settings"
-            )
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(settings))
+    def _start_server(self, end: contextlib.ExitStack) -> None:
         log = self.folder / "jupyterlab.log"
         options = (
-            "--no-browser",
-            "--allow-root",
-            "--ServerApp.ip=127.0.0.1",
+            *("--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"),
             f"--IdentityProvider.token={self.token}",
             f"--ServerApp.root_dir={self.notebooks}",
-            "--LabApp.news_url=",
-            "--LabApp.extension_manager=readonly",
+            *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
             "--LabApp.expose_app_in_browser=True",
         )
         with log.open("wb") as words:
-            self._server = subprocess.Popen(
+            server = subprocess.Popen(
                 [sys.executable, "-m", "jupyterlab", *options],
                 env=self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=words,
                 stderr=words,
             )
+        end.callback(self._stop, server)
         late = time.monotonic() + PATIENCE
-        while self._server.poll() is None and time.monotonic() < late:
+        while server.poll() is None and time.monotonic() < late:
             # until then the file is not there, or being written
             with contextlib.suppress(StopIteration, ValueError):
                 file = next(Path(self._env["JUPYTER_RUNTIME_DIR"]).glob("jpserver-*.json"))
@@ -194,32 +171,23 @@ class Lab:
             time.sleep(0.1)
         raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
 
-    def _stop_server(self) -> None:
-        if not hasattr(self, "_server"):
-            return
-        self._server.send_signal(signal.SIGTERM)  # it ends its kernels first
-        try:
-            self._server.wait(15)
-        except subprocess.TimeoutExpired:
-            self._server.kill()
-            self._server.wait()
+    def _stop(self, server: subprocess.Popen) -> None:
+        server.send_signal(signal.SIGTERM)  # it ends its kernels first
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(15)
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
+        server.wait()
 
     def processes(self, *words: str) -> list[psutil.Process]:
-        """Living processes of this JupyterLab, orphans included, whose command line holds all
-        `words`.
-        """
+        """Living processes of this JupyterLab, orphans included, whose command line has `words`."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
                 ours = process.environ().get("HOME") == self._env["HOME"]
-                if (
-                    ours
-                    and process.status() != psutil.STATUS_ZOMBIE
-                    and set(words) <= set(process.cmdline())
-                ):
+                living = process.status() != psutil.STATUS_ZOMBIE
+                if ours and living and set(words) <= set(process.cmdline()):
                     found.append(process)
         return found
 
@@ -234,25 +202,11 @@ class Lab:
                 shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
         return target
 
-    def open(
-        self,
-        path: str | Path,
-        width=1280,
-        height=900,
-        theme="light",
-        page: Page | None = None,
-    ) -> Book:
-        """Copy a notebook, and the modules beside it, into the lab and open it in a page of its
-        own; nothing is run.
-
-        Args:
-            path: the notebook.
-            width, height: of the window, in CSS pixels.
-            theme: "light" or "dark".
-            page: one that another notebook has left, for this one; loading JupyterLab anew takes
-                seconds.
+    def open(self, path: Path, page: Page | None = None) -> Book:
+        """Copy a notebook, and the modules beside it, into the lab, and open it in a new page, or
+        in one that another notebook has left: loading JupyterLab takes seconds. Nothing is run.
         """
-        target = self.copy(Path(path))
+        target = self.copy(path)
         if page is None:
             page = self._context.new_page()
             page.set_default_timeout(1000 * PATIENCE)
@@ -262,12 +216,11 @@ class Lab:
                 "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)",
                 target.name,
             )
-        page.set_viewport_size({"width": width, "height": height})
+        page.set_viewport_size({"width": 1280, "height": 900})
         book = Book(page, target)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         page.wait_for_function("!document.querySelector('.jp-Spinner')")
         book.wait_idle()
-        book.theme(theme)
         return book
 
 
@@ -285,9 +238,7 @@ class Book:
         self.page.close()
 
     def leave(self) -> Page:
-        """Shut the kernel down and close the notebook as it is on the disk; the page, for another
-        one.
-        """
+        """Shut the kernel down, and close the notebook without saving it; the page, for another."""
         self.command("kernelmenu:shutdown")
         self.page.evaluate("""() => {
             const book = jupyterapp.shell.currentWidget;
@@ -297,11 +248,9 @@ class Book:
         self.page.wait_for_function("!document.querySelector('.jp-Notebook')")
         return self.page
 
-    def command(self, name: str, **arguments) -> None:
+    def command(self, name: str) -> None:
         """Run a command of JupyterLab and wait for its end."""
-        self.page.evaluate(
-            "([n, a]) => jupyterapp.commands.execute(n, a).then(() => null)", [name, arguments]
-        )
+        self.page.evaluate("name => jupyterapp.commands.execute(name).then(() => null)", name)
 
     def cells(self) -> list[list[str]]:
         """Type and text of every cell."""
@@ -337,26 +286,32 @@ class Book:
         return self.cell(number).locator(f"{again} + .jp-OutputArea-child")
 
     def wait_idle(self) -> None:
-        """Wait until the kernel is ready. The execution indicator says so too early, the status bar
-        does not.
-        """
+        """Wait until the kernel is ready, which the execution indicator says too early."""
         self.page.wait_for_function(
             "/\\| Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)"
         )
 
-    def run_all(self, seconds: float = 2 * PATIENCE) -> None:
+    def run_all(self) -> None:
         """Run all cells and wait for the last. Raises at the first cell that fails."""
         self.page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
-        self.wait_ran(seconds=seconds)
+        self.wait_ran(*(n for n, (kind, text) in enumerate(self.cells())
+                        if kind == "code" and text.strip()))  # fmt: skip
 
-    def wait_ran(self, *numbers: int, seconds: float = 2 * PATIENCE) -> None:
-        """Wait until the code cells `numbers` (by default all) have run. Raises at the first that
-        fails.
-        """
-        numbers = numbers or [
-            n for n, (kind, text) in enumerate(self.cells()) if kind == "code" and text.strip()
-        ]
-        late = time.monotonic() + seconds
+    def run(self, number: int) -> None:
+        """Start one cell, and do not wait; its output is left alone."""
+        self.page.evaluate(
+            """number => {
+                const book = jupyterapp.shell.currentWidget.content;
+                book.deselectAll();
+                book.activeCellIndex = number;
+                void jupyterapp.commands.execute('notebook:run-cell');
+            }""",
+            number,
+        )
+
+    def wait_ran(self, *numbers: int) -> None:
+        """Wait until these code cells have run. Raises at the first that fails."""
+        late = time.monotonic() + 2 * PATIENCE
         while not self.page.evaluate(RAN, numbers):
             self.page.wait_for_timeout(200)
             if time.monotonic() > late:
@@ -369,26 +324,16 @@ class Book:
         if error.count():
             raise RuntimeError(f"a cell failed:\n{error.first.inner_text()}")
 
-    def select(self, number: int) -> None:
-        """Make a cell the active one, without touching its output."""
-        self.page.evaluate(
-            "n => { const b = jupyterapp.shell.currentWidget.content; b.deselectAll(); "
-            "b.activeCellIndex = n; }",
-            number,
-        )
-
-    def run(self, number: int) -> None:
-        """Start one cell, and do not wait."""
-        self.select(number)
-        self.page.evaluate("void jupyterapp.commands.execute('notebook:run-cell')")
-
     def control(self, number: int, name: str):
         """The handle of a slider, by its label."""
         return self._row(number, name).locator(".noUi-handle")
 
+    def readout(self, number: int, name: str):
+        """The number beside a slider."""
+        return self._row(number, name).locator(".widget-readout")
+
     def value(self, number: int, name: str) -> str:
-        """What a slider's readout says."""
-        return self._row(number, name).locator(".widget-readout").text_content().strip()
+        return self.readout(number, name).text_content().strip()
 
     def values(self, number: int) -> str:
         """What all controls say, in the words of a panel's data-key."""
@@ -433,50 +378,40 @@ class Book:
         handle, old = self.control(number, name), self.value(number, name)
         if not handle.is_visible():
             self.show_all(number)
-            handle.wait_for(state="visible")
-        handle.focus()
         least, place, most = (
             float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max")
         )
         left = place > least if name in ("M", "N", "K") else place == most
-        self.page.keyboard.press("ArrowLeft" if left else "ArrowRight")
-
-        def arrived() -> bool:
-            return self.value(number, name) != old and self.shown(number)["key"] == self.values(
-                number
-            )
-
-        try:
-            self.wait_until(arrived)
-        except TimeoutError:
-            shown, values = self.shown(number), self.values(number)
-            raise TimeoutError(
-                f"{name} was {old}; the sliders say {values!r}, the panel shows {shown}"
-            ) from None
+        self.press(number, name, "ArrowLeft" if left else "ArrowRight")
+        self.wait_until(
+            lambda: self.value(number, name) != old and self.follows(number),
+            lambda: f"{name} was {old}; the sliders say {self.values(number)!r}",
+            number,
+        )
         return self.shown(number)
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
-        try:
-            self.wait_until(lambda: self.shown(number)["key"] == key)
-        except TimeoutError:
-            raise TimeoutError(
-                f"waited for {key!r}, and the panel shows {self.shown(number)}"
-            ) from None
+        self.wait_until(lambda: self.shown(number)["key"] == key, lambda: key, number)
         return self.shown(number)
 
-    def wait_until(self, true, seconds: float = PATIENCE) -> None:
-        """Wait until `true()` is."""
-        late = time.monotonic() + seconds
+    def wait_until(self, true, words=lambda: "", number: int | None = None) -> None:
+        """Wait until `true()` is; or fail with these `words()`, and what a widget shows."""
+        late = time.monotonic() + PATIENCE
         while not true():
             if time.monotonic() > late:
-                raise TimeoutError(f"waited {seconds:g} s in vain")
+                shown = "" if number is None else self.shown(number)
+                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {words()}; {shown}")
             # looking all the time would slow down what is waited for
             self.page.wait_for_timeout(100)
 
     def busy(self, number: int) -> bool:
         """Whether an explorer says that it is compiling or running."""
         return self.box(number).get_by_text("…").count() > 0
+
+    def follows(self, number: int) -> bool:
+        """Whether a panel shows what its sliders say."""
+        return self.shown(number)["key"] == self.values(number)
 
     def shown(self, number: int) -> dict[str, str]:
         """The data attributes of the result shown, its text, and the note below it (empty before
@@ -492,21 +427,12 @@ class Book:
         )
         return {"key": "", "state": "", "count": "0", "text": "", "note": "", **found}
 
-    def theme(self, name: str) -> None:
-        """Switch to the light or the dark theme."""
-        self.command("apputils:change-theme", theme=f"JupyterLab {name.capitalize()}")
-        self.page.wait_for_function(
-            "light => document.body.dataset.jpThemeLight == light",
-            arg="true" if name == "light" else "false",
-        )
-
-    def sidebar(self, shown: bool) -> None:
-        """Show or hide the file browser, which takes a third of a narrow window."""
-        self.page.evaluate(f"jupyterapp.shell.{'expandLeft' if shown else 'collapseLeft'}()")
-        self.settle()
-
-    def resize(self, width: int, height: int = 900) -> None:
+    def resize(self, width: int, height: int = 900, sidebar: bool = True) -> None:
+        """Resize the window, with or without the file browser, which takes a third of a narrow
+        one.
+        """
         self.page.set_viewport_size({"width": width, "height": height})
+        self.page.evaluate(f"jupyterapp.shell.{'expandLeft' if sidebar else 'collapseLeft'}()")
         self.settle()
 
     def settle(self) -> None:

@@ -22,7 +22,7 @@ def readme(lab: Lab, file: Path) -> None:
     for name, key in [(None, None), *MOVES]:
         if name:
             book.press(0, name, key)
-            book.wait_until(lambda: book.shown(0)["key"] == book.values(0) and not book.busy(0))
+            book.wait_until(lambda: book.follows(0) and not book.busy(0))
         book.settle()
         frames.append(Image.open(BytesIO(book.box(0).screenshot())).convert("RGB"))
     book.close()

@@ -71,9 +71,7 @@ def alive(chapter):
     widgets = written(chapter, *WIDGETS)
 
     def finished() -> bool:
-        return chapter.widgets() == widgets and all(
-            chapter.shown(n)["key"] == chapter.values(n) for n in widgets
-        )
+        return chapter.widgets() == widgets and all(map(chapter.follows, widgets))
 
     with contextlib.suppress(TimeoutError):  # the tests say what is missing
         chapter.wait_until(finished)
@@ -164,9 +162,7 @@ def test_chapter_steppers_move(alive):
         if not names:  # buttons for words alone
             before = drawing.inner_html()
             words.first.click()
-            alive.wait_until(
-                lambda number=number: alive.shown(number)["key"] == alive.values(number)
-            )
+            alive.wait_until(lambda number=number: alive.follows(number))
             changed += ["words"] if drawing.inner_html() != before else []
         for name in names:
             before = drawing.inner_html()

@@ -124,13 +124,11 @@ def test_run_all_ends_with_finished_panels(ran):
 def test_fast_keys_end_on_the_last_value(book):
     keys = "L" * 6 + "R" * 6 + "L" * 6 + "R" * 2  # 4 8 12 16 20 24 32 64
     book.press(EXPLORER, "TS", *({"L": "ArrowLeft", "R": "ArrowRight"}[key] for key in keys))
-    book.wait_until(
-        lambda: book.shown(EXPLORER)["key"] == book.values(EXPLORER) and not book.busy(EXPLORER)
-    )
+    book.wait_until(lambda: book.follows(EXPLORER) and not book.busy(EXPLORER))
     shown = book.shown(EXPLORER)
     assert "TS=12" in shown["key"] and shown["state"] == "ok"
     book.page.wait_for_timeout(500)  # nothing older comes late
-    assert book.shown(EXPLORER)["key"] == shown["key"] == book.values(EXPLORER)
+    assert book.shown(EXPLORER)["key"] == shown["key"] and book.follows(EXPLORER)
 
 
 def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
@@ -229,9 +227,7 @@ def test_a_hand_on_the_map_moves_the_sliders_and_measures_where_it_lets_go(book)
 
 def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     def type_(name: str, text: str) -> None:
-        book.box(EXPLORER).locator(
-            f'.widget-hslider:has(.widget-label:text-is("{name}")) .widget-readout'
-        ).click()
+        book.readout(EXPLORER, name).click()
         for key in ("Control+A", *text, "Enter"):
             book.page.keyboard.press(key)
 
@@ -242,7 +238,7 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     alert.wait_for()
     assert "TS cannot be 'many'" in alert.inner_text() and "choose one of" in alert.inner_text()
     assert book.value(EXPLORER, "TS") == "32"
-    assert book.shown(EXPLORER)["key"] == book.values(EXPLORER)
+    assert book.follows(EXPLORER)
 
 
 def test_nothing_moves(book):
@@ -317,14 +313,12 @@ def test_the_same_keys_delete_the_cell_of_a_bare_control(ran):
 
 def test_the_lit_line_the_picture_and_the_words_are_on_one_screen(ran):
     for width in (1280, 800):
-        ran.resize(width, 800)
-        ran.sidebar(width > 800)
+        ran.resize(width, 800, sidebar=width > 800)
         for _ in range(10):
             ran.move(FILM, "step")
             seen = ran.cell(FILM).evaluate(SEEN)
             assert seen["lit"], seen
         assert seen["height"] < 680, (width, seen)
-    ran.sidebar(True)
     ran.resize(1280)
     shown = ran.move(FILM, "WPT")
     assert shown["key"] == ran.values(FILM) and shown["key"].startswith("WPT=8")
@@ -409,7 +403,7 @@ def test_a_restart_leaves_no_child_and_shows_the_picture(lab, ran):
     ran.wait_until(lambda: ran.box(OTHER).is_visible())  # and all is alive again
     ran.wait_key(OTHER, f"TS=32 {SIZES}")
     assert not ran.still(OTHER).is_visible()
-    ran.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
+    ran.command("kernelmenu:shutdown")
     gone = ran.cell(OTHER).locator(".gemmlab-again")
     ran.wait_until(gone.is_visible)
     assert "To use this" in gone.inner_text()
