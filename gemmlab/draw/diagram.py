@@ -154,7 +154,9 @@ def access(run: ProductRun, step: int = 0) -> Picture:
     left, right = picture.panels(1, 2, width_ratios=(run.k + run.n, MEMORY_ROW + 2))
     touched = {name: _touched(run, name, step) for name in "AB"}
     touched["C"] = _touched(run, "C", 0, store=True)
-    for name, area in _areas(run).items():
+    scale = (run.m + max(run.b_shape)) // 24  # small squares need larger gaps for the titles
+    shapes = areas(run, max(run.k + 2, 6 * scale), run.k + 3 + scale, 4 + scale)
+    for name, area in shapes.items():
         marks = [(i % area.rows, i // area.rows, COLOURS[name], "") for i in touched[name]]
         title = f"{_stored(run, name)}  {area.rows} x {area.cols}"
         grid(left, area, COLOURS[name], title, marks)
@@ -170,16 +172,15 @@ def _stored(run: ProductRun, name: str) -> str:
     return "B transposed" if name == "B" and run.transposed else name
 
 
-def _areas(run: ProductRun) -> dict[str, Area]:
-    """Where A, B and C are drawn, in the shapes stored in memory."""
-    scale = (run.m + max(run.b_shape)) // 24  # small squares need larger gaps for the titles
-    gap, right = 3 + scale, max(run.k + 2, 6 * scale)
+def areas(run: ProductRun, right: float, below: float, under: float) -> dict[str, Area]:
+    """Where A, B and C are drawn, in the shapes stored in memory: C's left side is at `right`. Its
+    top is at `below`, under B; or a transposed B, whose columns are C's rows, is `under` C.
+    """
     a, b, c = (run.m, run.k), run.b_shape, (run.m, run.n)
-    if run.transposed:  # below C, whose columns are its rows
-        below = Area(right, run.m + gap + 1, *b)
-        return {"A": Area(0, 0, *a), "C": Area(right, 0, *c), "B": below}
-    top = run.k + gap
-    return {"A": Area(0, top, *a), "B": Area(right, 0, *b), "C": Area(right, top, *c)}
+    if run.transposed:
+        lower = Area(right, run.m + under, *b)
+        return {"A": Area(0.0, 0.0, *a), "C": Area(right, 0.0, *c), "B": lower}
+    return {"A": Area(0.0, below, *a), "B": Area(right, 0.0, *b), "C": Area(right, below, *c)}
 
 
 def _memory(ax: Axes, y: float, touched: list[int], colour: str, title: str) -> None:

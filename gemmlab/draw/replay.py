@@ -7,7 +7,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from ..simt import ProductRun, views
 from ..simt.watch import Entry
-from .diagram import COLOURS, Area, boxes, grid, runs
+from .diagram import COLOURS, Area, areas, boxes, grid, runs
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, faint
 
 #: Opacity of a square: touched by the work-item, by its group in this step, shortly before.
@@ -238,41 +238,28 @@ def _layout(run: ProductRun) -> tuple[dict[str, Area], float]:
     """
     unit = 0.0
     for _ in range(30):
-        areas, width = _areas(run, unit)
+        found, width = _areas(run, unit)
         unit = width / ACROSS
-    return areas, unit
+    return found, unit
 
 
 def _areas(run: ProductRun, unit: float) -> tuple[dict[str, Area], float]:
     """The areas for a given unit, and the width that they need."""
-    right = max(run.k + 2 * unit, KEY * unit) + unit  # left side of C; the key may be wider than A
-    a, b, c = (run.m, run.k), run.b_shape, (run.m, run.n)
-    if run.transposed:  # B is below C
-        areas = {
-            "A": Area(0.0, 0.0, *a),
-            "C": Area(right, 0.0, *c),
-            "B": Area(right, run.m + 4 * unit, *b),
-        }
-    else:
-        below = max(run.k, 8 * unit) + 2.4 * unit
-        areas = {
-            "A": Area(0.0, below, *a),
-            "B": Area(right, 0.0, *b),
-            "C": Area(right, below, *c),
-        }
-    x, y = right + max(run.n, b[1]) + 2 * unit, 0.0
+    right = max(run.k + 2 * unit, KEY * unit) + unit  # the key may be wider than A
+    found = areas(run, right, max(run.k, 8 * unit) + 2.4 * unit, 4 * unit)
+    x, y = right + max(run.n, run.b_shape[1]) + 2 * unit, 0.0
     for name, (rows, cols) in run.shapes.items():
-        areas[name] = Area(x, y, rows, cols)
+        found[name] = Area(x, y, rows, cols)
         y += rows + 2.4 * unit
     if run.pieces:
         high, wide = run.tile
-        lowest = max(p.y + p.rows for p in areas.values())
+        lowest = max(p.y + p.rows for p in found.values())
         wide *= run.params["GROUPS"]
-        areas[run.pieces] = Area(0.0, lowest + 3.6 * unit, 2 * high, wide)
-    end = max(p.x + p.cols for p in areas.values()) + unit
+        found[run.pieces] = Area(0.0, lowest + 3.6 * unit, 2 * high, wide)
+    end = max(p.x + p.cols for p in found.values()) + unit
     if run.shapes:
         end = max(end, x + TITLE * unit)
-    return areas, LEFT * unit + end
+    return found, LEFT * unit + end
 
 
 def _colour(name: str) -> str:
