@@ -107,12 +107,12 @@ class Browser:
 
     def _answered(self, result: dict[str, Any]) -> None:
         if result.get("id") == self._page:
-            self._end(lambda arguments: _outcome(arguments, result))
+            self._end(lambda arguments: outcome(arguments, result))
 
-    def _end(self, outcome: Callable[[dict[str, Any]], Outcome]) -> None:
+    def _end(self, answer: Callable[[dict[str, Any]], Outcome]) -> None:
         if self._waiting:
             (arguments, done), self._waiting = self._waiting, None
-            done(outcome(arguments))
+            done(answer(arguments))
 
 
 def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:
@@ -121,7 +121,7 @@ def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:
     return jobs(kernel, m, n, k, params, text=arguments["source"])
 
 
-def _outcome(arguments: dict[str, Any], found: Mapping[str, Any]) -> Outcome:
+def outcome(arguments: dict[str, Any], found: Mapping[str, Any]) -> Outcome:
     """What the page has found, as the worker would say it."""
     if "error" in found:
         return Outcome(arguments, problem=found["error"], kind="page")

@@ -20,7 +20,7 @@ from ..catalog.spec import positive
 from ..draw.picture import Picture
 from ..measurement.comparison import BUDGET, Interval
 from ..measurement.explained import Allowed
-from ..measurement.landscape import Landscape, fingerprint_of
+from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
 from . import panel, tries

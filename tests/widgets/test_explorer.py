@@ -3,20 +3,25 @@ compiled.
 """
 
 import time
+from dataclasses import replace
 
 import pytest
 
-from gemmlab import Result, catalog
+from gemmlab import catalog
 from gemmlab.catalog import sources
 from gemmlab.measurement.comparison import Comparison
 from gemmlab.measurement.explained import Allowed
+from gemmlab.widgets import browser, tries
 from gemmlab.widgets import explorer as explorer_module
-from gemmlab.widgets import tries
 from gemmlab.widgets.settings import in_view
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
+from gemmlab.worker.look import Seen
 
 TEXT = sources.read("03_work_per_thread.cl")
+#: What a page answers.
+RIGHT = {"ok": True, "verdict": "right: every element exact", "ms": 1.0, "build": 0.1,
+         "all": [1e-3] * 11, "other": [], "gpu": "large"}  # fmt: skip
 START = {"TS": 32, "WPT": 8, "M": 64, "N": 64, "K": 64}
 
 
@@ -25,10 +30,11 @@ class Desk:
 
     def __init__(self):
         self.limits = LIMITS
-        self.asked, self.context, self.stopped = [], [], []
+        self.asked, self.context, self.looked, self.stopped = [], [], [], []
 
     def submit(self, name, arguments, done, step=None, job="measure"):
-        (self.asked if job == "measure" else self.context).append((arguments, done))
+        kept = {"measure": self.asked, "context": self.context, "look": self.looked}
+        kept[job].append((arguments, done))
 
     def stop(self, name):
         self.stopped.append(name)
@@ -50,25 +56,9 @@ class Desk:
             done(Outcome(arguments, **problem))
             return
         m, n, k = (arguments[size] for size in "mnk")
-        ms = 2 * m * n * k / gflops * 1e-6
-        result = Result(
-            kernel=arguments["kernel"],
-            params=arguments["params"],
-            m=m,
-            n=n,
-            k=k,
-            ok=ok,
-            verdict="right: every element exact" if ok else "wrong: one element",
-            error=0.0,
-            bound=1.0,
-            kernel_ms=(ms, ms, ms),
-            pipeline_ms=(2 * ms,) * 3,
-            passes_ms={"gemm": ms, "pad A": ms},
-            repeats=3,
-            build_seconds=0.5,
-            path="plain",
-            device={},
-        )
+        found = {**RIGHT, "ms": 2 * m * n * k / gflops * 1e-6, "all": [], "ok": False}
+        verdict = RIGHT["verdict"] if ok else "wrong: one element"
+        result = replace(browser.outcome(arguments, found).result, ok=ok, verdict=verdict)
         rate = (0.9 * gflops, gflops, 1.1 * gflops)
         low, middle, high = (x / ratio[1] for x in rate) if ratio else rate
         beside = (low, middle, high) if ratio else None
@@ -345,8 +335,7 @@ def test_the_browsers_gpu_is_a_device_like_any_other(desk):
     assert made.settings.limits.work_group == 256
     page.gpu = {"name": "large", "limits": LARGE}
     assert made.settings.limits.work_group == 1024
-    page.result = {"id": 1, "ok": True, "verdict": "right: every element exact", "ms": 1.0,
-                   "build": 0.1, "all": [1e-3] * 11, "other": [], "gpu": "large"}  # fmt: skip
+    page.result = {"id": 1, **RIGHT}
     assert state(made) == "ok" and "this browser" in made.panel.value
     assert "large, with a browser's bounds checks" in made.panel.value.replace("&#x27;", "'")
     assert made._maps.maps[-1]["title"].startswith("this browser")
@@ -360,3 +349,79 @@ def test_the_browsers_gpu_is_a_device_like_any_other(desk):
     assert made.device.view is not page and made.device.view.request["id"] == 1
     made.device.view.result = {"id": 1, "error": "the browser offers no GPU"}
     assert state(made) == "page" and "offers no GPU" in made.panel.value
+
+
+class Page:
+    """The browser's GPU as a device, and what it has answered."""
+
+    def __init__(self):
+        self.outcomes, self.steps = [], []
+        self.gpu = browser.Browser(lambda: None)
+
+    @property
+    def request(self) -> dict:
+        return self.gpu.view.request
+
+    def ask(self, size=128, source=None, reference=None, **params):
+        arguments = {
+            **{"kernel": 3, "params": {"TS": 32, "WPT": 8} | params, "source": source},
+            **dict.fromkeys("mnk", size),
+            **{"reference": reference, "budget": 0.6, "most_seconds": 2.0},
+        }
+        self.gpu.submit("me", arguments, self.outcomes.append, self.steps.append)
+        return arguments
+
+    def answer(self, **found):
+        self.gpu.view.result = {"id": self.request["id"], **RIGHT, **found}
+
+
+def test_a_product_of_the_page_becomes_an_outcome_compared_with_its_reference(desk):
+    """A size that does not fit runs as the next that does."""
+    page = Page()
+    first = page.ask(size=100)
+    assert page.steps == ["page"] and not desk.looked
+    jobs = page.request["jobs"]
+    assert set(jobs) == {"even", "laid out"} and jobs["even"]["m"] == 128
+    page.ask(size=100, TS=16, WPT=4, reference=first)
+    assert page.request["reference"]["even"]["params"] == {"TS": 32, "WPT": 8}
+    page.answer(all=[0.002] * 11, other=[0.004] * 11)
+    (outcome,) = page.outcomes
+    assert outcome.ok and outcome.result.gflops == pytest.approx(2 * 100**3 / 0.002 / 1e9)
+    assert outcome.compared.rate[1] == pytest.approx(outcome.result.gflops)
+    assert outcome.compared.ratio[1] == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    "outcome, words",
+    [
+        ({"seen": Seen("line 67: this loop has gone round 512 times", 1)}, "line 67: this loop"),
+        ({"seen": Seen("that takes longer than 1.5 s", 0)}, "the page does not: that takes longer"),
+        ({"problem": "the process that was looking at the kernel died"}, "died"),
+    ],
+)
+def test_what_the_simulator_refuses_never_reaches_the_page(desk, outcome, words):
+    page = Page()
+    arguments = page.ask(source=TEXT)
+    desk.looked[0][1](Outcome(arguments, **outcome))
+    assert words in page.outcomes[0].problem and not page.request
+
+
+def test_a_text_with_a_mistake_is_answered_at_once(desk):
+    page = Page()
+    page.ask(source=TEXT.replace("acc[j] += a", "acc[j] += aa"))
+    line = next(n for n, row in enumerate(TEXT.split("\n"), 1) if "acc[j] += a" in row)
+    assert page.outcomes[0].problem.startswith(f"line {line}:")
+    assert "'aa' is not declared" in page.outcomes[0].problem
+    assert not desk.looked and not page.request
+
+
+def test_the_newest_request_of_a_page_wins_and_a_stopped_one_is_forgotten(desk):
+    page = Page()
+    page.ask()
+    page.ask(size=64)
+    page.gpu.view.result = {"id": 1, "error": "old"}
+    assert not page.outcomes
+    page.gpu.stop("me")
+    assert page.outcomes[0].kind == "stopped"
+    page.answer()
+    assert len(page.outcomes) == 1
