@@ -42,9 +42,7 @@ def _exercise(check) -> str:
 
 
 def _safely(check):
-    """Make a check that never raises: an answer that raises is wrong, and its error is the hint.
-    What is solved goes into `Progress`.
-    """
+    """A check that notes what is solved in `Progress`, and for which an error is a wrong answer."""
 
     def checked(answer):
         try:
@@ -71,9 +69,7 @@ def _close(given, wanted) -> bool:
 
 
 def _number(right, because: str, typical: dict, otherwise: str):
-    """The check of a number. `right` is called, so that formulas give the answer; `typical` has
-    hints by wrong answers.
-    """
+    """The check of a number, which `right()` gives; `typical` has hints by wrong answers."""
 
     @_safely
     def checked(answer):
@@ -86,9 +82,7 @@ def _number(right, because: str, typical: dict, otherwise: str):
 
 
 def _function(right, cases, because: str, typical: list):
-    """The check of a function: `typical` are (wrong function, hint) for answers that agree with it
-    everywhere.
-    """
+    """The check of a function; `typical` has (wrong function, hint)."""
 
     @_safely
     def checked(answer):

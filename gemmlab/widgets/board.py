@@ -1,6 +1,4 @@
-"""An open challenge at the end of the series, and a board of the reader's own tries, in a file of
-the reader's own.
-"""
+"""The open challenge at the end of the series, and a board of the reader's own tries."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ def attempt(kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
 
 
 def rate_of(multiply: Callable, size: int) -> float:
-    """GFLOPS of whole calls `multiply(a, b)` with float32 NumPy arrays, size x size: the best of
-    some.
-    """
+    """GFLOPS of whole calls `multiply(a, b)`, float32, size x size: the best of some."""
     a, b = np.random.default_rng(0).standard_normal((2, size, size)).astype(np.float32)
     runs = [wall_seconds(lambda: multiply(a, b), lambda: None) for _ in range(1 + ROUNDS)]
     return model.gflops(size, size, size, min(runs))

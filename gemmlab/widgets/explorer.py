@@ -1,6 +1,4 @@
-"""Sliders for a kernel's parameters and sizes, with an immediate answer: is it still right, how
-fast is it, and is that a difference?
-"""
+"""Sliders for a kernel's parameters and sizes: is it right, how fast, and is that a difference?"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The generator at work: switches beside the text that it writes; what the last switch has changed
-is lit.
-"""
+"""The generator at work: switches beside the text, in which the last change is lit."""
 
 from __future__ import annotations
 
@@ -103,9 +101,7 @@ class Generator(Stepper):
 
 
 def listing(text: Text, lit: set[int]) -> str:
-    """A text as HTML: of each line its number, the function that wrote it, and whether it is
-    lit.
-    """
+    """A text as HTML: each line with its number and the function that wrote it."""
     authored = zip(text.splitlines(), text.writers, strict=True)
     rows = (
         f'<div class="{"gemmlab-now" * (number in lit)}"><i>{number}</i><b '

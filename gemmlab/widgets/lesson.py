@@ -1,6 +1,4 @@
-"""Parts of a chapter: questions before a run, how a kernel differs from another, verdicts. None
-blocks or raises.
-"""
+"""Parts of a chapter: predictions, differences between kernels, verdicts. None blocks or raises."""
 
 from __future__ import annotations
 
@@ -187,9 +185,7 @@ def _tensor_core_rates() -> dict[Key, float]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an exercise is solved, and in words why; a notebook shows it as the value of its
-    cell.
-    """
+    """Whether an exercise is solved, and why; a notebook shows it as the value of its cell."""
 
     ok: bool
     words: str
@@ -206,9 +202,7 @@ class Verdict:
 
 
 def verdict(ok: bool, right: str, wrong: str) -> Verdict:
-    """Whether an exercise is solved, with the text `right` or `wrong`; true or false, and shown by
-    its cell.
-    """
+    """Whether an exercise is solved, with the text `right` or `wrong`; true or false."""
     return Verdict(bool(ok), right if ok else wrong)
 
 

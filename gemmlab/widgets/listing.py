@@ -1,6 +1,4 @@
-"""A kernel's text as HTML: the line that is carried out is lit; each says what it has cost, and
-what is wrong there.
-"""
+"""A kernel's text as HTML: the present line is lit; each has its cost, and what is wrong there."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 
 
 def listing(run: ProductRun, now: int) -> str:
-    """The text of a run's kernel with the line `now` lit, and below it the macros on this line and
-    the findings.
-    """
+    """The text with the line `now` lit; below it the macros on this line, and the findings."""
     lines, rows = run.text.split("\n"), []
     costs, wrong = _costs(run), dict[int, str]()
     for finding in run.findings:

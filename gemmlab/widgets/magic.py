@@ -1,6 +1,4 @@
-"""`%%gemm`: a cell of OpenCL C that is compiled, checked and timed in a separate process whenever
-it is run.
-"""
+"""`%%gemm`: a cell of OpenCL C, compiled, checked and timed in a separate process."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from .stepper import Stepper
 
 @magics_class
 class GemmMagics(Magics):
-    """`%gemm 3` writes kernel 3 into a new cell; `%%gemm 3 TS=32 WPT=8` runs the cell as kernel
-    3.
-    """
+    """`%gemm 3` writes kernel 3 into a new cell; `%%gemm 3 TS=32` runs a cell as kernel 3."""
 
     @line_cell_magic
     def gemm(self, line: str, cell: str | None = None):
@@ -107,9 +103,7 @@ def _add_stepper(explorer: Explorer) -> None:
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:
-    """The kernel, numbers by the name of what they set, and the words that part and device are
-    set to; a comment ends the line.
-    """
+    """The kernel, numbers by name, and the words of part and device; a comment ends the line."""
     words = shlex.split(line, comments=True)
     if not words or "=" in words[0]:
         raise ValueError("begin with the number of a kernel, as in `%%gemm 3 TS=32 WPT=8`")

@@ -66,9 +66,7 @@ def title(outcome: Outcome) -> str:
 
 
 def verdict(outcome: Outcome, source: str = "") -> str:
-    """One line: a sign and a sentence; the problem, where nothing was measured, below it. A
-    `source` with a `HOLE` cannot be right yet.
-    """
+    """A sign and a sentence, and the problem. A `source` with a `HOLE` cannot be right yet."""
     if outcome.result is None:
         problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
         return _head("✘", title(outcome), "wrong") + problem
@@ -96,9 +94,7 @@ def renumbered(words: str, inside: range) -> str:
 
 
 def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
-    """The rate on this machine, or in this browser: an interval, and a bar with whiskers that ends
-    at the peak, once that is measured.
-    """
+    """The rate here or in this browser, and a bar with whiskers that ends at the peak."""
     name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
     low, middle, high = rate
     top = peak or high
@@ -111,9 +107,7 @@ def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
 
 
 def compared(found: Comparison, other: str, moved: str) -> str:
-    """How the rate compares with that of `other`, whose settings are those before `moved`; a ratio
-    only where the difference was shown.
-    """
+    """How the rate compares with that of `other`; a ratio only where the difference was shown."""
     if found.ratio is None and moved:  # the other has no rate
         return ""
     if found.ratio is None:
@@ -179,9 +173,7 @@ def ceiling(allowed: Allowed) -> str:
 
 
 def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
-    """What an H200 could reach with this text, at most, and the resource that sets the limit; None
-    before that is known. `original` is the same of the text that this one is an edit of.
-    """
+    """What an H200 could reach with this text and with the `original`; None: not known yet."""
     marks = {"kernel 1:": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops

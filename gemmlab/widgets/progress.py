@@ -17,9 +17,7 @@ LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■
 
 @dataclass(frozen=True)
 class Chapter:
-    """A chapter as the map shows it: its file, a title such as "03 Work per thread", the questions
-    of its predictions, and the numbers of its exercises, such as "03.1".
-    """
+    """A chapter of the map: its predictions by their questions, its exercises as "03.1"."""
 
     file: str
     title: str

@@ -1,6 +1,4 @@
-"""The controls of an explorer: a kernel's parameters and sizes, and what moves when one of them
-moves.
-"""
+"""The controls of an explorer, and what moves when one of them moves."""
 
 from __future__ import annotations
 
@@ -23,9 +21,7 @@ MEANINGS = {
 
 
 def in_view(spec: KernelSpec) -> list[str]:
-    """The four parameters that are always in view: first those that the kernel before does not
-    have, if they are one or two.
-    """
+    """The four parameters in view, first the one or two that are new in this kernel."""
     ranked = sorted(spec.defaults, key=lambda name: name in FOLDED)
     new = [name for name in ranked if spec.before and name not in find(spec.before).defaults]
     first = new if len(new) <= 2 else []

@@ -1,6 +1,4 @@
-"""What all widgets share: controls above one panel of HTML, a bridge to the page, and a static
-picture.
-"""
+"""What all widgets share: controls, a panel of HTML, a bridge to the page, a static picture."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ class Bridge(anywidget.AnyWidget):
 
 
 def choice(name: str, options, value, words: Mapping[Any, str] | None = None) -> Choice:
-    """A labelled control with a few positions: a slider over numbers, which arrow keys move, or
-    buttons for words and switches, of which one is pressed.
-    """
+    """A labelled control: a slider over numbers, buttons for words and switches."""
     style = {"description_width": f"{max(64, 9 * len(name))}px"}  # most tracks begin at one x
     given = {"value": value, "description": name, "style": style}
     if words is None and all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
@@ -71,9 +67,7 @@ def choice(name: str, options, value, words: Mapping[Any, str] | None = None) ->
 
 
 class Control:
-    """A parameter or a size: a slider, or buttons where it is only switched on and off, with its
-    meaning below.
-    """
+    """A parameter or a size, with its meaning below; one that is 0 or 1 has buttons."""
 
     def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
         switch = {0: "off", 1: "on"} if list(values) == [0, 1] else None
@@ -154,9 +148,7 @@ class Shell:
         self.box.children = (*children, self.bridge)
 
     def received(self, message: dict[str, Any]) -> None:
-        """The page says something, such as a value that was typed beside a slider. It is taken, or
-        refused in words.
-        """
+        """A message of the page: a typed value is taken, or refused in words."""
         name, text = message.get("typed"), message.get("text")
         for control in inside(self.box):
             if isinstance(control, w.SelectionSlider) and control.description == name:
@@ -167,9 +159,7 @@ class Shell:
                     self.bridge.send({"refused": name, "words": words})
 
     def ready(self) -> None:
-        """Called when the widget is shown; a subclass waits here for its first result, so the cell
-        ends with it.
-        """
+        """Called when the widget is shown; a subclass may wait here for its first result."""
 
     def words(self) -> str:
         """What the picture should say to readers who see no pictures."""

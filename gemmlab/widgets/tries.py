@@ -67,9 +67,7 @@ def _file() -> Path:
 
 
 def load(name: str) -> list[Try]:
-    """The tries of an explorer of this name on earlier days; none if there is no file, or one that
-    cannot be read.
-    """
+    """The tries of an explorer on earlier days; none if the file is missing or unreadable."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         found = files.load_json(_file(), dict)[name]
         return [

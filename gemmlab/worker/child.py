@@ -44,9 +44,7 @@ def _read(stream: IO[bytes], requests: queue.SimpleQueue) -> None:
 
 
 def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
-    """Measure; with a `budget` compare with the reference. The simulator looks at a reader's text
-    before, since the text may end this process.
-    """
+    """Measure, or compare with a `budget`; simulate a text that may end this process first."""
     compared = seen = None
     own_text = arguments.get("source") is not None
     where = {name: arguments[name] for name in ARGUMENTS if name in arguments}

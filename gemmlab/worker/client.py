@@ -156,9 +156,7 @@ class Worker:
         self._events.put(lambda: self._take(request))
 
     def stop(self, client: str) -> None:
-        """Interrupt what runs for a client by ending the child, or forget what waits; its `done`
-        hears of it.
-        """
+        """End the child that works for this client, or forget what waits; `done` hears of it."""
         self._events.put(lambda: self._stop(client))
 
     def warm(self) -> None:

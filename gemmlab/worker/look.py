@@ -1,6 +1,4 @@
-"""What the simulator (`simt`) adds to a measurement of a text: a race that a CPU hides, or why the
-text is wrong.
-"""
+"""What the simulator adds to a measurement: a race that a CPU hides, or why a text is wrong."""
 
 from __future__ import annotations
 
@@ -108,9 +106,7 @@ def closely(
 def _few_tiles(
     spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: tuple[int, int]
 ) -> list[int]:
-    """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race; no
-    more than asked.
-    """
+    """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race."""
     steps = params.get("STAGES", 1) + 1
     few = []
     for size, tile, most, least, multiple in zip(

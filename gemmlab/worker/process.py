@@ -66,9 +66,7 @@ class Child:
         threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
 
     def begin(self, request: Any) -> None:
-        """Send a request; what the process has printed so far belongs to other jobs. If it has
-        ended, `heard` hears of it.
-        """
+        """Send a request; a process that has ended does not take it, and `heard` hears of that."""
         self._before = os.fstat(self._words.fileno()).st_size if self._words else 0
         assert self.process.stdin
         with contextlib.suppress(OSError):
@@ -76,9 +74,7 @@ class Child:
             self.process.stdin.flush()
 
     def last_words(self) -> list[str]:
-        """The last lines of the present job, without a runtime's plea to report the reader's own
-        mistake as a bug.
-        """
+        """The last lines of the present job, without a runtime's plea to report a bug."""
         if not self._words:
             return []
         self._words.seek(max(self._before, self._words.seek(0, os.SEEK_END) - 2000))

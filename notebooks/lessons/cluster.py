@@ -161,7 +161,7 @@ def _bytes(amount: float) -> str:
 
 
 def draw_scaling(size: int, panel: int, link: float, tflops: float, tasks: float) -> Picture:
-    """The share of linear speed-up of a square product by devices; each point says what takes longest."""
+    """The share of linear speed-up by the number of devices, and what takes longest."""
     title = f"{size:,} cubed, panels of {panel}, {tflops} TFLOPS and {link} GB/s each"
     cuts = {4**i: Cut(size, size, size, 2**i, 2**i) for i in range(7)}
     times = {p: summa(cut, panel, tflops, link, tasks) for p, cut in cuts.items()}

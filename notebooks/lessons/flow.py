@@ -196,9 +196,7 @@ def _pipe(i: int, pipe: Pipe, share: float, tight: bool, was: float | None) -> s
 
 
 def merged_loads() -> dict[str, float]:
-    """GFLOPS of kernel 3 on an H200 where its compiler could merge loads of neighbours, and where
-    it could not.
-    """
+    """GFLOPS of kernel 3 on an H200 where the compiler merged loads, and where it could not."""
     record = records.read("nvidia_h200_ceilings")
     opencl, cuda = record["kernel 3 in OpenCL"], record["through CUDA"]
     return {

@@ -94,9 +94,7 @@ def without(kernel: Key) -> list[Variant]:
 
 
 class Rung(NamedTuple):
-    """A kernel of the ladder as recorded at 4096; `explained` is None for tensor cores, which are
-    not modelled.
-    """
+    """A kernel of the ladder as recorded at 4096; tensor cores are not modelled (`explained`)."""
 
     kernel: Key
     params: Mapping[str, int]

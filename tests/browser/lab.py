@@ -263,9 +263,7 @@ class Book:
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
     def prompt(self, number: int) -> str:
-        """The prompt of a code cell: "[ ]:", "[*]:" or "[n]:"; if its code is folded away, "[n]:"
-        once it has run.
-        """
+        """The prompt of a code cell, "[ ]:", "[*]:" or "[n]:", also of folded code."""
         folded = self.cell(number).locator(".jp-Placeholder-prompt")
         if folded.count():
             cells = "jupyterapp.shell.currentWidget.content.model.cells"
@@ -414,9 +412,7 @@ class Book:
         return self.shown(number)["key"] == self.values(number)
 
     def shown(self, number: int) -> dict[str, str]:
-        """The data attributes of the result shown, its text, and the note below it (empty before
-        the first).
-        """
+        """The data attributes of a result, its text, and the note below it, if any."""
         found = self.box(number).evaluate(
             """box => {
                 const said = box.querySelector("[data-key]");
@@ -428,9 +424,7 @@ class Book:
         return {"key": "", "state": "", "count": "0", "text": "", "note": "", **found}
 
     def resize(self, width: int, height: int = 900, sidebar: bool = True) -> None:
-        """Resize the window, with or without the file browser, which takes a third of a narrow
-        one.
-        """
+        """Resize the window, with or without the file browser."""
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.evaluate(f"jupyterapp.shell.{'expandLeft' if sidebar else 'collapseLeft'}()")
         self.settle()

@@ -79,9 +79,7 @@ def alive(chapter):
 
 
 def written(book, *words: str) -> list[int]:
-    """The code cells that hold one of the words, where an explorer, a stepper or a %%gemm cell is
-    made.
-    """
+    """The code cells that hold one of the words."""
     return [
         n
         for n, (kind, text) in enumerate(book.cells())
@@ -90,9 +88,7 @@ def written(book, *words: str) -> list[int]:
 
 
 def too_wide(book, number: int) -> list[str]:
-    """What of a cell's output sticks out of it, but for pictures that scroll in a cell too narrow
-    for them.
-    """
+    """What of a cell's output sticks out of it, but for pictures that scroll in a narrow cell."""
     return book.cell(number).evaluate("""cell => [...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
         const right = area.getBoundingClientRect().right + 1, found = [];
         const scrolls = e => e.closest(".gemmlab-wide") || (e.closest(".jp-RenderedImage") && area.clientWidth < 520);
@@ -107,9 +103,7 @@ def too_wide(book, number: int) -> list[str]:
 
 
 def test_chapter_reads_well_without_being_run(chapter):
-    """As it is stored: a picture for every widget, and no word about a widget that cannot be
-    shown.
-    """
+    """As it is stored: a picture for every widget, and no error in place of one."""
     chapter.wait_until(lambda: chapter.page.get_by_text("Loading widget").count() == 0)
     assert chapter.page.get_by_text("Error displaying widget").count() == 0
     assert (

@@ -1,6 +1,4 @@
-"""The widgets in a real JupyterLab, driven by keys and the mouse as a person drives them. All tests
-share one notebook, in their order here.
-"""
+"""The widgets in a real JupyterLab, by keys and mouse; the tests share a notebook."""
 
 import re
 
@@ -132,9 +130,7 @@ def test_fast_keys_end_on_the_last_value(book):
 
 
 def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
-    """The mouse from TS = 32 over 20 and 16 back to 20: one try, WPT marked with the reason from
-    start to end.
-    """
+    """From TS = 32 over 20 and 16 back to 20: one try, WPT marked with the reason for all of it."""
     count, handle = int(book.shown(EXPLORER)["count"]), book.control(EXPLORER, "TS")
     handle.scroll_into_view_if_needed()
     box = handle.bounding_box()
@@ -160,9 +156,7 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
 
 
 def test_a_move_by_key_is_explained_and_spoken(book):
-    """Where another slider gives way, a screen reader says the verdict, the rate, and why. N and K
-    follow M while they are equal.
-    """
+    """A screen reader says the verdict, the rate, and why another slider gave way."""
     book.show_all(EXPLORER)
     sliders = book.box(EXPLORER).get_by_role("slider").all()
     assert [s.get_attribute("aria-label") for s in sliders] == ["TS", "WPT", "M", "N", "K"]
@@ -182,9 +176,7 @@ def test_a_move_by_key_is_explained_and_spoken(book):
 
 
 def test_by_keyboard_alone(book):
-    """One Tab stop for each control; a cell of the map is chosen, one that is not legal gets that
-    answer, and a try can be returned to.
-    """
+    """One Tab stop for each control; Enter chooses cells of the map, legal or not, and tries."""
     book.control(EXPLORER, "TS").focus()
     passed = []
     for _ in range(2):
@@ -242,9 +234,7 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
 
 
 def test_nothing_moves(book):
-    """Twenty moves, over some at which WPT gives way: the instrument is as tall as before, and fits
-    on one screen.
-    """
+    """Over twenty moves, at some of which WPT gives way, the instrument keeps its height."""
     box = book.box(EXPLORER)
     fold = box.locator(".gemmlab-fold.mod-active")
     if fold.count():
@@ -365,9 +355,7 @@ def test_a_slider_reacts_while_a_cell_runs(lab, ran):
 
 
 def test_a_kernel_that_hangs_stops_nothing_else_and_can_be_stopped(ran):
-    """While its cell runs, by the button and by an interrupt; and after a move, beside which cells
-    run.
-    """
+    """While its cell runs, by the button and by an interrupt; and after a move."""
     for how in ("button", "interrupt"):
         ran.run(ENDLESS)
         counting(ran, ENDLESS)

@@ -68,9 +68,7 @@ def test_the_published_count_and_the_one_left_to_the_reader():
 
 
 def test_the_count_is_that_of_the_kernel():
-    """A warp of kernel 12 diverges in a phase exactly if some of its work-items load from A and
-    others do not.
-    """
+    """A warp of kernel 12 diverges if some of its work-items load from A and others do not."""
     m, n, k, ts, warp = 11, 9, 7, 4, 8
     run = gemmlab.simulate(12, m, n, k, {"TS": ts, "WPT": 1})
     for name in "AB":

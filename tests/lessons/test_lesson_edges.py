@@ -18,9 +18,7 @@ def test_the_recorded_strategies_are_whole():
 
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
-    """Chapter 13 counts work-groups by the table's tiles; the record has the memory that these
-    take.
-    """
+    """Chapter 13 counts work-groups by the table's tiles; the record has their memory."""
     row = next(row for row in table.kernel_rows("nvidia", "pad") if row["size"] == 1024)
     for size in (1021, 1028):
         problem = Problem.compact(size, size, size)

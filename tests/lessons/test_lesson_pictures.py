@@ -1,6 +1,4 @@
-"""Every picture of the lessons can be shown, at the settings that chapters have and at extreme
-ones.
-"""
+"""Every picture of the lessons can be shown, at extreme settings, too."""
 
 import pytest
 

@@ -63,9 +63,7 @@ def test_numbers_that_cannot_be_split():
 @pytest.mark.parametrize("kind", ("normal", "uniform"))
 @pytest.mark.parametrize("k", (8, 64, 500, 1023))
 def test_products_are_within_their_bounds(kind, k):
-    """Truncated sums of three instructions for 8 steps, each off by less than 2^-23 of what it
-    holds.
-    """
+    """Three instructions for 8 steps, each sum off by less than 2^-23 of what it holds."""
     a, b = check.random_inputs(20, 30, k, seed=k, kind=kind)
     exact, size = (
         x.astype(np.float64) @ y for x, y in ((a, b.astype(np.float64)), (np.abs(a), np.abs(b)))

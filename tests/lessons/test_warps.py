@@ -12,9 +12,7 @@ BLOCKS = [(p, q, rows) for p in (4, 8) for q in (4, 8) for rows in (4, 8, 16) if
 
 @pytest.mark.parametrize(("p", "q", "rows"), BLOCKS)
 def test_a_warp_holds_one_compact_block(p, q, rows):
-    """The header's picture: blocks of 4 x 4, lanes down the rows first, as often as WPTM/4 and
-    WPTN/4.
-    """
+    """The header's picture: blocks of 4 x 4, lanes down the rows first."""
     r = warps.replayed(15, p, q, rows)
     assert r.ok, r.verdict
     held = warps.owners(r)

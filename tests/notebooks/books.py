@@ -29,9 +29,7 @@ def tagged(book, prefix: str) -> dict[str, nbformat.NotebookNode]:
 
 
 def body(number: int | str, *changes: tuple[str, str]) -> str:
-    """A kernel's text with some changes, each of which must find its place; " ... " in one stands
-    for all between.
-    """
+    """A kernel's text with some changes; " ... " in one stands for all between."""
     text = sources.body(sources.read(catalog[number].file))
     for old, new in changes:
         start, cut, end = old.partition(" ... ")

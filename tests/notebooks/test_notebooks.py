@@ -1,6 +1,4 @@
-"""The notebooks: what their texts say, alive from top to bottom, with the exercises unsolved and
-solved.
-"""
+"""The notebooks: they are what their texts say, and run with solved and unsolved exercises."""
 
 import html
 import re
@@ -31,9 +29,7 @@ def texts(cell) -> list[str]:
 
 
 def solved(book, number: str) -> list[nbformat.NotebookNode]:
-    """The cells that solve an exercise and make sure of the verdict; what they show is not compared
-    with anything.
-    """
+    """The cells that solve an exercise and make sure of the verdict."""
     cell = tagged(book, "exercise")[number]
     (file,) = (FOLDER / "solutions").glob(f"{number}.*")
     written = [file.read_text(encoding="utf-8")]
@@ -65,9 +61,7 @@ def test_all_chapters_are_found():
 
 @pytest.mark.parametrize("name", [*CHAPTERS, *BESIDE])
 def test_a_notebook_is_what_its_text_says(name):
-    """The text is what one edits; `make notebooks` builds the notebook from it, and stores no error
-    and no state of widgets.
-    """
+    """It stores no error and no state of widgets."""
 
     def written(cell) -> tuple:
         """Without what `make notebooks` adds: it folds the answers of predictions."""

@@ -1,6 +1,4 @@
-"""An explorer's logic, with a worker that answers when it is told to: no page, and nothing is
-compiled.
-"""
+"""An explorer's logic, with a worker that the test answers for: nothing is compiled."""
 
 import time
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""The generator: a switch rewrites the text and lights what it has changed, or says why there is no
-such text.
-"""
+"""The generator: a switch lights what it has changed, or says why there is no such text."""
 
 import re
 

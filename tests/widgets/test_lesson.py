@@ -1,6 +1,4 @@
-"""The parts of a chapter: predictions and their answers, the ladder under the title. No device
-needed.
-"""
+"""The parts of a chapter: predictions and their answers, the ladder under the title."""
 
 from types import SimpleNamespace
 

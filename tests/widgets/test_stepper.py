@@ -1,6 +1,4 @@
-"""Steppers: sliders in order, a kernel's text with its line lit beside the picture, and what is
-wrong in it.
-"""
+"""Steppers: sliders in order, a text with its line lit beside the picture, and what is wrong."""
 
 from __future__ import annotations
 

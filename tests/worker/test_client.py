@@ -1,6 +1,4 @@
-"""The worker process behind the widgets: newest wins, and a crash, a hang or a wrong kernel is an
-answer in words.
-"""
+"""The worker process: the newest request wins; a crash, a hang or a wrong kernel is an answer."""
 
 import os
 import queue
@@ -196,9 +194,7 @@ def test_what_runs_can_be_stopped(worker):
 
 
 def test_what_only_waits_can_be_stopped(worker):
-    """The other client's answer comes, the stopped one's is that it was stopped; to stop nothing
-    does nothing.
-    """
+    """The other client's answer comes; to stop nothing does nothing."""
     worker.stop("slider")
     first, second = Answers(), Answers()
     worker.submit("other", job(), first.done)
@@ -227,9 +223,7 @@ def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
 
 @pytest.mark.parametrize("when", ["running", "idle"])
 def test_a_child_that_is_killed_is_reported_and_replaced(worker, when):
-    """As by a compiler that aborts: some versions of PoCL do on some kernels. Of one that had
-    nothing to do, nobody hears.
-    """
+    """As by a compiler that aborts; the end of one that had nothing to do is not reported."""
     assert works(worker)
     child = worker.child.process.pid
     assert works(worker) and worker.child.process.pid == child != os.getpid()
@@ -358,9 +352,7 @@ def test_no_process_can_be_started(worker, monkeypatch):
 
 
 def test_a_text_takes_no_more_memory_than_it_may(monkeypatch, any_device):
-    """Neither in the compiler or the kernel nor in the simulator, and none of it in this
-    process; without a temporary folder as well.
-    """
+    """In the compiler, the kernel and the simulator, also without a temporary folder."""
 
     def fails():
         raise FileNotFoundError("No usable temporary directory")

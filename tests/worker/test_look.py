@@ -1,6 +1,4 @@
-"""What the simulator says beside the device: a race that a CPU hides, why a text is wrong; nothing
-it cannot know.
-"""
+"""The simulator beside the device: races that a CPU hides, mistakes, and what it cannot know."""
 
 import pytest
 from texts import SMALL, edited, without_barrier
@@ -53,9 +51,7 @@ def test_of_a_text_that_cannot_be_read_that_is_said(monkeypatch):
 
 
 def test_a_text_is_blamed_only_where_its_size_shows_a_mistake():
-    """A guard matters between multiples of the tile. With one tile along k there is no next one
-    that could overwrite it: the second barrier protects nothing.
-    """
+    """A guard matters between multiples of the tile, a second barrier with two tiles along k."""
     unguarded = edited(12, ("m0 + tm < M && n0 + tn + j*RTS < N", "n0 + tn + j*RTS < N"))
     for size, found in ((64, False), (61, True)):
         seen = look(12, size, params={"TS": 8, "WPT": 4}, source=unguarded)
