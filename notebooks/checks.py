@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 
@@ -227,6 +228,11 @@ _IN_VECTORS = (
     "The tile begins at vector m0/WIDTH of its column, and n0/WIDTH.",
 )
 _NEXT_BUFFER = (r"tile\[\s*now\s*\][^;]*=[^=]", "The group computes from `now`: fill `next`.")
+_MULTIPLIED = (
+    r"acc\[j\]\[i\]\s*\+?=\s*[^0\s]",
+    "nothing is multiplied yet: acc[j][i] += a[i] * b[j].",
+)
+_ADDED = (r"acc\[j\]\[i\]\s*=\s*a", "Add to a sum: += and not =.")
 _OFF = "elements are off"  # in a verdict
 
 check_00_1 = _number(
@@ -361,22 +367,20 @@ check_03_1 = _function(
         (lambda p, q: 1 + 1 / q, "That is kernel 3, with P = 1."),
     ],
 )
+_A_IS_READ = r"\bAtile\s*\[[^\]]*\]\s*\[\s*tm\s*\](?!\s*=[^=])"
 _NEIGHBOURS = r"(tn\s*\*\s*WPT|WPT\s*\*\s*tn)"
 check_03_2 = _kernel(
     3,
     [(32, 32, 32), (32, 64, 32), (64, 32, 96)],
     [
-        (r"Atile\s*\[[^\]]*\]\s*\[\s*tm\s*\](?!\s*=[^=])", "A's tile is not read: row tm, step k."),
+        (_A_IS_READ, "A's tile is not read yet: row tm, step k."),
         (r"acc\s*\[[^\]]*\]\s*(\+=|=\s*(acc|fma|mad)\b)", "nothing is added to acc[j] yet."),
         (
             rf"Btile\s*\[[^\]]*{_NEIGHBOURS}",
             "the columns are neighbours here: sum j has column tn*WPT + j of the tile.",
         ),
         (r"\bC\s*\[[^;]*\]\s*=[^=]", "nothing is stored to C yet."),
-        (
-            rf"\bC\s*\[[^;]*{_NEIGHBOURS}",
-            "a sum is stored where it was computed: column n0 + tn*WPT + j of C.",
-        ),
+        (rf"\bC\s*\[[^;]*{_NEIGHBOURS}", "sum j belongs to column n0 + tn*WPT + j of C."),
     ],
     [
         (_OFF, "Each sum needs its own column of B, and A's element at row tm, at every step k."),
@@ -406,10 +410,7 @@ check_04_2 = _kernel(
     4,
     [(32, 32, 32), (32, 64, 96), (64, 32, 32)],
     [
-        (
-            r"\bAtile\s*\[[^\]]*\]\s*\[\s*tm\s*\](?!\s*=[^=])",
-            "A's tile is not read yet: vector tm, at step k.",
-        ),
+        (_A_IS_READ, "A's tile is not read yet: vector tm, at step k."),
         (r"LANE\s*\((?!vector)", "a vector of B holds WIDTH steps of k: step w is LANE(b, w)."),
         (r"\bfma\s*\(", "there is no call of fma in the kernel yet."),
         (r"acc\s*=\s*fma\s*\(", "fma returns the new sum: assign it, acc = fma(...)."),
@@ -510,20 +511,12 @@ check_06_1 = _function(
 check_06_2 = _kernel(
     6,
     [(32, 32, 16), (64, 32, 32), (32, 96, 48)],
-    [
-        (
-            r"acc\[j\]\[i\]\s*\+=|acc\[j\]\[i\]\s*=\s*[^0\s]",
-            "nothing is multiplied yet: acc[j][i] += a[i] * b[j].",
-        )
-    ],
+    [_MULTIPLIED],
     [
         (r"tm\s*\*\s*WPTM", "The rows of a work-item are RTSM apart, from tm on."),
         (r"tn\s*\*\s*WPTN", "The columns of a work-item are RTSN apart, from tn on."),
-        (r"acc\[j\]\[i\]\s*=\s*a", "Add to a sum: += and not =."),
-        (
-            r"tm\s*\+\s*i\s*\*\s*RTSN|tn\s*\+\s*j\s*\*\s*RTSM",
-            "Rows are RTSM apart and columns RTSN; equal by accident only.",
-        ),
+        _ADDED,
+        (r"i\s*\*\s*RTSN|j\s*\*\s*RTSM", "Rows are RTSM apart, columns RTSN; equal by accident."),
         (r"Btile\[\s*k\s*\]", "Btile is [n][k]: k is its second index."),
     ],
     "WPTM + WPTN loads, WPTM WPTN multiply-adds.",
@@ -632,10 +625,7 @@ check_09_1 = _function(
     "load + (tiles - 1) max(load, compute) + compute with two buffers.",
     [
         (lambda t, load, compute, b: t * (load + compute), "The second buffer must save time."),
-        (
-            lambda t, load, compute, b: t * max(load, compute),
-            "One buffer does one after the other.",
-        ),
+        (lambda t, load, compute, b: t * max(load, compute), "One buffer: one after the other."),
         (
             lambda t, load, compute, b: t * (load + compute if b == 1 else max(load, compute)),
             "With two buffers the first load and the last computation stand alone.",
@@ -678,24 +668,22 @@ def check_09_3(halves):
     return _grade(text, 9, sizes, [], [_LAST_ROUND], "fetched early, stored late.", _PREFETCH)
 
 
-def _whole(size, tile):
-    return -(-size // tile) * tile
+def _padded(m, n, k, x, y, z):
+    """Multiply-adds of whole tiles."""
+    return math.prod(-(-size // tile) * tile for size, tile in ((m, x), (n, y), (k, z)))
 
 
 check_10_1 = _function(
-    lambda m, n, k, x, y, z: 1 - m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
+    lambda m, n, k, *tile: 1 - m * n * k / _padded(m, n, k, *tile),
     [(1025, 1025, 1025, 128, 128, 16), (128, 128, 16, 128, 128, 16), (1, 100, 1000, 64, 32, 16)],
     "what is not useful, over all that is computed.",
     [
         (
-            lambda m, n, k, x, y, z: _whole(m, x) * _whole(n, y) * _whole(k, z) / (m * n * k) - 1,
+            lambda m, n, k, *tile: _padded(m, n, k, *tile) / (m * n * k) - 1,
             "That is padding over useful work; divide by all the work instead.",
         ),
-        (
-            lambda m, n, k, x, y, z: m * n * k / (_whole(m, x) * _whole(n, y) * _whole(k, z)),
-            "That is the useful share.",
-        ),
-        (lambda m, n, k, x, y, z: 1 - m * n / (_whole(m, x) * _whole(n, y)), "K is padded too."),
+        (lambda m, n, k, *tile: m * n * k / _padded(m, n, k, *tile), "That is the useful share."),
+        (lambda m, n, k, x, y, z: 1 - m * n / _padded(m, n, 1, x, y, 1), "K is padded, too."),
     ],
 )
 check_10_2 = _kernel(
@@ -703,10 +691,7 @@ check_10_2 = _kernel(
     [(64, 64, 32), (128, 32, 48), (64, 32, 16)],
     [_stored("Atile", _NEXT + ".*"), _stored("Btile", _NEXT + ".*")],
     [
-        (
-            _NEXT + r"(?!.*TSK\s*\*\s*TSN)",
-            "B's tile has TSK*TSN/WIDTH vectors: its loop ends there.",
-        ),
+        (_NEXT + r"(?!.*TSK\s*\*\s*TSN)", "B's tile has TSK*TSN/WIDTH vectors: end there."),
         (_NEXT + r"(?!.*[%/]\s*\(?\s*TSN)", "A column of B's tile has TSN/WIDTH vectors."),
         (_NEXT + r".*\b[AB]\[\s*\(?\s*j\b", "Step j of the next tiles is step k1 + j of A and B."),
         _NEXT_BUFFER,
@@ -730,10 +715,7 @@ check_11_1 = _function(
     [
         (lambda rx, ry, width: rx // width * ry, "Those are the sums alone."),
         (lambda rx, ry, width: rx * ry + rx + 1, "That counts floats; a register holds several."),
-        (
-            lambda rx, ry, width: rx // width * (ry + 1) + ry,
-            "One element of B at a time is enough.",
-        ),
+        (lambda rx, ry, width: rx // width * (ry + 1) + ry, "One element of B is enough."),
     ],
 )
 check_11_2 = _kernel(
@@ -750,7 +732,7 @@ check_11_2 = _kernel(
             r"(?s)(\.(x|s0)\b|four\[0\])(?!.*(\.(y|s1)\b|four\[1\]))",
             "The first of the four belongs to column n; column n + j wants the j-th.",
         ),
-        (r"acc\[j\]\[i\]\s*=\s*a", "Add to a sum: += and not =."),
+        _ADDED,
     ],
     "one load instruction instead of four. It ties the kernel to RY = 4, though.",
     {"RX": 8, "RY": 4, "WIDTH": 4},
@@ -773,7 +755,7 @@ check_12_1 = _function(
         (lambda m, n, tile: -(-m // tile) * -(-n // tile), "Those are all tiles."),
         (
             lambda m, n, tile: -(-m // tile) + -(-n // tile) - 1,
-            "A side that is a multiple of the tile has no tile across its edge.",
+            "A whole number of tiles ends inside.",
         ),
         (lambda m, n, tile: -(-m // tile) + -(-n // tile), "The corner is counted twice."),
     ],
@@ -926,16 +908,16 @@ check_15_2 = _kernel(
     [(64, 64, 32), (64, 128, 16)],
     [
         (
-            r"\bfloatL\b[\s\S]*float a\[WPTM\][^;]*;[\s\S]*floatL[\s\S]*Atile",
+            r"(?s)float a\[WPTM\][^;]*;.*floatL.*Atile",
             "a is not loaded as vectors of type floatL yet.",
         ),
         (
-            r"float b\[WPTN\][^;]*;[\s\S]*floatL[\s\S]*Btile",
+            r"(?s)float b\[WPTN\][^;]*;.*floatL.*Btile",
             "b is not loaded as vectors of type floatL yet.",
         ),
         (r"\*WARPM\]", "the vector that begins with a[i] is i*WARPM rows below tm."),
         (r"\*WARPN\]", "the vector that begins with b[j] is j*WARPN columns behind tn."),
-        (r"acc\[j\]\[i\]\s*\+=", "nothing is multiplied yet: acc[j][i] += a[i] * b[j]."),
+        _MULTIPLIED,
     ],
     [],
     "a quarter of the loads, and the same floats.",
@@ -945,23 +927,20 @@ check_15_3 = _ceiling(
     15, 0.8, (_sums, 16, "sums per work-item"), "Which of its inputs can you lower?"
 )
 
+
+def _staged(m, n, k, stages, lanes, *, floats=1, multiplied=1):
+    """Bytes of the stages, and cycles in which a copy may arrive."""
+    return 4 // floats * stages * k * (m + n), (stages - multiplied) * m * n * k / lanes
+
+
 check_16_1 = _function(
-    lambda m, n, k, stages, lanes: (4 * stages * k * (m + n), (stages - 1) * m * n * k / lanes),
+    _staged,
     [(256, 128, 8, 3, 128), (128, 64, 16, 2, 128), (64, 64, 8, 4, 64)],
     "each further stage takes memory for a tile, and gives a copy the time of a tile.",
     [
-        (
-            lambda m, n, k, stages, lanes: (stages * k * (m + n), (stages - 1) * m * n * k / lanes),
-            "Those are floats; a float has four bytes.",
-        ),
-        (
-            lambda m, n, k, stages, lanes: (4 * stages * k * (m + n), stages * m * n * k / lanes),
-            "One of the stages is being multiplied: no copy goes there.",
-        ),
-        (
-            lambda m, n, k, stages, lanes: (4 * stages * k * (m + n), (stages - 1) * m * n * k),
-            "The chip makes `lanes` multiply-adds per cycle.",
-        ),
+        (partial(_staged, floats=4), "Those are floats; a float has four bytes."),
+        (partial(_staged, multiplied=0), "One of the stages is multiplied: no copy goes there."),
+        (lambda *case: _staged(*case[:4], 1), "The chip makes `lanes` multiply-adds per cycle."),
     ],
 )
 _LOOP = r"for \(int k = 0; k < TSK[\s\S]*"
@@ -972,7 +951,7 @@ check_16_2 = _kernel(
         (_LOOP + r"FRAGMENT[\s\S]*k\s*\+\s*1", "load the fragments of step k + 1 in the loop."),
         (
             _LOOP + r"AWAIT\(",
-            "AWAIT the copies before reading the next stage. A CPU never notices.",
+            "AWAIT the copies before reading the next stage; a CPU never notices.",
         ),
         (
             _LOOP + r"AWAIT\(\s*STAGES\s*-\s*2\s*\)",
@@ -1003,39 +982,34 @@ def check_16_3(settings):
     return gemmlab.verdict(cycles >= 4096, words, f"{words} {hint}")
 
 
-def _share(group, groups, tiles, steps):
-    """Where a work-group's share of the line of all steps begins, and its length."""
-    first, end = (tiles * steps * g // groups for g in (group, group + 1))
-    return first, end - first
+def _pieces(group, groups, tiles, steps):
+    return schedules.pieces(tiles, steps, groups)[group]
+
+
+def _whole_tiles(group, groups, tiles, steps):
+    first, end = (tiles * g // groups for g in (group, group + 1))
+    return [(tile, 0, steps) for tile in range(first, end)]
+
+
+def _across_tiles(*case):
+    return [(*_pieces(*case)[0][:2], sum(number for _, _, number in _pieces(*case)))]
+
+
+def _to_the_end(*case):
+    return [(tile, first, first + number) for tile, first, number in _pieces(*case)]
 
 
 check_17_1 = _function(
-    lambda group, groups, tiles, steps: schedules.pieces(tiles, steps, groups)[group],
+    _pieces,
     [(0, 4, 3, 8), (1, 4, 3, 8), (2, 4, 5, 7), (3, 4, 5, 7), (5, 8, 2, 16), (1, 3, 3, 4)],
     "from line*g/G to line*(g + 1)/G, cut where a tile ends.",
     [
+        (_whole_tiles, "Those are whole tiles; the line of steps is cut, not the line of tiles."),
         (
-            lambda g, groups, tiles, steps: [
-                (tile, 0, steps) for tile in range(tiles * g // groups, tiles * (g + 1) // groups)
-            ],
-            "Those are whole tiles; the line of steps is cut, not the line of tiles.",
+            _across_tiles,
+            "A piece ends with its tile; the rest is the next one's, from its step 0 on.",
         ),
-        (
-            lambda g, groups, tiles, steps: [
-                (
-                    *divmod(_share(g, groups, tiles, steps)[0], steps),
-                    _share(g, groups, tiles, steps)[1],
-                )
-            ],
-            "A piece ends where its tile ends; the rest is the next tile's, from its step 0 on.",
-        ),
-        (
-            lambda g, groups, tiles, steps: [
-                (tile, first, first + number)
-                for tile, first, number in schedules.pieces(tiles, steps, groups)[g]
-            ],
-            "The third number is how many steps it does, not where it ends.",
-        ),
+        (_to_the_end, "The third number is how many steps it does, not where it ends."),
     ],
 )
 check_17_2 = _kernel(
@@ -1151,15 +1125,9 @@ check_19_2 = _function(
     [(0, 0, 130), (5, 3, 130), (7, 127, 130), (13, 64, 130), (2, 1, 34)],
     "[k/4][n][k%4]: the row of vectors, the vector, the float.",
     [
-        (
-            lambda k, n, row: k * row + n,
-            "That is a tile whose rows are steps of k, as in kernel 18.",
-        ),
+        (lambda k, n, row: k * row + n, "In that tile rows are steps of k, as in kernel 18."),
         (lambda k, n, row: (k // 4 * row + n) * 4, "Which of the four floats is it?"),
-        (
-            lambda k, n, row: k // 4 * row + n * 4 + k % 4,
-            "A row has `row` vectors, each of 4 floats.",
-        ),
+        (lambda k, n, row: k // 4 * row + n * 4 + k % 4, "A row has `row` vectors of 4 floats."),
     ],
 )
 
@@ -1193,27 +1161,33 @@ check_20_1 = _number(
     },
     "how large is a device's strip of A, and how much of it was there before?",
 )
+
+
+def _received(m, n, k, rows, columns):
+    """Elements that a device of a grid receives."""
+    return m * k / rows * (1 - 1 / columns) + k * n / columns * (1 - 1 / rows)
+
+
+def _strips(m, n, k, rows, columns):
+    return m * k / rows + k * n / columns
+
+
+def _exchanged(m, n, k, rows, columns):
+    return m * k / rows * (1 - 1 / rows) + k * n / columns * (1 - 1 / columns)
+
+
+def _everything(m, n, k, rows, columns):
+    return (m * k + k * n) * (1 - 1 / (rows * columns))
+
+
 check_20_2 = _function(
-    lambda m, n, k, rows, columns: (
-        m * k / rows * (1 - 1 / columns) + k * n / columns * (1 - 1 / rows)
-    ),
+    _received,
     [(64, 32, 128, 2, 4), (64, 64, 64, 8, 8), (100, 100, 100, 1, 1), (40, 50, 60, 1, 5)],
     "a strip of A and one of B, less what was there before.",
     [
-        (
-            lambda m, n, k, rows, columns: m * k / rows + k * n / columns,
-            "Some of each strip was there before.",
-        ),
-        (
-            lambda m, n, k, rows, columns: (
-                m * k / rows * (1 - 1 / rows) + k * n / columns * (1 - 1 / columns)
-            ),
-            "A strip of A is shared by a row of the grid, which has `columns` devices.",
-        ),
-        (
-            lambda m, n, k, rows, columns: (m * k + k * n) * (1 - 1 / (rows * columns)),
-            "That is all of A and B; a device needs a strip of each.",
-        ),
+        (_strips, "Some of each strip was there before."),
+        (_exchanged, "A row of the grid, which has `columns` devices, shares a strip of A."),
+        (_everything, "That is all of A and B; a device needs a strip of each."),
     ],
 )
 
@@ -1273,7 +1247,7 @@ check_21_2 = _function(
     [
         (
             lambda t, b, lanes, w, f: min(1, w * b / lanes, f * t / lanes),
-            "A multiply-add needs two floats, not one.",
+            "It needs two floats, not one.",
         ),
         (lambda t, b, lanes, w, f: min(w * b, f * t) / (2 * lanes), "No share is above 1."),
         (lambda t, b, lanes, w, f: max(w * b, f * t) / (2 * lanes), "The lowest roof counts."),
