@@ -11,9 +11,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
-from ..catalog.sources import read
-from ..simt import Empty, ProductRun, Run, views
-from ..simt import run as run_kernel
+from ..simt import ProductRun, Run, views
 from .picture import BLUE, GREEN, INK, ORANGE, Picture, count, lines, text_colour, viridis
 
 COLOURS = {
@@ -109,10 +107,10 @@ def layout(rows: int = 3, cols: int = 4) -> Picture:
     ):
         marks = [(row, col, shades[i], str(i)) for (row, col), i in np.ndenumerate(order)]
         grid(ax, Area(left, 0, rows, cols), INK, name, marks)
-    return _without_axes(ax, picture)
+    return bare(ax, picture)
 
 
-def _without_axes(ax: Axes, picture: Picture) -> Picture:
+def bare(ax: Axes, picture: Picture) -> Picture:
     ax.set_axis_off()
     ax.set_aspect("equal")
     ax.autoscale_view()
@@ -130,11 +128,11 @@ def access_counts(run: ProductRun, step: int) -> dict[str, tuple[int, int]]:
     Returns:
         (elements, segments) for "A" and for "B".
     """
-    touched = {name: _touched(run, name, step) for name in "AB"}
-    return {name: (len(t), views.segments(t)) for name, t in touched.items()}
+    found = {name: touched(run, name, step) for name in "AB"}
+    return {name: (len(t), views.segments(t)) for name, t in found.items()}
 
 
-def _touched(run: Run, name: str, step: int, store: bool = False) -> list[int]:
+def touched(run: Run, name: str, step: int, store: bool = False) -> list[int]:
     """Indices of the floats that the first warp touches with its `step`-th access to an array."""
     width = int(views.select(run, name, store)["width"].max(initial=1))
     firsts = views.touches(run, name, store=store)[step].tolist()
@@ -152,17 +150,17 @@ def access(run: ProductRun, step: int = 0) -> Picture:
     }
     picture = Picture(8, 4.6, f"A warp at step {step}. " + "; ".join(words.values()))
     left, right = picture.panels(1, 2, width_ratios=(run.k + run.n, MEMORY_ROW + 2))
-    touched = {name: _touched(run, name, step) for name in "AB"}
-    touched["C"] = _touched(run, "C", 0, store=True)
+    found = {name: touched(run, name, step) for name in "AB"}
+    found["C"] = touched(run, "C", 0, store=True)
     scale = (run.m + max(run.b_shape)) // 24  # small squares need larger gaps for the titles
     shapes = areas(run, max(run.k + 2, 6 * scale), run.k + 3 + scale, 4 + scale)
     for name, area in shapes.items():
-        marks = [(i % area.rows, i // area.rows, COLOURS[name], "") for i in touched[name]]
+        marks = [(i % area.rows, i // area.rows, COLOURS[name], "") for i in found[name]]
         title = f"{_stored(run, name)}  {area.rows} x {area.cols}"
         grid(left, area, COLOURS[name], title, marks)
-    _without_axes(left, picture)
+    bare(left, picture)
     for row, name in enumerate("AB"):
-        _memory(right, 3.4 * row, touched[name], COLOURS[name], words[name])
+        _memory(right, 3.4 * row, found[name], COLOURS[name], words[name])
     right.set(xlim=(-0.5, MEMORY_ROW + 1), ylim=(-6.8, 1.2))
     right.set_axis_off()
     return picture
@@ -183,51 +181,22 @@ def areas(run: ProductRun, right: float, below: float, under: float) -> dict[str
     return {"A": Area(0.0, below, *a), "B": Area(right, 0.0, *b), "C": Area(right, below, *c)}
 
 
-def _memory(ax: Axes, y: float, touched: list[int], colour: str, title: str) -> None:
+def _memory(ax: Axes, y: float, indices: list[int], colour: str, title: str) -> None:
     """Draw the memory from the first touched segment on."""
     ax.text(0, -y + 0.75, title, color=colour, fontsize=9, va="bottom")
-    first, shown = touched[0] // SEGMENT * SEGMENT, MEMORY_ROW * MEMORY_ROWS
+    first, shown = indices[0] // SEGMENT * SEGMENT, MEMORY_ROW * MEMORY_ROWS
 
     def corner(index: int) -> tuple[int, float]:
         return index % MEMORY_ROW, -y - 0.5 * (index // MEMORY_ROW)
 
-    inside = [i - first for i in touched if i - first < shown]
+    inside = [i - first for i in indices if i - first < shown]
     boxes(ax, [(*corner(i), 1, 0.42) for i in inside], colour)
     for width, line_width in ((1, 0.3), (SEGMENT, 1.3)):
         corners = [corner(i) for i in range(0, shown, width)]
         frames = [[(x, t), (x + width, t), (x + width, t + 0.42), (x, t + 0.42), (x, t)]
                   for x, t in corners]  # fmt: skip
         lines(ax, frames, linewidth=line_width)
-    beyond = len(touched) - len(inside)
+    beyond = len(indices) - len(inside)
     if beyond:
         ax.text(0, -y - 1.72, f"and {beyond} more elements further on in memory", color=INK,
                 fontsize=8.5, va="top")  # fmt: skip
-
-
-def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> Run:
-    """A simulated run that transposes a rows x cols matrix, through a local tile or without one.
-
-    The arrays of the run are "in" and "out"; rows and cols are multiples of `tile`.
-    """
-    before, after = np.arange(rows * cols, dtype=np.float32), Empty(rows * cols)
-    if coalesced:
-        file, args = "support/transpose.cl", [rows, cols, rows, 0, before, cols, after]
-    else:
-        file, args = "support/transpose_naive.cl", [rows, cols, before, after]
-    return run_kernel(read(file), None, (rows, cols), (tile, tile), args, {"TT": tile, "TR": tile})
-
-
-def transposing(r: Run) -> Picture:
-    """What a warp loads and stores in a run of `transposed`, and in how many memory segments."""
-    rows, cols = r.global_size
-    touched = {name: _touched(r, name, 0, store=name == "out") for name in ("in", "out")}
-    segments = {name: count(views.segments(t), "segment") for name, t in touched.items()}
-    words = f"a warp's loads fall into {segments['in']}, its stores into {segments['out']}"
-    how = "through a tile in local memory" if r.shapes else "directly"
-    picture = Picture(7, 3.0, f"Transposing {how}: {words}")
-    ax = picture.axes_plain()
-    for name, x, high, wide in (("in", 0, rows, cols), ("out", cols + 4, cols, rows)):
-        marks = [(i % high, i // high, COLOURS[name], "") for i in touched[name]]
-        title = f"{name}  {high} x {wide}: {segments[name]}"
-        grid(ax, Area(x, 0, high, wide), COLOURS[name], title, marks)
-    return _without_axes(ax, picture)

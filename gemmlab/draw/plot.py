@@ -1,15 +1,15 @@
-"""Charts of performance: roofline, ladder of kernels, curves."""
+"""Charts of performance: curves, and the whole ladder as a strip."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
 
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
-from .. import model
-from ..catalog import Key, in_order
-from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, brief, legend_above, short
+from ..catalog import Key
+from ..model import H200
+from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint, short
 
 _STYLES = (("o-", GREEN), ("^--", BLUE), ("D:", ORANGE), ("s-.", MAGENTA), ("v-", INK))
 #: Devices and edge strategies look the same in all chapters: the style of names that begin so.
@@ -17,48 +17,6 @@ _FIXED_STYLES = {
     **dict(zip(("here", "NVIDIA H200", "K40m", "Intel", "PoCL"), _STYLES, strict=True)),
     **dict(zip(("pad", "guard", "shift", "split", "auto"), _STYLES, strict=True)),
 }
-#: The axes of every roofline: operations per byte, and per cent of the peak.
-_INTENSITIES, _SHARES = (1 / 8, 512), (0.2, 200)
-
-
-def roofline(
-    peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = ""
-) -> Picture:
-    """The roofline of a device in per cent of its peak, and programs below it.
-
-    All rooflines have the same axes, so devices can be compared.
-
-    Args:
-        peaks: GFLOPS and GB/s of the device.
-        points: (floating-point operations per byte, GFLOPS) by the name of the program.
-        title: such as the name of the device.
-
-    Source: Williams, Waterman and Patterson, Roofline (Communications of the ACM 52(4), 2009).
-    """
-    summary = "; ".join(
-        f"{name}: {x:.2g} operations per byte, {y / peaks.gflops:.1%} of the peak"
-        for name, (x, y) in points.items()
-    )
-    ridge = model.ridge(peaks)
-    picture = Picture(7, 3.4, f"Roofline of {title or 'a device'}. {summary}")
-    ax = picture.axes_plain()
-    low, high = _INTENSITIES
-    ax.loglog([low, ridge, high], [100 * low / ridge, 100, 100], color=INK, linewidth=2)
-    words = f"{short(peaks.gflops)} GFLOPS, {short(peaks.bandwidth)} GB/s: ridge at {brief(ridge)}"
-    ax.annotate(words, (ridge, 100), (-4, 5), textcoords="offset points", ha="center", color=INK,
-                fontsize=9)  # fmt: skip
-    for name, (x, y) in points.items():
-        share, roof = (100 * rate / peaks.gflops for rate in (y, model.roofline(peaks, x)))
-        ax.plot([x, x], [share, roof], color=MAGENTA, linewidth=1, linestyle=":")
-        ax.plot([x], [share], "o", color=MAGENTA, markersize=8)
-        ax.annotate(f"{name}: {model.percent(share / 100)}", (x, share), (8, -3),
-                    textcoords="offset points", color=INK, fontsize=9)  # fmt: skip
-    ax.set(xlabel="floating-point operations per byte", ylabel="% of the peak", ylim=_SHARES)
-    ax.set_xticks([0.25, 1, 4, 16, 64, 256], ["1/4", "1", "4", "16", "64", "256"])
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.set_title(title, color=INK, fontsize=9, loc="left")
-    return picture
 
 
 def tick(kernel: Key) -> str:
@@ -66,49 +24,45 @@ def tick(kernel: Key) -> str:
     return str(kernel).replace("_", "\n")
 
 
-def ladder(
-    series: Mapping[str, Mapping[Key, float]],
+def strip(
+    rates: Mapping[Key, float],
+    lit: Key | None = None,
     yardsticks: Mapping[str, float] | None = None,
-    spread: Mapping[Key, tuple[float, float]] | None = None,
 ) -> Picture:
-    """GFLOPS by kernel, on a logarithmic scale.
+    """The ladder as a small strip: each kernel's share of the peak of an H200.
+
+    The linear scale ends at 100 %, or above for tensor cores, which are not part of this peak.
 
     Args:
-        series: {kernel: GFLOPS} of each line, such as a device; the first line has numbers.
-        yardsticks: GFLOPS by name, such as those of a library, drawn as horizontal lines.
-        spread: least and most GFLOPS by kernel of the first line, drawn as whiskers.
+        rates: GFLOPS by kernel.
+        lit: the kernel that stands out, or None.
+        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
     """
-    yardsticks = yardsticks or {}
-    summary = [f"{name}: {len(values)} kernels" for name, values in series.items()]
-    summary += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
-    picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(summary))
-    ax, styles = picture.axes_plain(), _styles(series)
-    kernels = in_order({kernel for values in series.values() for kernel in values})
-    positions = {kernel: x for x, kernel in enumerate(kernels)}
-    for number, (name, values) in enumerate(series.items()):
-        style, colour = styles[name]
-        xs = [positions[kernel] for kernel in in_order(values)]
-        ys = [values[kernel] for kernel in in_order(values)]
-        ax.semilogy(xs, ys, style, color=colour, label=name)
-        for x, y in zip(xs, ys, strict=True) if number == 0 else ():
-            words = f"{y / 1000:.1f}k" if y >= 10_000 else short(y)
-            ax.annotate(words, (x, y), (0, 6), textcoords="offset points", ha="center", color=INK,
-                        fontsize=8)  # fmt: skip
-    for kernel, (least, most) in (spread or {}).items():
-        ax.vlines(positions[kernel], least, most, color=INK, linewidth=1.5)
-    for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
-        label = f"{name}: {value / 1000:.1f}k"
-        ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
-    ax.set_xticks(range(len(kernels)), [tick(kernel) for kernel in kernels])
-    for below in ax.get_xticklabels():
-        if not below.get_text().isdigit():  # names are wider than the room below a kernel
-            below.set(rotation=90, linespacing=0.9)
-    ax.set(xlabel="kernel", ylabel="GFLOPS")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-    legend_above(ax)
-    ax.margins(y=0.2)
+    shares = {kernel: 100 * rate / H200.gflops for kernel, rate in rates.items()}
+    yards = {name: 100 * rate / H200.gflops for name, rate in (yardsticks or {}).items()}
+    phrases = []
+    for kernel, share in shares.items():
+        here = ", this chapter" if kernel == lit else ""
+        phrases.append(f"kernel {kernel}: {share:.0f} %{here}")
+    phrases += [f"{name}: {share:.0f} %" for name, share in yards.items()]
+    alt = f"The ladder in per cent of the peak of {H200.name}. " + "; ".join(phrases)
+    picture = Picture(8, 1.7, alt)
+    ax = picture.axes_plain()
+    top = max(100, *(1.15 * share for share in shares.values()))
+    for x, (kernel, share) in enumerate(shares.items()):
+        colour, weight = (GREEN, "bold") if kernel == lit else (faint(INK, 0.45), "normal")
+        ax.bar(x, share, width=0.7, color=colour)
+        lines = [yard for yard in yards.values() if share < yard < share + 0.15 * top]
+        y = max([share, *lines]) + 0.03 * top  # above a line that would cross the figure
+        ax.text(x, y, f"{share:.0f}", ha="center", color=INK, fontsize=9, weight=weight)
+    for name, share in yards.items():
+        ax.axhline(share, color=ORANGE, linewidth=1.5, linestyle="--", zorder=0)
+        ax.text(-0.45, share + 0.03 * top, f"{name}: {share:.0f}", color=INK, fontsize=9)
+    ax.set(ylim=(0, top), xlim=(-0.6, len(shares) - 0.4), ylabel="% of the peak")
+    ax.set_xticks(range(len(shares)), [tick(kernel) for kernel in shares])
+    ax.set_yticks(range(0, int(top) + 1, 50))
+    title = f"each kernel on {H200.name}, in % of its peak of {H200.gflops / 1000:.0f} TFLOPS"
+    ax.set_title(title, color=INK, fontsize=9, loc="left")
     return picture
 
 
@@ -131,12 +85,12 @@ def lines(
         for name, values in series.items()
     )
     picture = Picture(7, 3.2, f"{ylabel} by {xlabel}. {summary}")
-    ax, styles = picture.axes_plain(), _styles(series)
+    ax, looks = picture.axes_plain(), styles(series)
     top = 1.08 * max(rate for values in series.values() for rate in values.values())
     last = max(x for values in series.values() for x in values)
     free = top
     for name in sorted(series, key=lambda name: -series[name][max(series[name])]):
-        curve, (style, colour) = dict(sorted(series[name].items())), styles[name]
+        curve, (style, colour) = dict(sorted(series[name].items())), looks[name]
         ax.plot(list(curve), list(curve.values()), style, color=colour, markersize=5)
         end = max(curve)
         # names of curves that end at the right are one below the other
@@ -151,13 +105,13 @@ def lines(
     return picture
 
 
-def _styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+def styles(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Marker and colour of each curve: the fixed ones first, then those that are left."""
-    styles: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, str]] = {}
     for start, style in _FIXED_STYLES.items():
         name = next((name for name in names if name.startswith(start)), None)
         if name is not None:
-            styles[name] = style
-    free = [style for style in _STYLES if style not in styles.values()] or _STYLES
+            found[name] = style
+    free = [style for style in _STYLES if style not in found.values()] or _STYLES
     rest = itertools.cycle(free)
-    return styles | {name: next(rest) for name in names if name not in styles}
+    return found | {name: next(rest) for name in names if name not in found}

@@ -11,7 +11,7 @@ import ipywidgets as w
 from IPython.display import display
 
 from ..catalog import Key, find, in_order, sources
-from ..draw import ceilings, style
+from ..draw import plot, style
 from ..draw.picture import Picture
 from ..measurement import explained, records
 from .progress import Progress
@@ -170,7 +170,7 @@ def goal(kernel: Key | None = None) -> Picture:
     rates = explained.rates("H200")
     if kernel is not None and find(kernel).tensor:
         rates |= _tensor_core_rates()
-    return ceilings.strip({key: rates[key] for key in in_order(rates)}, kernel, library)
+    return plot.strip({key: rates[key] for key in in_order(rates)}, kernel, library)
 
 
 def _tensor_core_rates() -> dict[Key, float]:

@@ -1,12 +1,15 @@
-"""Pictures of hardware at work: banks (chapter 5), occupancy (6 and 9), shifted tiles (13)."""
+"""Pictures of hardware at work: transposes and banks (chapter 5), occupancy (6), shifts (13)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 from matplotlib.patches import Rectangle
 
-from gemmlab import model
+from gemmlab import model, simt
+from gemmlab.catalog import sources
+from gemmlab.draw import diagram
 from gemmlab.draw.picture import (
     BLUE,
     GREEN,
@@ -19,6 +22,7 @@ from gemmlab.draw.picture import (
     label_rows,
     lines,
 )
+from gemmlab.simt import views
 
 #: Colour of a shifted tile by whether it moves (up, left), and the words of the description.
 _SHIFTS = {
@@ -27,6 +31,36 @@ _SHIFTS = {
     (False, True): (GREEN, "left"),
     (True, True): (MAGENTA, "both ways"),
 }
+
+
+def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> simt.Run:
+    """A simulated run that transposes a rows x cols matrix, through a local tile or without one.
+
+    The arrays of the run are "in" and "out"; rows and cols are multiples of `tile`.
+    """
+    before, after = np.arange(rows * cols, dtype=np.float32), simt.Empty(rows * cols)
+    if coalesced:
+        file, args = "support/transpose.cl", [rows, cols, rows, 0, before, cols, after]
+    else:
+        file, args = "support/transpose_naive.cl", [rows, cols, before, after]
+    text, macros = sources.read(file), {"TT": tile, "TR": tile}
+    return simt.run(text, None, (rows, cols), (tile, tile), args, macros)
+
+
+def transposing(r: simt.Run) -> Picture:
+    """What a warp loads and stores in a run of `transposed`, and in how many memory segments."""
+    rows, cols = r.global_size
+    touched = {name: diagram.touched(r, name, 0, store=name == "out") for name in ("in", "out")}
+    segments = {name: count(views.segments(t), "segment") for name, t in touched.items()}
+    words = f"a warp's loads fall into {segments['in']}, its stores into {segments['out']}"
+    how = "through a tile in local memory" if r.shapes else "directly"
+    picture = Picture(7, 3.0, f"Transposing {how}: {words}")
+    ax = picture.axes_plain()
+    for name, x, high, wide in (("in", 0, rows, cols), ("out", cols + 4, cols, rows)):
+        marks = [(i % high, i // high, diagram.COLOURS[name], "") for i in touched[name]]
+        title = f"{name}  {high} x {wide}: {segments[name]}"
+        diagram.grid(ax, diagram.Area(x, 0, high, wide), diagram.COLOURS[name], title, marks)
+    return diagram.bare(ax, picture)
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4) -> Picture:

@@ -110,7 +110,6 @@ def stream_k():
 PICTURES = {
     "layout": lambda: diagram.layout(),
     "access": lambda: diagram.access(simulate(1, 64, 32, 3, {"TS": 32})),
-    "transposing": lambda: diagram.transposing(diagram.transposed(32, 64, 32)),
     "replay": lambda: replay.Replay(ran(6)).picture(4, 1),
     "replay of many": lambda: replay.Replay(simulate(2, 32, 32, 32, {"TS": 16})).picture(1, 5),
     "replay of Stream-K": stream_k,

@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gemmlab import model
-from gemmlab.draw import ceilings, plot
+from gemmlab.draw import plot
 from gemmlab.draw.picture import Picture
 from pictures import assert_can_be_shown
 
@@ -18,24 +17,9 @@ def test_lines_say_their_values():
     assert plot.lines(series, "TS", title="a sweep").alt == f"GFLOPS by TS. {said}"
 
 
-def explained():
-    return model.explain(3, None, model.H200, 12_600)
-
-
-def test_bars_say_every_ceiling():
-    alt = ceilings.bars(explained().ceilings, "kernel 3 on an H200").alt
-    for c in explained().ceilings:
-        assert c.resource in alt and model.percent(c.share) in alt and model.percent(c.low) in alt
-
-
 PICTURES = {
-    "roofline": lambda: plot.roofline(
-        model.Peaks(60000, 4000), {"kernel 1": (0.25, 900), "kernel 7": (32, 3e4)}, "a GPU"
-    ),
-    "ladder": lambda: plot.ladder(BOTH, {"a library": 50_000.0}, {2: (20.0, 26.0)}),
     "lines": lambda: plot.lines(BOTH, "WPT"),
-    "bars": lambda: ceilings.bars(explained().ceilings, "a title"),
-    "strip": lambda: ceilings.strip({1: 6_000.0, 2: 170_000.0}, 2, {"a library": 51_000}),
+    "strip": lambda: plot.strip({1: 6_000.0, 2: 170_000.0}, 2, {"a library": 51_000}),
 }
 
 

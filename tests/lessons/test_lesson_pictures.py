@@ -6,6 +6,7 @@ from gemmlab import model
 from gemmlab.generate import split, tiles
 from gemmlab.measurement import records
 from lessons import (
+    charts,
     cluster,
     comparison,
     divergence,
@@ -25,7 +26,14 @@ def side_by_side() -> dict:
     return next(file for file in records.recorded() if file.get("errors"))
 
 
+BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
+PEAKS, CEILINGS = model.Peaks(60000, 4000), model.explain(3, None, model.H200, 12_600).ceilings
+
 PICTURES = {
+    "roofline": lambda: charts.roofline(PEAKS, {"1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
+    "ladder": lambda: charts.ladder(BOTH, {"a library": 50_000.0}, {2: (20.0, 26.0)}),
+    "bars": lambda: charts.bars(CEILINGS, "a title"),
+    "transposing": lambda: hardware.transposing(hardware.transposed(32, 64, 32)),
     "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8),
     "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
     "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
@@ -57,3 +65,9 @@ PICTURES = {
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_can_be_shown(name):
     assert_can_be_shown(PICTURES[name]())
+
+
+def test_bars_say_every_ceiling():
+    alt = charts.bars(CEILINGS, "kernel 3 on an H200").alt
+    for c in CEILINGS:
+        assert c.resource in alt and model.percent(c.share) in alt and model.percent(c.low) in alt

@@ -1,0 +1,148 @@
+"""Charts: the roofline (chapter 0), the ladder (chapter 11), and ceilings (chapter 21)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator
+
+from gemmlab import model
+from gemmlab.catalog import Key, in_order
+from gemmlab.draw import plot
+from gemmlab.draw.picture import (
+    BLUE,
+    INK,
+    MAGENTA,
+    ORANGE,
+    Picture,
+    brief,
+    faint,
+    label_rows,
+    legend_above,
+    short,
+)
+
+#: The axes of every roofline: operations per byte, and per cent of the peak.
+INTENSITIES, SHARES = (1 / 8, 512), (0.2, 200)
+
+
+def roofline(
+    peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = ""
+) -> Picture:
+    """The roofline of a device in per cent of its peak, and programs below it.
+
+    All rooflines have the same axes, so devices can be compared.
+
+    Args:
+        peaks: GFLOPS and GB/s of the device.
+        points: (floating-point operations per byte, GFLOPS) by the name of the program.
+        title: such as the name of the device.
+
+    Source: Williams, Waterman and Patterson, Roofline (Communications of the ACM 52(4), 2009).
+    """
+    summary = "; ".join(
+        f"{name}: {x:.2g} operations per byte, {y / peaks.gflops:.1%} of the peak"
+        for name, (x, y) in points.items()
+    )
+    ridge = model.ridge(peaks)
+    picture = Picture(7, 3.4, f"Roofline of {title or 'a device'}. {summary}")
+    ax = picture.axes_plain()
+    low, high = INTENSITIES
+    ax.loglog([low, ridge, high], [100 * low / ridge, 100, 100], color=INK, linewidth=2)
+    words = f"{short(peaks.gflops)} GFLOPS, {short(peaks.bandwidth)} GB/s: ridge at {brief(ridge)}"
+    ax.annotate(words, (ridge, 100), (-4, 5), textcoords="offset points", ha="center", color=INK,
+                fontsize=9)  # fmt: skip
+    for name, (x, y) in points.items():
+        share, roof = (100 * rate / peaks.gflops for rate in (y, model.roofline(peaks, x)))
+        ax.plot([x, x], [share, roof], color=MAGENTA, linewidth=1, linestyle=":")
+        ax.plot([x], [share], "o", color=MAGENTA, markersize=8)
+        ax.annotate(f"{name}: {model.percent(share / 100)}", (x, share), (8, -3),
+                    textcoords="offset points", color=INK, fontsize=9)  # fmt: skip
+    ax.set(xlabel="floating-point operations per byte", ylabel="% of the peak", ylim=SHARES)
+    ax.set_xticks([0.25, 1, 4, 16, 64, 256], ["1/4", "1", "4", "16", "64", "256"])
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.set_title(title, color=INK, fontsize=9, loc="left")
+    return picture
+
+
+def ladder(
+    series: Mapping[str, Mapping[Key, float]],
+    yardsticks: Mapping[str, float] | None = None,
+    spread: Mapping[Key, tuple[float, float]] | None = None,
+) -> Picture:
+    """GFLOPS by kernel, on a logarithmic scale.
+
+    Args:
+        series: {kernel: GFLOPS} of each line, such as a device; the first line has numbers.
+        yardsticks: GFLOPS by name, such as those of a library, drawn as horizontal lines.
+        spread: least and most GFLOPS by kernel of the first line, drawn as whiskers.
+    """
+    yardsticks = yardsticks or {}
+    summary = [f"{name}: {len(values)} kernels" for name, values in series.items()]
+    summary += [f"{name}: {value:,.0f}" for name, value in yardsticks.items()]
+    picture = Picture(7, 3.6, "GFLOPS by kernel. " + "; ".join(summary))
+    ax, styles = picture.axes_plain(), plot.styles(series)
+    kernels = in_order({kernel for values in series.values() for kernel in values})
+    positions = {kernel: x for x, kernel in enumerate(kernels)}
+    for number, (name, values) in enumerate(series.items()):
+        style, colour = styles[name]
+        xs = [positions[kernel] for kernel in in_order(values)]
+        ys = [values[kernel] for kernel in in_order(values)]
+        ax.semilogy(xs, ys, style, color=colour, label=name)
+        for x, y in zip(xs, ys, strict=True) if number == 0 else ():
+            words = f"{y / 1000:.1f}k" if y >= 10_000 else short(y)
+            ax.annotate(words, (x, y), (0, 6), textcoords="offset points", ha="center", color=INK,
+                        fontsize=8)  # fmt: skip
+    for kernel, (least, most) in (spread or {}).items():
+        ax.vlines(positions[kernel], least, most, color=INK, linewidth=1.5)
+    for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
+        label = f"{name}: {value / 1000:.1f}k"
+        ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
+    ax.set_xticks(range(len(kernels)), [plot.tick(kernel) for kernel in kernels])
+    for below in ax.get_xticklabels():
+        if not below.get_text().isdigit():  # names are wider than the room below a kernel
+            below.set(rotation=90, linespacing=0.9)
+    ax.set(xlabel="kernel", ylabel="GFLOPS")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+    legend_above(ax)
+    ax.margins(y=0.2)
+    return picture
+
+
+def bars(ceilings: Sequence[model.Ceiling], title: str) -> Picture:
+    """What each resource allows a kernel, as bars.
+
+    Args:
+        ceilings: of one kernel, such as `gemmlab.model.ceilings` returns them.
+        title: such as the names of kernel and chip.
+    """
+    words = {}
+    for c in ceilings:
+        low = "" if c.low == c.share else f"{model.percent(c.low)} to "
+        words[c.resource] = low + model.percent(c.share)
+    phrases = "; ".join(f"{resource} {allowed}" for resource, allowed in words.items())
+    legend = [
+        Patch(color=faint(ORANGE, 0.8), label="the lowest ceiling"),
+        Patch(color=faint(BLUE, 0.8), label="the others"),
+    ]
+    if any(c.low < c.share for c in ceilings):
+        legend.append(Patch(color=faint(BLUE, 0.35), label="if caches, overlap or vectors help"))
+    picture = Picture(8, 1.3 + 0.36 * len(ceilings), f"{title}: {phrases}")
+    ax = picture.axes_plain()
+    lowest = min(ceilings, key=lambda c: (c.share, c.low))
+    for row, c in enumerate(ceilings):
+        colour = ORANGE if c is lowest else BLUE
+        ax.barh(-row, 100 * c.share, 0.62, color=faint(colour, 0.35 if c.low < c.share else 0.8))
+        ax.barh(-row, 100 * c.low, 0.62, color=faint(colour, 0.8))
+        ax.text(100 * c.share + 0.8, -row, words[c.resource], va="center", color=INK, fontsize=9)
+    label_rows(ax, list(words))
+    ax.set(xlim=(0, 118), xlabel="% of the chip's multiply-adds")
+    ax.set_xticks(range(0, 101, 20))
+    ax.set_title(title, color=INK, fontsize=10, loc="left", pad=24)
+    legend_above(ax, len(legend), handles=legend, columnspacing=1.2, handlelength=1.2)
+    return picture
