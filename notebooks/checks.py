@@ -12,8 +12,7 @@ from gemmlab.catalog import sources
 from gemmlab.generate import Schedule, tiles, write
 from gemmlab.measurement import landscape, records
 from gemmlab.simt import views
-from gemmlab.widgets import board
-from lessons import cluster, divergence, edges, rates, schedules, selection, tf32
+from lessons import board, cluster, divergence, edges, rates, schedules, selection, tf32
 
 #: What an H200 gives a work-group, in bytes, by OpenCL.
 LOCAL_MEMORY = 48 * 1024

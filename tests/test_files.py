@@ -11,7 +11,7 @@ import pytest
 
 import gemmlab
 from gemmlab import caches, files
-from gemmlab.widgets.board import Board, Try
+from lessons.board import Board, Try
 
 SPAWN = multiprocessing.get_context("spawn")
 BAD = {

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import files, model
-from ..catalog import Key, sources
-from ..measurement.clock import wall_seconds
-from ..opencl.devices import default_device
-from ..worker.client import trial
+from gemmlab import default_device, files, model, trial
+from gemmlab.catalog import Key, sources
+from gemmlab.measurement.clock import wall_seconds
 
 ROUNDS = 3  # goal and try alternate so often; the best of each counts
 #: The goal on a GPU, the most lines of code that may pass it, and its size.

@@ -4,8 +4,8 @@ import pytest
 
 from gemmlab import catalog
 from gemmlab.catalog import sources
-from gemmlab.widgets import board
-from gemmlab.widgets.board import Board, Try
+from lessons import board
+from lessons.board import Board, Try
 
 
 def test_a_board_keeps_tries_and_shows_the_best_first(tmp_path):
