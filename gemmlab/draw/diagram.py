@@ -118,16 +118,7 @@ def bare(ax: Axes, picture: Picture) -> Picture:
 
 
 def access_counts(run: ProductRun, step: int) -> dict[str, tuple[int, int]]:
-    """How many elements the first warp touches with one of its loads, and in how many segments of
-    32 bytes.
-
-    Args:
-        run: a simulated product.
-        step: which load, counted from 0 separately for A and for B.
-
-    Returns:
-        (elements, segments) for "A" and for "B".
-    """
+    """Elements and segments of 32 bytes in the first warp's load number `step` of A and of B."""
     found = {name: touched(run, name, step) for name in "AB"}
     return {name: (len(t), views.segments(t)) for name, t in found.items()}
 

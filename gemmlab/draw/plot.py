@@ -29,14 +29,10 @@ def strip(
     lit: Key | None = None,
     yardsticks: Mapping[str, float] | None = None,
 ) -> Picture:
-    """The ladder as a small strip: each kernel's share of the peak of an H200.
+    """The ladder as a strip: each kernel's share of an H200's peak, the kernel `lit` in colour.
 
     The linear scale ends at 100 %, or above for tensor cores, which are not part of this peak.
-
-    Args:
-        rates: GFLOPS by kernel.
-        lit: the kernel that stands out, or None.
-        yardsticks: GFLOPS by name, such as those of a library, drawn as lines.
+    `yardsticks`, such as a library, are lines.
     """
     shares = {kernel: 100 * rate / H200.gflops for kernel, rate in rates.items()}
     yards = {name: 100 * rate / H200.gflops for name, rate in (yardsticks or {}).items()}
@@ -72,14 +68,7 @@ def lines(
     ylabel: str = "GFLOPS",
     title: str = "",
 ) -> Picture:
-    """Curves over some values, on linear axes, the second from 0; each has its name at its end.
-
-    Args:
-        series: {value: rate} of each curve.
-        xlabel: what the values are.
-        ylabel: the unit of the rates.
-        title: above the chart.
-    """
+    """Curves {value: rate} on linear axes, the second from 0; each has its name at its end."""
     summary = "; ".join(
         f"{name}: " + ", ".join(f"{x:g} {short(y)}" for x, y in values.items())
         for name, values in series.items()

@@ -65,10 +65,8 @@ class Browser:
         done: Callable[[Outcome], None],
         step: Callable[[str], None],
     ) -> None:
-        """Ask the page for a comparison; an older request is forgotten.
-
-        A reader's text runs in the simulator before, in the worker's process and at a small size:
-        what does not end there, or breaks a rule, never reaches the page.
+        """Ask the page for a comparison; an older request is forgotten. A reader's text runs in
+        the simulator before: what does not end there, or breaks a rule, never reaches the page.
         """
         self._waiting, self._page = (waiting := (arguments, done)), 0
         try:

@@ -41,11 +41,8 @@ Choice: TypeAlias = w.SelectionSlider | w.ToggleButtons
 
 
 class Bridge(anywidget.AnyWidget):
-    """The part of a widget that runs in the page: see ``bridge.js``.
-
-    Attributes:
-        held: whether a slider is being dragged, or a key on it is down; None for widgets that do
-            not ask for it.
+    """The part of a widget in the page, see ``bridge.js``. `held`: a slider is dragged, or a key on
+    it is down; None for widgets that do not need it.
     """
 
     _esm = Path(__file__).with_name("bridge.js")

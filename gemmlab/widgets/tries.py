@@ -16,14 +16,7 @@ KEPT, SHOWN = 60, 24
 
 @dataclass(frozen=True)
 class Try:
-    """A try.
-
-    Attributes:
-        settings: parameters and sizes.
-        rate: in GFLOPS; None if nothing was timed.
-        right: whether the result was.
-        problem: why nothing was timed, such as "refused".
-    """
+    """Parameters and sizes, the GFLOPS, whether it was right, and why nothing was timed."""
 
     settings: dict[str, int]
     rate: Interval | None

@@ -35,18 +35,10 @@ class Try:
 
 
 def attempt(kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
-    """Check and time a kernel of the reader's own, alternating with what it is to pass: on a CPU
-    NumPy's product, on a GPU kernel 9 in at most 60 lines.
+    """Check and time a text, alternating with what it is to pass: on a CPU NumPy's product, on a
+    GPU kernel 9 in at most 60 lines. It is launched as a `kernel` of the catalog with these `params`.
 
-    Args:
-        kernel: the kernel of the catalog whose launch the text has: its parameters, work-groups and
-            tiles.
-        params: where they are not that kernel's defaults.
-        text: OpenCL C.
-
-    Raises:
-        ValueError: if the text has too many lines, if it cannot be compiled, or if its product is
-            wrong.
+    Raises ValueError for too many lines, a text that cannot be compiled, or a wrong product.
     """
     device, lines = default_device(), sources.code_lines(text)
     on_cpu = device.kind == "CPU"
@@ -72,11 +64,7 @@ def rate_of(multiply: Callable, size: int) -> float:
 
 
 class Board:
-    """The reader's own tries, best first; a notebook shows it as a list.
-
-    They are kept in ``tries.json`` in the user's own folder (see `sources.own_folder`), or in the
-    file `path`.
-    """
+    """The reader's own tries, best first, kept in ``tries.json`` in the user's own folder."""
 
     def __init__(self, path: str | Path | None = None):
         self.path = Path(path or sources.own_folder() / "tries.json")

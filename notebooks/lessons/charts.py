@@ -31,14 +31,8 @@ INTENSITIES, SHARES = (1 / 8, 512), (0.2, 200)
 def roofline(
     peaks: model.Peaks, points: Mapping[str, tuple[float, float]], title: str = ""
 ) -> Picture:
-    """The roofline of a device in per cent of its peak, and programs below it.
-
-    All rooflines have the same axes, so devices can be compared.
-
-    Args:
-        peaks: GFLOPS and GB/s of the device.
-        points: (floating-point operations per byte, GFLOPS) by the name of the program.
-        title: such as the name of the device.
+    """The roofline of a device in per cent of its peak, and programs below it: operations
+    per byte and GFLOPS by name. All rooflines have the same axes, so devices can be compared.
 
     Source: Williams, Waterman and Patterson, Roofline (Communications of the ACM 52(4), 2009).
     """
@@ -73,12 +67,10 @@ def ladder(
     yardsticks: Mapping[str, float] | None = None,
     spread: Mapping[Key, tuple[float, float]] | None = None,
 ) -> Picture:
-    """GFLOPS by kernel, on a logarithmic scale.
+    """GFLOPS by kernel on a logarithmic scale: a line for each series, such as a device.
 
-    Args:
-        series: {kernel: GFLOPS} of each line, such as a device; the first line has numbers.
-        yardsticks: GFLOPS by name, such as those of a library, drawn as horizontal lines.
-        spread: least and most GFLOPS by kernel of the first line, drawn as whiskers.
+    The first line has numbers, and whiskers from the least to the most of `spread`. `yardsticks`,
+    such as a library, are horizontal lines.
     """
     yardsticks = yardsticks or {}
     summary = [f"{name}: {len(values)} kernels" for name, values in series.items()]
@@ -115,12 +107,7 @@ def ladder(
 
 
 def bars(ceilings: Sequence[model.Ceiling], title: str) -> Picture:
-    """What each resource allows a kernel, as bars.
-
-    Args:
-        ceilings: of one kernel, such as `gemmlab.model.ceilings` returns them.
-        title: such as the names of kernel and chip.
-    """
+    """What each resource allows a kernel, as bars; `title` names kernel and chip."""
     words = {}
     for c in ceilings:
         low = "" if c.low == c.share else f"{model.percent(c.low)} to "

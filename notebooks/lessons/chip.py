@@ -11,11 +11,7 @@ FLOAT_BYTES = 4
 
 
 class Multiprocessor(Drawing):
-    """A multiprocessor: schedulers, registers, arithmetic, and the memories behind them.
-
-    Args:
-        chip: such as `gemmlab.model.H200`.
-    """
+    """A multiprocessor: schedulers, registers, arithmetic, and the memories behind them."""
 
     def __init__(self, chip: model.Chip):
         self.chip = chip

@@ -29,12 +29,7 @@ _BOUNDS = {"multiplying": (GREEN, "o"), "receiving": (BLUE, "s"), "handing out":
 
 
 class Cut(NamedTuple):
-    """A product of m x k by k x n on a grid of devices.
-
-    Attributes:
-        m, n, k: sizes of the product.
-        rows, columns, depth: parts along m, n and k, one device for each.
-    """
+    """A product of m x k by k x n on devices; rows, columns, depth: its parts along m, n and k."""
 
     m: int
     n: int

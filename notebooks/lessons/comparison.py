@@ -26,12 +26,8 @@ def precisions(
     errors: Iterable[Mapping[str, Any]] = (),
     title: str = "",
 ) -> Picture:
-    """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size.
-
-    Args:
-        rows: recorded comparisons (the "side_by_side" of a record); the medians count.
-        errors: the "errors" of a record; those at the largest size are in the legend.
-        title: the device, for the description.
+    """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size: the
+    medians of a record's "side_by_side". Of its "errors" those at the largest size are in the legend.
     """
     rows = [row for row in rows if "tf32x3" in row]
     percent = {

@@ -69,11 +69,8 @@ class Counted(NamedTuple):
 def counted(kernel: Key, change: str = "") -> Counted:
     """What the H200 counted for a kernel, or for one with a change of its text.
 
-    Cycles without an instruction are divided among the reasons in proportion to the warps that
-    waited for each.
-
-    Raises:
-        KeyError: if there is no record.
+    Raises KeyError if there is no record. Cycles without an
+    instruction are divided in proportion to the warps that waited for each reason.
     """
     rows = records.read("nvidia_h200_counters")["rows"]
     row = next((row for row in rows if (row["kernel"], row["change"]) == (kernel, change)), None)
@@ -107,9 +104,8 @@ def time_of_a_warp(kernel: Key) -> dict[str, float]:
 
 def slots(words: Mapping[Key, str]) -> str:
     """Kernels line by line, each followed by some words: the share of slots that start
-    multiply-adds or others, and of empty ones; instructions per multiply-add; how busy the path of
-    L1 cache and local memory is; warps per scheduler that wait for memory or a barrier, and those
-    in dispatch stalls.
+    multiply-adds or others, and of empty ones; how busy the path of L1 cache and local memory is;
+    warps per scheduler that wait for memory or a barrier, and those in dispatch stalls.
     """
     lines = [
         "kernel   multiply-adds   others   empty   instructions   L1/local   waiting   dispatch"

@@ -41,18 +41,11 @@ def _diverging_warps(fast: int, slow: int, tile: int, warp: int) -> int:
 def formula(
     name: str, m: int, n: int, k: int, tile: int, warp: int = 32, layout: str = "column-major"
 ) -> dict[int, Part]:
-    """Divergence in loading the tiles of one matrix, by counting four cases.
+    """Divergence in loading the tiles of A or B (`name`), by counting four cases.
 
     Work-groups of type 1 have tiles inside the matrix, except perhaps in the last phase; those of
     type 2 have tiles that reach beyond the matrix in every phase. Within a type all phases but the
-    last are alike.
-
-    Args:
-        name: "A" or "B".
-        m, n, k: sizes of the product.
-        tile: rows and columns of the work-group and its tiles.
-        warp: work-items per warp.
-        layout: "row-major" or "column-major".
+    last are alike. A work-group and its tiles have `tile` rows and columns, a warp `warp` items.
     """
     cut, along = _layout(name, m, n, layout)
     across = -(-(n if name == "A" else m) // tile)

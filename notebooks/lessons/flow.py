@@ -51,12 +51,7 @@ class Pipe:
 
 @dataclass(frozen=True)
 class Flow:
-    """A kernel's four pipes, from DRAM to the multiply-adders.
-
-    Attributes:
-        title: such as "kernel 3".
-        share: the measured rate as a share of the chip's peak.
-    """
+    """A kernel's four pipes, and the measured `share` of the chip's peak."""
 
     title: str
     pipes: tuple[Pipe, ...]

@@ -64,11 +64,8 @@ def transposing(r: simt.Run) -> Picture:
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4) -> Picture:
-    """Which bank of local memory each lane of a warp accesses, and in which turn.
-
-    Args:
-        indices: for each lane, the index of its float in local memory.
-        bank_bytes: width of a bank, 4 or 8 bytes; two floats share a wide one.
+    """Which bank of local memory, of 4 or 8 bytes, each lane of a warp accesses, and in which turn;
+    `indices` are those of their floats. Two floats share a wide bank.
     """
     indices = [int(i) for i in indices]
     needed = model.turns(indices, bank_bytes)
@@ -128,13 +125,10 @@ def occupancy(chip: model.Chip, work_items: int, registers: int, local_memory: i
 
 
 def shifted(m: int, n: int, rows: int, cols: int) -> list[tuple[int, int, int, int]]:
-    """The tiles of an m x n matrix in kernel 13, numbered down the columns.
+    """The tiles of kernel 13, down the columns: first row and column, moved up, moved left.
 
     A tile that would reach beyond the matrix, which is no smaller, is moved back until it is
     inside. It still stores only the elements that it had inside before it was moved.
-
-    Returns:
-        (first row, first column, rows moved up, columns moved left) of each tile.
     """
     tiles = []
     for left in range(0, n, cols):

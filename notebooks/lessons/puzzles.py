@@ -27,12 +27,10 @@ class Puzzle:
     """How one puzzle is solved and checked.
 
     Attributes:
-        gap: what stands in the gap of its kernel; fill: a solution.
-        groups: work-groups to launch.
-        arrays: the pointer arguments; values: the other arguments.
+        gap, fill: what stands in its kernel's gap, and a solution.
+        groups, arrays, values: work-groups, pointer arguments and other arguments of the launch.
         expected: what arrays must hold afterwards.
-        needs: a pattern that the translation must contain, and the words for a text that does not:
-            what a result alone cannot show.
+        needs: a pattern of the translation, and words for a text without it, which may be right.
     """
 
     gap: str

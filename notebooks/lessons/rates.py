@@ -14,12 +14,8 @@ from gemmlab.opencl.devices import Device
 
 
 def rate(sizes: tuple[int, int, int], device: Device, seconds: float = 0.1, **options) -> float:
-    """GFLOPS of `matmul` on device arrays of float32, in wall-clock time.
-
-    Args:
-        sizes: M, N and K of the column-major product: the row-major one is N x K by K x M.
-        device, seconds: where, and about how long, to time.
-        options: of `matmul`, such as `kernel` and `params`.
+    """GFLOPS of whole calls of `matmul` on device arrays of float32. `sizes` are M, N and K of the
+    column-major product: the row-major one is N x K by K x M.
     """
     m, n, k = sizes
     queue = cl.CommandQueue(device.context, device.cl)  # profiling, as on other queues, takes time

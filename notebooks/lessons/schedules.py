@@ -35,19 +35,13 @@ def ordered(tile: int, rows: int, columns: int, order: int) -> tuple[int, int]:
 
 
 def spans(tiles: int, load: float, compute: float, buffers: int = 1, groups: int = 1) -> list[Span]:
-    """When each tile is loaded and computed, by work-groups that share one multiprocessor.
+    """When each of `tiles` is loaded and computed, by work-groups that share one multiprocessor.
 
     A load only takes time: any number may be under way. Only one work-group computes at a time.
     With one buffer a work-group starts to load its next tile when it has finished computing with
     this one; with two buffers, when it starts; with three it has loaded one more by then. A single
     work-group ends after tiles (load + compute) with one buffer, and after
     load + (tiles - 1) max(load, compute) + compute with two.
-
-    Args:
-        tiles: tiles that each work-group needs.
-        load, compute: time to load a tile and to compute with it, in any unit.
-        buffers: from 1 on.
-        groups: work-groups on the multiprocessor.
     """
     starts = [[0.0] * max(1, buffers - 1) for _ in range(groups)]  # of the loads of each
     done, free, work = [0] * groups, 0.0, list[Span]()
@@ -67,10 +61,8 @@ def spans(tiles: int, load: float, compute: float, buffers: int = 1, groups: int
 
 
 def pieces(tiles: int, steps: int, groups: int) -> list[list[tuple[int, int, int]]]:
-    """Stream-K: the steps of all tiles in one line, cut into one equal piece per work-group.
-
-    Returns:
-        For each work-group its parts of tiles: (tile, first step, number of steps).
+    """Stream-K: the steps of all tiles in one line, cut into equal pieces; of each work-group its
+    parts (tile, first step, number of steps).
 
     Source: Osama and others, Stream-K (PPoPP 2023).
     """
@@ -119,12 +111,9 @@ def timeline(
     groups: int = 1,
     names: tuple[str, str, str, str] = ("load", "compute", "work-group", "buffer"),
 ) -> Picture:
-    """Loads and computations of work-groups on one multiprocessor (see `spans`): a row for each
-    buffer to load into, and one for computing. The axis ends at 20, 40, 80 ...: two pictures can
-    be compared.
-
-    Args:
-        names: of loading, of computing, of who loads, and of a buffer.
+    """The `spans` of work-groups, a row for each buffer and one for computing; `names` are those of
+    loading, of computing, of who loads, and of a buffer. The axis ends at 20, 40, 80 ..., so that
+    pictures can be compared.
     """
     work, (loads, computes, who, where) = spans(tiles, load, compute, buffers, groups), names
     end = max(s.end for s in work)
@@ -152,10 +141,8 @@ def timeline(
 
 
 def shares(tiles: int, steps: int, groups: int) -> Picture:
-    """One work-group per tile, and Stream-K, which gives every work-group an equal share.
-
-    A part of a tile is orange: a fix-up adds it to the other parts of its tile. Each tile of C
-    needs so many steps; each work-group has a multiprocessor.
+    """One work-group per tile, and Stream-K, which gives every work-group an equal share. A fix-up
+    adds the orange parts of a tile.
     """
     waves, equal = idle(tiles, steps, groups)
     cut = pieces(tiles, steps, groups)

@@ -47,19 +47,15 @@ def toward_zero(x: np.ndarray) -> np.ndarray:
 
 
 def product(a: np.ndarray, b: np.ndarray, parts_of: int = 2, every: int = 1) -> np.ndarray:
-    """A model of how "tensor_cores" computes a b, instruction by instruction.
+    """A model of how "tensor_cores" computes a b in float32, instruction by instruction.
 
     Each instruction adds 8 exact products to a sum and truncates the result to a float32. Real
     tensor cores differ from this model in the last bit or two.
 
     Args:
-        a, b: m x k and k x n float32.
         parts_of: how many TF32 numbers stand for a float, 1 or 2 (PARTS).
         every: after how many times 8 steps of k a sum is added to a float32 (EVERY); 0 for only at
             the end.
-
-    Returns:
-        The product, m x n float32.
 
     Source: Ootomo and Yokota, Recovering single precision accuracy from Tensor Cores (2022).
     """

@@ -30,11 +30,7 @@ def replayed(kernel: int, WPTM: int, WPTN: int, WARPM: int = 8, LWIDTH: int = 4)
 
 
 def _first_step(r: ProductRun, name: str) -> tuple[np.ndarray, int]:
-    """Indices that the first warp loads from Atile or Btile for one step of k, and the width.
-
-    Returns:
-        The first float of each load, a row per load and a column per lane; floats per load.
-    """
+    """The first float of each load of a step of k, by load and lane; the loads' width."""
     width = int(views.select(r, name)["width"].max())
     loads = r.params["WPTM" if name == "Atile" else "WPTN"] // width
     return views.touches(r, name)[:loads], width
@@ -42,10 +38,8 @@ def _first_step(r: ProductRun, name: str) -> tuple[np.ndarray, int]:
 
 @cache
 def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
-    """What the first warp fetches from Atile or Btile for one step of k.
-
-    Returns:
-        Loads per lane, turns of local memory, and how many different floats the loads read.
+    """What the first warp fetches from Atile or Btile for one step of k: loads per lane, turns of
+    local memory, and how many different floats the loads read.
     """
     firsts, width = _first_step(r, name)
     floats = firsts[:, :, None] + np.arange(width)
@@ -54,10 +48,7 @@ def fetched(r: ProductRun, name: str) -> tuple[int, int, int]:
 
 @cache
 def owners(r: ProductRun) -> dict[tuple[int, int], int]:
-    """Which lane of the first warp computes an element of the tile of C, by its row and column.
-
-    It is the lane that reads the element's row of A's tile and column of B's.
-    """
+    """Which lane of the first warp computes an element of the tile of C, by its row and column."""
     lanes: dict[tuple[int, int], int] = {}
     sides = []
     for name in ("Atile", "Btile"):
@@ -71,10 +62,7 @@ def owners(r: ProductRun) -> dict[tuple[int, int], int]:
 
 
 def block(WPTM: int = 8, WPTN: int = 8, WARPM: int = 8, LWIDTH: int = 4, lane: int = 0) -> Picture:
-    """Which elements of a tile of C the lanes of the first warp hold, in kernels 10 and 15.
-
-    Below each is what the warp fetches per step of k from both tiles (see `fetched`).
-    """
+    """The elements of C that a warp holds in kernels 10 and 15, and what it fetches."""
     runs = {kernel: replayed(kernel, WPTM, WPTN, WARPM, LWIDTH) for kernel in KERNELS}
     words = {}
     for kernel, r in runs.items():

@@ -26,7 +26,6 @@ class Variant(NamedTuple):
     """A kernel with or without an idea, or a library, as recorded on an H200.
 
     Attributes:
-        title: such as "16 asynchronous copies", or "cuBLAS SGEMM".
         kernel, params: what ran; None for a library.
         gflops, least, most: of the median, the slowest and the fastest launch.
         registers: of a work-item; None where unknown.
@@ -148,13 +147,7 @@ def draw(
     words: Mapping[str, str],
     yardsticks: Mapping[str, float],
 ) -> Picture:
-    """Rates as steps: each bar begins at the rate of the rung before and ends at its own.
-
-    Args:
-        rates: GFLOPS by the name of the rung, from the first to the last.
-        words: the ceiling that was lifted, by rung.
-        yardsticks: GFLOPS of libraries, drawn as lines.
-    """
+    """TFLOPS as steps from each rung to the next, with the ceiling that was lifted in `words`."""
     summary = "; ".join(
         f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")
         for name, rate in rates.items()
