@@ -36,7 +36,7 @@ class Try:
 
 def attempt(kernel: Key, params: Mapping[str, int] | None, text: str) -> Try:
     """Check and time a text, alternating with what it is to pass: on a CPU NumPy's product, on a
-    GPU kernel 9 in at most 60 lines. It is launched as a `kernel` of the catalog with these `params`.
+    GPU kernel 9 in at most 60 lines. Its launch is that of a `kernel` with these `params`.
 
     Raises ValueError for too many lines, a text that cannot be compiled, or a wrong product.
     """

@@ -27,7 +27,7 @@ def precisions(
     title: str = "",
 ) -> Picture:
     """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size: the
-    medians of a record's "side_by_side". Of its "errors" those at the largest size are in the legend.
+    medians of "side_by_side". Of the "errors" those at the largest size are in the legend.
     """
     rows = [row for row in rows if "tf32x3" in row]
     percent = {
