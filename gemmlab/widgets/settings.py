@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
+
+import ipywidgets as w
 
 from ..catalog import KernelSpec, find
 from ..catalog.spec import Limits
-from .shell import Control
+from .shell import Choice, choice
 
 #: Sizes to choose from; any other can be typed.
 SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
@@ -52,23 +55,30 @@ class Settings:
         self.notes: Sequence[str] = ()
         self.lock = threading.RLock()
         self._placing = False  # whether it is us who move the controls
-        params = {p.name: (p.choices, p.meaning) for p in spec.params}
-        self.controls = {
-            name: Control(name, sorted({*values, start[name]}), meaning, start[name])
-            for name, (values, meaning) in {
-                **params,
-                **{size: (SIZES, meaning) for size, meaning in MEANINGS.items()},
-            }.items()
-        }
+        self.controls = dict[str, Choice]()
+        self.boxes = dict[str, w.VBox]()
+        for param in spec.params:
+            self._add(param.name, sorted({*param.choices, start[param.name]}), param.meaning)
+        for size, meaning in MEANINGS.items():
+            self._add(size, sorted({*SIZES, start[size]}), meaning)
         shown = [*in_view(spec), "M"]
-        self.first = [self.controls[name].box for name in shown]
-        self.others = [control.box for name, control in self.controls.items() if name not in shown]
-        for name, control in self.controls.items():
-            control.widget.observe(lambda change, name=name: self._moved(name), "value")
+        self.first = [self.boxes[name] for name in shown]
+        self.others = [box for name, box in self.boxes.items() if name not in shown]
+
+    def _add(self, name: str, values: Sequence[int], meaning: str) -> None:
+        """A control with its meaning below; a parameter that is 0 or 1 has buttons."""
+        switch = {0: "off", 1: "on"} if values == [0, 1] else None
+        if switch:
+            meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
+        words = escape(meaning)
+        said = w.HTML(f'<div class="gemmlab-meaning" title="{words}">{words}</div>')
+        control = self.controls[name] = choice(name, values, self.base[name], switch)
+        control.observe(lambda change: self._moved(name), "value")
+        self.boxes[name] = w.VBox([control, said]).add_class("gemmlab-control")
 
     @property
     def values(self) -> dict[str, int]:
-        return {name: control.widget.value for name, control in self.controls.items()}
+        return {name: control.value for name, control in self.controls.items()}
 
     def params(self, values: Mapping[str, int]) -> dict[str, int]:
         return {name: values[name] for name in self.spec.defaults}
@@ -81,20 +91,29 @@ class Settings:
     def place(self, values: Mapping[str, int], notes: Sequence[str] = ()) -> None:
         """Move controls, without a call of `moved`; `notes` say which of them gave way, and why."""
         with self.lock:
-            self._placing, self.notes = True, notes
-            for name, value in values.items():
-                self.controls[name].put(value)
-            for name, control in self.controls.items():
-                control.mark(any(note.startswith(f"{name} moved ") for note in notes))
-            self._placing = False
+            self._put(values)
+            self.notes = notes
+            for name, box in self.boxes.items():
+                gave_way = any(note.startswith(f"{name} moved ") for note in notes)
+                (box.add_class if gave_way else box.remove_class)("gemmlab-gave-way")
 
     def type(self, name: str, value: int) -> None:
         """Move a control to a value that it may lack, as a person does."""
         with self.lock:
-            self._placing = True
-            self.controls[name].put(value)
-            self._placing = False
+            self._put({name: value})
             self._moved(name)
+
+    def _put(self, values: Mapping[str, int]) -> None:
+        """Move controls; a slider gets the position that it lacks."""
+        self._placing = True
+        for name, value in values.items():
+            control = self.controls[name]
+            there = [value for _, value in control.options]
+            with control.hold_sync():  # new options move a slider to the first
+                if value not in there:
+                    control.options = [(str(v), v) for v in sorted([*there, value])]
+                control.value = value
+        self._placing = False
 
     def _moved(self, name: str) -> None:
         """A person has moved a control: move those that depend on it. Never raises."""
@@ -104,7 +123,7 @@ class Settings:
             before = self.base | self.touched
             follow = name == "M" and len({before[size] for size in MEANINGS}) == 1
             self.touched.pop(name, None)
-            value = self.controls[name].widget.value
+            value = self.controls[name].value
             self.touched |= dict.fromkeys(MEANINGS if follow else [name], value)
             values, notes = self.base | self.touched, list[str]()
             latest = [name for name in self.touched if name in self.spec.defaults][-1:]

@@ -63,31 +63,6 @@ def choice(name: str, options, value, words: Mapping[Any, str] | None = None) ->
     return w.ToggleButtons(options=labels, **given).add_class("gemmlab-words")
 
 
-class Control:
-    """A parameter or a size, with its meaning below; one that is 0 or 1 has buttons."""
-
-    def __init__(self, name: str, values: Sequence[int], meaning: str, value: int):
-        switch = {0: "off", 1: "on"} if list(values) == [0, 1] else None
-        self.widget = choice(name, values, value, switch)
-        if switch:
-            meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
-        words = escape(meaning)
-        said = w.HTML(f'<div class="gemmlab-meaning" title="{words}">{words}</div>')
-        self.box = w.VBox([self.widget, said]).add_class("gemmlab-control")
-
-    def put(self, value: int) -> None:
-        """Move the control; a slider gets the position that it lacks."""
-        values = [value for _, value in self.widget.options]
-        with self.widget.hold_sync():  # new options move a slider to the first
-            if value not in values:
-                self.widget.options = [(str(v), v) for v in sorted([*values, value])]
-            self.widget.value = value
-
-    def mark(self, moved: bool) -> None:
-        """Mark the control as one that another has moved, or take the mark away."""
-        (self.box.add_class if moved else self.box.remove_class)("gemmlab-gave-way")
-
-
 def free(widget: w.Widget) -> None:
     """Let events of a widget, and of all in it, arrive while a cell is running.
 

@@ -104,7 +104,7 @@ def stale(explorer) -> bool:
 
 def move(explorer, name: str, value: int) -> None:
     """As a person moves a control."""
-    explorer.settings.controls[name].widget.value = value
+    explorer.settings.controls[name].value = value
 
 
 def asked(desk) -> dict[str, int]:
@@ -137,7 +137,7 @@ def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(
     explorer.bridge.held = True
     for value in (24, 20, 16, 20):
         move(explorer, "TS", value)
-    marks = explorer.settings.controls["WPT"].box
+    marks = explorer.settings.boxes["WPT"]
     why = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
     assert explorer.values["WPT"] == 4 and "gemmlab-gave-way" in marks._dom_classes
     assert why in explorer._note.value
@@ -304,7 +304,7 @@ def test_many_parameters_are_four_and_the_rest_on_request(desk):
     """What a kernel brings is in view."""
     assert "WIDTH" in in_view(catalog[7]) and len(in_view(catalog[7])) == 4
     made = explorer_module.Explorer("warp_tiling", m=64)
-    first = [made.settings.controls[name].box for name in ("TSM", "TSN", "WPTM", "WPTN", "M")]
+    first = [made.settings.boxes[name] for name in ("TSM", "TSN", "WPTM", "WPTN", "M")]
     assert made.settings.first == first
     assert len(made.settings.others) == len(made.spec.defaults) - 4 + 2
 
