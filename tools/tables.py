@@ -146,13 +146,13 @@ def filled(text: str, file: str) -> str:
 
 def pictures(folder: Path) -> None:
     """The recorded ladder, and the precisions beside cuBLAS."""
-    from lessons import charts, comparison
+    from lessons import charts
 
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
     ladder = charts.ladder(records.ladders(ordinary), records.yardsticks("H200"))
     (folder / "ladder.png").write_bytes(ladder.png())
     record = next(file for file in records.recorded() if "errors" in file)
-    picture = comparison.precisions(record["side_by_side"], record["errors"], record["title"])
+    picture = charts.precisions(record["side_by_side"], record["errors"], record["title"])
     (folder / "precisions.png").write_bytes(picture.png())
 
 

@@ -1,9 +1,11 @@
-"""Charts: the roofline (chapter 0), the ladder (chapter 11), and ceilings (chapter 21)."""
+"""Charts: the roofline (chapter 0), the ladder (11), precisions (18), ceilings (21)."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
 
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
@@ -13,6 +15,7 @@ from gemmlab.catalog import Key, in_order
 from gemmlab.draw import plot
 from gemmlab.draw.picture import (
     BLUE,
+    GREEN,
     INK,
     MAGENTA,
     ORANGE,
@@ -21,11 +24,18 @@ from gemmlab.draw.picture import (
     faint,
     label_rows,
     legend_above,
+    lines,
     short,
 )
 
 #: The axes of every roofline: operations per byte, and per cent of the peak.
 INTENSITIES, SHARES = (1 / 8, 512), (0.2, 200)
+#: Precisions of `matmul`: name in a record's rates, colour, marker.
+PRECISIONS = {
+    "float32": ("auto", BLUE, "o"),
+    "tf32x3": ("tf32x3", GREEN, "D"),
+    "tf32": ("tf32", ORANGE, "^"),
+}
 
 
 def roofline(
@@ -132,4 +142,43 @@ def bars(ceilings: Sequence[model.Ceiling], title: str) -> Picture:
     ax.set_xticks(range(0, 101, 20))
     ax.set_title(title, color=INK, fontsize=10, loc="left", pad=24)
     legend_above(ax, len(legend), handles=legend, columnspacing=1.2, handlelength=1.2)
+    return picture
+
+
+def precisions(
+    rows: Iterable[Mapping[str, Any]], errors: Iterable[Mapping[str, Any]], title: str
+) -> Picture:
+    """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size: the
+    medians of "side_by_side". Of the "errors" those at the largest size are in the legend.
+    """
+    rows = [row for row in rows if "tf32x3" in row]
+    sizes = [
+        f"{row['m']}"
+        if row["m"] == row["n"] == row["k"]
+        else f"{row['m']} x {row['n']} x {row['k']}"
+        for row in rows
+    ]
+    percent = {
+        name: [100 * median(row[key]) / median(row["cublas"]) for row in rows]
+        for name, (key, _, _) in PRECISIONS.items()
+    }
+    by_size, phrases = [*zip(*percent.values(), strict=True)], []
+    for size, rates in zip(sizes, by_size, strict=True):
+        named = zip(percent, rates, strict=True)
+        phrases.append(f"{size}: " + ", ".join(f"{name} {rate:.0f}%" for name, rate in named))
+    alt = f"Share of cuBLAS SGEMM's rate on {title}. {'; '.join(phrases)}"
+    picture = Picture(6.8, 1.2 + 0.24 * len(rows), alt)
+    ax, heights = picture.axes_plain(), [-row for row in range(len(rows))]
+    normal = (error for error in errors if error["inputs"] == "normal")
+    error = max(normal, key=lambda e: e["m"] * e["n"] * e["k"])
+    spans = zip(map(min, by_size), map(max, by_size), heights, strict=True)
+    lines(ax, [[(low, y), (high, y)] for low, high, y in spans], linewidth=0.8, zorder=0)
+    for name, (_, colour, marker) in PRECISIONS.items():
+        label = f"{name}, error {error[name]:.1e}"
+        ax.plot(percent[name], heights, marker, color=colour, markersize=7, label=label)
+    label = f"cuBLAS, error {error['cublas']:.1e}"
+    ax.axvline(100, color=INK, linestyle=":", label=label)
+    label_rows(ax, sizes)
+    ax.set(xlim=(0, None), ylim=(-len(rows) + 0.4, 0.6), xlabel="% of cuBLAS SGEMM")
+    legend_above(ax)
     return picture

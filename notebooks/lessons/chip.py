@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmlab import model
 
-from .svg import BLUE, GREY, TIGHT, WHITE, WIDTH, Drawing, box, page, text
+from .flow import BLUE, GREY, TIGHT, WHITE, WIDTH, Drawing, box, page, text
 
 HEIGHT, SCHEDULERS = 408, 4
 FLOAT_BYTES = 4

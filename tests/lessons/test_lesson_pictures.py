@@ -8,7 +8,6 @@ from gemmlab.measurement import records
 from lessons import (
     charts,
     cluster,
-    comparison,
     divergence,
     edges,
     hardware,
@@ -48,7 +47,7 @@ PICTURES = {
         {"one": {8: 1e-3, 64: 1e-3}}, {"one": {64: 5e-4}, "theirs": {64: 1e-6}}
     ),
     "narrow block": lambda: warps.block(4, 4, 16, 1, lane=31),
-    "precisions": lambda: comparison.precisions(
+    "precisions": lambda: charts.precisions(
         side_by_side()["side_by_side"], side_by_side()["errors"], "NVIDIA H200"
     ),
     "cut": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096, 2, 2, 4)),
