@@ -103,23 +103,15 @@ def _function(right, cases, because: str, typical: list):
     return checked
 
 
-def _kernel(number: int, sizes, must: list, typical: list, because: str, params: dict):
+def _kernel(*case):
     """The check of a changed kernel: see `_grade`."""
-
-    @_safely
-    def checked(source):
-        return _grade(source, number, sizes, must, typical, because, params)
-
-    return checked
+    return _safely(lambda source: _grade(source, *case))
 
 
 def _grade(source: str, number: int, sizes, must: list, typical: list, because: str, params: dict):
-    """The verdict on a kernel's text, in steps: it compiles, is right and has no race; then how
-    fast it is.
+    """The verdict on a text: it compiles, is right at these sizes and has no race; how fast it is.
 
     Args:
-        source: the text.
-        number, sizes, params: the kernel, the sizes at which it must be right, and its parameters.
         must: (pattern, hint): what the text has to contain, whatever it computes.
         typical: (pattern, hint) for texts that are wrong: the first pattern that matches the text,
             or what went wrong, says why.
@@ -137,11 +129,7 @@ def _grade(source: str, number: int, sizes, must: list, typical: list, because: 
 
 
 def _wrong(kernel: int, source: str, sizes, params=None) -> str:
-    """Run a kernel's text in the child process at several sizes: "" if it is right, else what went
-    wrong.
-
-    A text that has a race is not right, even if the device gets it right by luck.
-    """
+    """What goes wrong with a text at some of these sizes, if only a race; "" if nothing does."""
     for m, n, k in sizes:  # the source begins in the cell's second line
         outcome = gemmlab.trial(kernel, m, n, k, source=f"\n{source}", params=params, repeats=1)
         if not outcome.ok or outcome.seen:  # what the simulator could not read may have a race
@@ -428,9 +416,8 @@ def check_04_3(search):
 
         def rate(settings, kernel=kernel, tried=tried):
             record = found.rate(kernel, settings)
-            return tried.setdefault(
-                tuple(sorted(settings.items())), record.gflops if record else 0.0
-            )
+            key = tuple(sorted(settings.items()))
+            return tried.setdefault(key, record.gflops if record else 0.0)
 
         best = _ask(search, rate, {p.name: p.choices for p in gemmlab.catalog[kernel].params})
         if not isinstance(best, dict):
@@ -489,11 +476,10 @@ def check_05_3(place):
         if any(set(row // depth) != set(range(32)) for row in stored):
             raise _NotYet(f"with TSK = {depth} the floats of an n do not stay in its row.")
         found[depth] = max(map(model.turns, stored))
-    words = ", ".join(f"{turns} turns with TSK = {depth}" for depth, turns in found.items())
+    turns = ", ".join(f"{turns} turns with TSK = {depth}" for depth, turns in found.items())
+    words = f"a store takes {turns}."
     hint = "Which rows begin in the same bank? Move their floats by different amounts."
-    return gemmlab.verdict(
-        max(found.values()) <= 4, f"a store takes {words}.", f"a store takes {words}. {hint}"
-    )
+    return gemmlab.verdict(max(found.values()) <= 4, words, f"{words} {hint}")
 
 
 check_06_1 = _function(
@@ -1081,9 +1067,9 @@ def check_18_2(split):
         hint = ": big is cut off, not rounded, and that costs a bit."
     elif not small.any():
         hint = ": small is zero; it is what big leaves of x."
-    right = f"off by at most {worst:.1e} of x: two parts hold 23 of 24 bits."
+    words = f"the sum is off by up to {worst:.1e} of x"
     return gemmlab.verdict(
-        worst <= 2.0**-22, right, f"the sum is off by up to {worst:.1e} of x{hint}"
+        worst <= 2.0**-22, f"{words}: two parts hold 23 of 24 bits.", words + hint
     )
 
 
