@@ -360,7 +360,7 @@ check_03_2 = _kernel(
     3,
     [(32, 32, 32), (32, 64, 32), (64, 32, 96)],
     [
-        (_A_IS_READ, "A's tile is not read yet: row tm, step k."),
+        (_A_IS_READ, "A's tile is not read: row tm, step k."),
         (r"acc\s*\[[^\]]*\]\s*(\+=|=\s*(acc|fma|mad)\b)", "nothing is added to acc[j] yet."),
         (
             rf"Btile\s*\[[^\]]*{_NEIGHBOURS}",

@@ -25,6 +25,7 @@ class Prediction(Shell):
     Args:
         question: such as "What will happen?"
         choices: the answers to choose from.
+        right, because, tempting: the answer, if it needs no run; see `reveal`.
 
     Attributes:
         answer: the one that was chosen, or None.
@@ -32,7 +33,14 @@ class Prediction(Shell):
 
     name = "prediction"
 
-    def __init__(self, question: str, choices: list[str]):
+    def __init__(
+        self,
+        question: str,
+        choices: list[str],
+        right: str | None = None,
+        because: str = "",
+        tempting: Mapping[str, str] | None = None,
+    ):
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
         super().__init__()
@@ -46,6 +54,8 @@ class Prediction(Shell):
             button.on_click(lambda button: self.choose(button.description))
         self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
         self.box.add_class("gemmlab-prediction")
+        if right is not None:
+            self._outcome = right, because, tempting or {}
         self._show()
 
     def choose(self, choice: str) -> None:

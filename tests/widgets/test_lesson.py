@@ -56,6 +56,13 @@ def test_a_prediction_is_there_again_the_next_day(capsys):
     assert again.answer == "more", "the first choice counts"
 
 
+def test_a_prediction_may_know_its_answer():
+    guess = Prediction(QUESTION, CHOICES, "less", "caches answer it")
+    assert "caches answer it" not in guess.panel.value, "nothing is said before the choice"
+    guess.choose("more")
+    assert "caches answer it" in guess.panel.value and "less" in guess.panel.value
+
+
 def test_what_cannot_be_asked_or_compared_is_refused():
     with pytest.raises(ValueError, match="choices must be a list of answers"):
         Prediction("What will happen?", "more")
