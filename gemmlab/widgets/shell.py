@@ -57,7 +57,7 @@ def choice(name: str, options, value, words: Mapping[Any, str] | None = None) ->
     if words is None and all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
         labels = [(str(option), option) for option in options]
         return w.SelectionSlider(options=labels, layout=w.Layout(width="auto"), **given)
-    words = words or {True: "yes", False: "no"}
+    words = words or {o: "yes" if o else "no" for o in options if isinstance(o, bool)}
     style["button_width"] = "auto"
     labels = [(words.get(option, str(option)), option) for option in options]
     return w.ToggleButtons(options=labels, **given).add_class("gemmlab-words")
