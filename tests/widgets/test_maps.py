@@ -4,9 +4,11 @@ import pytest
 from landscapes import made_up
 
 from gemmlab import catalog
+from gemmlab.draw.landscape import landscape
 from gemmlab.widgets import maps
 from gemmlab.widgets.maps import Maps
 from gemmlab.widgets.tries import Try, best, load, save
+from pictures import words
 
 VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
 
@@ -43,6 +45,29 @@ def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200):
     assert 0 < measured[0]["low"] < measured[0]["high"] == 1, "with whiskers"
     assert {c["state"] for c in there["cells"]} == {"recorded", "illegal"}
     assert "you are at TS=32, WPT=4" in made.still().alt, "what readers without a kernel see"
+
+
+def test_the_still_map_has_the_share_of_each_cell_or_a_sign(h200):
+    made = Maps(catalog[3], h200.limits)
+    made.show(VALUES, [])
+    there = made.maps[0]
+    recorded = [cell for cell in there["cells"] if cell["state"] == "recorded"]
+    for cell, state in zip(recorded, ("failed", "missing"), strict=False):
+        for part in ("share", "shade", "ink"):
+            del cell[part]
+        cell |= {"state": state, "text": ""}
+    picture, best = landscape(there, (32, 4), "a card"), recorded[-1]
+    shares = [cell["text"] for cell in recorded[2:]]
+    assert sorted(words(picture)) == sorted(["×", "?", *shares])
+    assert f"the best is {best['text']} % at TS=64, WPT=16" in picture.alt
+    assert "a card" in picture.alt and "settings are not legal" in picture.alt
+    assert "you are" not in landscape(there, (17, 1), "a card").alt
+
+
+def test_a_kernel_with_one_parameter_has_a_map_of_one_row(h200):
+    made = Maps(catalog[1], h200.limits)
+    made.show({"TS": 16, "M": 64, "N": 64, "K": 64}, [])
+    assert "you are at TS=16: " in made.still().alt
 
 
 def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
