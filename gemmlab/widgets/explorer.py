@@ -222,12 +222,13 @@ class Explorer(Shell):
         """Something in the maps or among the tries."""
         if "axis" in message:
             self._maps.turn(message["axis"], message["name"])
+            self._draw()
         elif "again" in message and 0 <= message["again"] < len(self._history):
             self.set(self._history[message["again"]].settings)
         elif "choose" in message:
-            self.set({**self.values, **self._maps.setting(message["choose"])})
+            self.set(self._maps.setting(self.values, message["choose"]))
         elif "pass" in message:
-            self.settings.place({**self.values, **self._maps.setting(message["pass"])})
+            self.settings.place(self._maps.setting(self.values, message["pass"]))
             self._draw()
 
     def received(self, message: dict[str, Any]) -> None:

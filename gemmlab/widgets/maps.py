@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
 from statistics import pstdev
@@ -45,16 +45,13 @@ class Maps(anywidget.AnyWidget):
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
         self._across, self._down = _first_axes(spec, self.recorded)
-        self._values: dict[str, int] = dict(spec.defaults)
-        self._history: list[Try] = []
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
-        self._values, self._history = dict(values), history
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
-            there = [self._recorded_map(self.recorded)] if self.recorded else []
-            self.maps = [*there, self._own_map()]
+            there = [self._recorded_map(self.recorded, values)] if self.recorded else []
+            self.maps = [*there, self._own_map(values, history)]
             self.tries = _strip(history)
 
     def turn(self, side: str, name: str) -> None:
@@ -65,22 +62,20 @@ class Maps(anywidget.AnyWidget):
         if across == down:
             across, down = self._down, self._across
         self._across, self._down = across, down
-        self.show(self._values, self._history)
 
-    def setting(self, place: list[int]) -> dict[str, int]:
-        """All parameters of a cell."""
+    def setting(self, values: Values, place: Iterable[int]) -> dict[str, int]:
+        """What a cell stands for where the reader is at these values."""
         axes = zip((self._across, self._down), place, strict=True)
-        params = {name: self._values[name] for name in self.spec.defaults}
-        return params | {name: value for name, value in axes if name}
+        return {**values, **{name: value for name, value in axes if name}}
 
     def still(self) -> Picture | None:
         """The recorded map for readers without a running kernel; None if nothing was recorded."""
         if self.recorded is None:
             return None
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
-        return landscape(self._recorded_map(self.recorded), (*self.here,), title)
+        return landscape(self.maps[0], (*self.here,), title)
 
-    def _recorded_map(self, found: Landscape) -> dict[str, Any]:
+    def _recorded_map(self, found: Landscape, values: Values) -> dict[str, Any]:
         top = found.best(self.spec.number)
         scale = top.share if top and top.share else 1.0
 
@@ -88,19 +83,18 @@ class Maps(anywidget.AnyWidget):
             cell = recorded_cell(found, self.spec, setting)
             return cell | (_shade(cell["share"] / scale) if "share" in cell else {})
 
-        return self._map(f"{found.title}, % of the peak", describe)
+        return self._map(f"{found.title}, % of the peak", values, describe)
 
-    def _own_map(self) -> dict[str, Any]:
+    def _own_map(self, values: Values, history: list[Try]) -> dict[str, Any]:
         """What was measured here with the other parameters and sizes as they are now."""
-        mine = {tuple(one.settings.items()): one for one in self._history if one.right and one.rate}
+        mine = {tuple(one.settings.items()): one for one in history if one.right and one.rate}
         top = best(list(mine.values()))
         scale = top.rate[2] if top and top.rate else 1.0
-        sizes = {size: self._values[size] for size in "MNK" if size in self._values}
 
         def describe(setting: dict[str, int]) -> dict[str, Any]:
             if self.spec.problems(setting, self.limits):
                 return {"state": "illegal", "label": "not legal"}
-            one = mine.get(tuple((setting | sizes).items()))
+            one = mine.get(tuple(setting.items()))
             if one is None or one.rate is None:
                 return {"state": "open", "label": "not measured yet"}
             low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
@@ -108,13 +102,15 @@ class Maps(anywidget.AnyWidget):
             cell = {"state": "mine", "label": one.outcome, "text": text}
             return cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle)
 
-        return self._map(f"{self.machine}, GFLOPS · fills as you measure", describe)
+        return self._map(f"{self.machine}, GFLOPS · fills as you measure", values, describe)
 
-    def _map(self, title: str, describe: Callable[[dict[str, int]], dict]) -> dict[str, Any]:
+    def _map(
+        self, title: str, values: Values, describe: Callable[[dict[str, int]], dict]
+    ) -> dict[str, Any]:
         xs, ys = self._choices(self._across), self._choices(self._down)
         cells = []
         for x, y in product(xs, ys):
-            cell = {"x": x, "y": y, "text": "", **describe(self.setting([x, y]))}
+            cell = {"x": x, "y": y, "text": "", **describe(self.setting(values, (x, y)))}
             place = f"{self._across}={x}" + (f", {self._down}={y}" if self._down else "")
             cells.append(cell | {"label": f"{place}: {cell['label']}"})
         return {

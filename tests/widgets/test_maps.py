@@ -37,7 +37,7 @@ def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200):
         here[part] for part in ("xs", "ys", "across")
     ]
     place = tuple(made.here)
-    assert made.setting(list(place)) == {"TS": 32, "WPT": 4}
+    assert made.setting(VALUES, place) == VALUES
     assert cells(there)[place]["text"] and cells(here)[place]["text"] == "7.50"
     assert "7.00–8.00 GFLOPS" in cells(here)[place]["label"]
     measured = [cell for cell in here["cells"] if cell["state"] == "mine"]
@@ -78,9 +78,9 @@ def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
 
 def test_an_axis_is_turned_and_both_are_never_the_same(h200):
     made = Maps(catalog[10], h200.limits)
-    made.show(catalog[10].defaults | {"M": 64, "N": 64, "K": 64}, [])
     for side, name in (("across", "TSK"), ("down", "TSK"), ("across", "TSK"), ("down", "M")):
         made.turn(side, name)
+        made.show(catalog[10].defaults | {"M": 64, "N": 64, "K": 64}, [])
         first = made.maps[0]
         assert first["across"] != first["down"] and {first["across"], first["down"]} <= set(
             catalog[10].defaults
