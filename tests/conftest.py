@@ -146,7 +146,7 @@ def caches(tmp_path_factory) -> Path:
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
     folder.mkdir(exist_ok=True)
-    for name in ("pocl", "pyopencl", "pytools"):
+    for name in ("pocl", "pyopencl", "pytools", "matplotlib"):
         with contextlib.suppress(OSError):  # another process was faster, or links are impossible
             (USER_CACHES / name).mkdir(parents=True, exist_ok=True)
             (folder / name).symlink_to(USER_CACHES / name)

@@ -52,9 +52,8 @@ def label(device: Device) -> str:
     """A device in few words: "AMD EPYC (PoCL 3.1)"."""
     if device.kind == "GPU":
         return device.name
-    name = re.sub(
-        r"^(?:pthread|cpu)-(?:\S+-)?", "", device.name
-    )  # PoCL names its compiler's target
+    # PoCL puts the target of its compiler before the processor's name
+    name = re.sub(r"^(?:pthread|cpu)-(?:\S+-)?", "", device.name)
     pocl = re.search(r"PoCL \d+\.\d+", device.version, re.IGNORECASE)
     return f"{name} ({pocl[0] if pocl else re.split(r'[ (]', device.platform)[0]})"
 
