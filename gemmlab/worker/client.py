@@ -81,7 +81,10 @@ class Outcome:
         if self.state == "luck":
             return f"right here, by luck: {self.seen}"
         words = self.result.verdict if self.result else self.problem
-        return f"{words}{'' if words.endswith('?') else ';'} {self.seen}" if self.seen else words
+        if not self.seen:
+            return words
+        between = "\n" if "\n" in words else " " if words.endswith("?") else "; "
+        return f"{words}{between}{self.seen}"
 
     def __str__(self) -> str:
         if self.result:
