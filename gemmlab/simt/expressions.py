@@ -27,7 +27,6 @@ from .types import (
     Vector,
     layout,
     length,
-    promoted,
     scalar_of,
     stride,
 )
@@ -40,7 +39,7 @@ Value = Callable[["Wave"], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
-IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Step, tree.Part, tree.Compound, tree.Text)
+IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Part, tree.Compound, tree.Text)
 
 
 @dataclass
@@ -591,41 +590,23 @@ class Expressions:
         place, value = self.place(node.target), self.value(node.value)
         find, store = place.finder(), self.stores(place, node.target)
         if node.op:
-            load = self.loads(place, node.target)
-            change = self.updated(node, node.op, node.value, node.common)
+            load, change = self.loads(place, node.target), self.updated(node)
 
         def run(w: Wave) -> Any:
-            where, x = find(w), value(w)
+            where, x, old = find(w), value(w), None
             if node.op:
-                x = change(w, load(w, where), x)
+                old = load(w, where)
+                x = change(w, old, x)
             store(w, where, x)
-            return x
+            return old if node.step == "after" else x
 
         return run
 
-    def _step(self, node: tree.Step) -> Value:
-        place, of = self.place(node.target), node.type
-        find = place.finder()
-        load, store = self.loads(place, node.target), self.stores(place, node.target)
-        common = promoted(of) if isinstance(of, Scalar) else of
-        number = INT if isinstance(of, Pointer) else scalar_of(common)
-        one = tree.Number(node.spot, 1, type=number)
-        change, by = self.updated(node, node.op[0], one, common), self.number(1, number)
-
-        def run(w: Wave) -> Any:
-            where = find(w)
-            before = load(w, where)
-            after = change(w, before, by)
-            store(w, where, after)
-            return after if node.before else before
-
-        return run
-
-    def updated(self, node: tree.Assign | tree.Step, op: str, value: Expr, common: Type) -> Change:
+    def updated(self, node: tree.Assign) -> Change:
         """What an operation in the type `common` makes of the old value and another."""
-        target = node.target
+        target, common = node.target, node.common
         left = target if target.type == common else tree.Convert(target.spot, target, type=common)
-        new = tree.Binary(node.spot, op, left, value, type=common, source=node.source)
+        new = tree.Binary(node.spot, node.op, left, node.value, type=common, source=node.source)
         widen, operate = self.conversion(target.type, common, target), self.operation(new)
         narrow = self.conversion(common, node.type, new)
         return lambda w, old, x: narrow(w, operate(w, widen(w, old), x))

@@ -441,12 +441,13 @@ class Meaning:
         self.allow(combined, to, spot)
         return tree.Assign(spot, op, target, combined.right, combined.left.type, type=to)
 
-    def step(self, spot: Spot, op: str, target: Expr, before: bool) -> Expr:
-        self.changeable(target)
-        of = target.type
+    def step(self, spot: Spot, op: str, target: Expr, step: str) -> Expr:
+        of = self.changeable(target).type
         if not isinstance(of, (Scalar, Pointer)) and not (isinstance(of, Vector) and of.of.whole):
             self.fail(f"{op} cannot be applied to {an(of)}", spot)
-        return tree.Step(spot, op, target, before, type=of)
+        common = promoted(of) if isinstance(of, Scalar) else of
+        one = tree.Number(spot, 1, type=INT if isinstance(of, Pointer) else scalar_of(common))
+        return tree.Assign(spot, op[0], target, one, common, step, type=of)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
         """(float4)(a, b) of numbers and vectors; a single number fills it, unless `exact`."""

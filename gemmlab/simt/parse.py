@@ -451,7 +451,7 @@ class Parser(Meaning):
         token, start = self.token, self.at
         if token.text in ("++", "--"):
             self.at += 1
-            found = self.step(token.spot, token.text, self.prefix(), before=True)
+            found = self.step(token.spot, token.text, self.prefix(), "before")
         elif token.text in ("+", "-", "!", "~", "*", "&"):
             self.at += 1
             found = self.unary(token.spot, token.text, self.prefix())
@@ -573,7 +573,7 @@ class Parser(Meaning):
                 left = self.member(token.spot, left, name, token.text == "->")
             elif token.text in ("++", "--"):
                 self.at += 1
-                left = self.step(token.spot, token.text, left, before=False)
+                left = self.step(token.spot, token.text, left, "after")
             elif self.accept("("):
                 self.arguments(tree.written(left))
                 self.fail(f"{tree.written(left)} is no function", left.spot)

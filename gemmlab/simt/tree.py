@@ -104,20 +104,15 @@ class Binary(Expr):
 class Assign(Expr):
     """`value` is what is stored if `op` is "" (a plain =), else the right side of +=, -= ...
 
-    Then `common` is the type in which the operation is carried out.
+    Then `common` is the type in which the operation is carried out; ++i and i++ are i += 1, with
+    "before" and "after" as the `step`.
     """
 
     op: str
     target: Expr
     value: Expr
     common: Type = VOID
-
-
-@dataclass(slots=True)
-class Step(Expr):
-    op: str  # ++ or --
-    target: Expr
-    before: bool  # ++i, not i++
+    step: str = ""
 
 
 @dataclass(slots=True)

@@ -306,8 +306,6 @@ class Expressions(Writer):
         """An expression of which only the effects count."""
         if isinstance(node, tree.Assign):
             self.assign(node)
-        elif isinstance(node, tree.Step):
-            self.step(node)
         elif isinstance(node, tree.Binary) and node.op == ",":
             self.effect(node.left)
             self.effect(node.right)
@@ -317,8 +315,17 @@ class Expressions(Writer):
                 self.keep(value)
 
     def _assign(self, node):
-        ref = self.assign(node)
-        return self.read(ref, node.target)
+        if node.step != "after":
+            return self.read(self.assign(node), node.target)
+        old = self.expression(node.target)
+        if old.ref is not None:
+            value, unit = self.pointer(node.target)
+            before = self.keep(Value(value.code, INT))
+            old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
+        else:
+            old = self.keep(replace(old, named=False))
+        self.assign(node)
+        return old
 
     def assign(self, node) -> Ref | None:
         """Returns the element that is assigned; None for a variable of WGSL."""
@@ -330,6 +337,9 @@ class Expressions(Writer):
             self.assign_member(node)
             return None
         ref = self.element_of(target)
+        if node.step and ref is None and isinstance(target.type, Scalar) and target.type.whole:
+            self.emit(f"{self.expression(target).code}{op}{op};")
+            return None
         value = self.expression(node.value)
         if op in ("<<", ">>"):
             value = self.converted(value, UINT, node)
@@ -393,29 +403,6 @@ class Expressions(Writer):
         value = self.entries[target.variable]
         assert isinstance(value, Value) and value.ref is not None
         return value, value.ref.terms[0][0]
-
-    def _step(self, node):
-        if node.before:
-            self.step(node)
-            return self.expression(node.target)
-        old = self.expression(node.target)
-        if old.ref is not None:
-            value, unit = self.pointer(node.target)
-            before = self.keep(Value(value.code, INT))
-            old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
-        else:
-            old = self.keep(replace(old, named=False))
-        self.step(node)
-        return old
-
-    def step(self, node) -> None:
-        """++ and --: one more or less."""
-        target, of = node.target, node.target.type
-        if isinstance(of, Scalar) and of.whole and self.element_of(target) is None:
-            self.emit(f"{self.expression(target).code}{node.op};")
-            return
-        one = tree.Number(node.spot, 1, type=INT if isinstance(of, Pointer) else scalar_of(of))
-        self.assign(tree.Assign(node.spot, node.op[0], target, one, of, type=of))
 
     # ---- calls
     def _call(self, node):

@@ -28,8 +28,7 @@ def root_of(node: tree.Node) -> tree.Variable | None:
 def changes(node: tree.Node, variable: tree.Variable) -> bool:
     """Whether a loop's body may change its variable, or leave the loop."""
     return any(
-        isinstance(n, tree.Jump)
-        or (isinstance(n, (tree.Assign, tree.Step)) and root_of(n.target) is variable)
+        isinstance(n, tree.Jump) or (isinstance(n, tree.Assign) and root_of(n.target) is variable)
         for n in node.walk()
     )
 
@@ -186,16 +185,15 @@ class Statements(Expressions):
         variable = found.variable
         if root_of(tree.plain(test.left)) is not variable or changes(node.body, variable):
             return None
-        if not isinstance(step, (tree.Step, tree.Assign)) or root_of(step.target) is not variable:
+        if not isinstance(step, tree.Assign) or root_of(step.target) is not variable:
             return None
-        by = 1 if isinstance(step, tree.Step) else known(step.value)
-        first, last = known(found.value), known(test.right)
+        first, last, by = known(found.value), known(test.right), known(step.value)
         if not by or by < 0 or first is None or last is None:
             return None
         start, end, by = int(first), int(last), int(by)
-        if test.op in ("<", "<=") and step.op in ("+", "++"):
+        if test.op in ("<", "<=") and step.op == "+":
             return range(start, end + (test.op == "<="), by)
-        if test.op in (">", ">=") and step.op in ("-", "--"):
+        if test.op in (">", ">=") and step.op == "-":
             return range(start, end - (test.op == ">="), -by)
         return None
 
