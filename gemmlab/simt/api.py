@@ -22,7 +22,7 @@ from .memory import Memory
 from .reasons import reasons, slips
 from .text import Clock, TextError, limited, no_limit
 from .translate import Program, compile_kernel
-from .tree import Declaration
+from .tree import Variable
 from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
 from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
@@ -294,7 +294,7 @@ def _sizes(
     return whole, local
 
 
-def _argument(param: Declaration, value: object) -> object:
+def _argument(param: Variable, value: object) -> object:
     """An argument in the form in which kernels take it: a number, or a `Memory`."""
     name, of = param.name, param.type
     if isinstance(of, Scalar):

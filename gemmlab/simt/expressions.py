@@ -240,19 +240,18 @@ class Expressions:
                 raise UnknownError(what, node.spot)
             return Place(node.type, base=lambda w: base(w) + offset)
         if isinstance(node, tree.Compound):
-            return self.unnamed(tree.Declaration(node.spot, node.variable, node.value))
+            return self.unnamed(node.variable, node.value)
         self.fail(node, f"{written(node)} has no place")
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
         if address_of(node):
             return self.place(node)
-        variable = Variable(written(node), node.type, addressed=True)
-        return self.unnamed(tree.Declaration(node.spot, variable, node))
+        return self.unnamed(Variable(written(node), node.type, node.spot, addressed=True), node)
 
-    def unnamed(self, node: tree.Declaration) -> Place:
+    def unnamed(self, variable: Variable, value: Expr) -> Place:
         """A new variable each time."""
-        make, variable = self.memory(node), node.variable
+        make = self.memory(variable, value)
 
         def made(w: Wave) -> int:
             make(w)
@@ -260,10 +259,10 @@ class Expressions:
 
         return Place(variable.type, base=made)
 
-    def memory(self, node: tree.Declaration) -> Value:
+    def memory(self, variable: Variable, value: Expr | None = None) -> Value:
         """Makes memory for a variable, and fills it with its value or with those in { }."""
-        variable, value, form = node.variable, node.value, layout(node.type)
-        space = "constant" if node.space == "constant" else "private"
+        form = layout(variable.type)
+        space = "constant" if variable.space == "constant" else "private"
         braces = isinstance(value, tree.Braces)
         items = value.filled if isinstance(value, tree.Braces) else [(0, value)] if value else []
         filled = [(at, item.type, self.value(item)) for at, item in items]

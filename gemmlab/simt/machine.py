@@ -556,7 +556,7 @@ class Machine:
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         self.room(sum(stride(a.type) for a in self.program.locals) * copies)
         for a in self.program.locals:
-            self.arrays[a.variable] = Memory(a.name, "local", *layout(a.type), copies, slot)
+            self.arrays[a] = Memory(a.name, "local", *layout(a.type), copies, slot)
 
     def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""

@@ -84,7 +84,7 @@ class Declared:
     sized: bool = False  # whether its size depends on the device
     attributes: dict[str, list[Node]] = field(default_factory=dict)
     name: Token | None = None
-    params: list[tree.Declaration] | None = None  # of a function
+    params: list[Variable] | None = None  # of a function
 
 
 class Parser(Meaning):
@@ -494,14 +494,12 @@ class Parser(Meaning):
 
     def compound(self, spot: Spot, of: Type) -> Expr:
         """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
-        braces = self.initial()
-        assert isinstance(braces, tree.Braces)
-        braces.spot = spot
-        if isinstance(of, (Scalar, Vector, Pointer)):
-            return self.initialised(of, braces)[1]
-        of, value = self.initialised(of, braces)
-        assert isinstance(value, tree.Braces)
-        return tree.Compound(spot, Variable("compound", of, addressed=True), value, type=of)
+        value = self.initial()
+        value.spot = spot
+        of, value = self.initialised(of, value)
+        if not isinstance(value, tree.Braces):
+            return value
+        return tree.Compound(spot, Variable("compound", of, spot, addressed=True), value, type=of)
 
     def arguments(self, of: str) -> list[Expr]:
         """What stands between brackets, the first of which has been read."""
@@ -780,7 +778,7 @@ class Parser(Meaning):
         of, space, outside = one.type, one.space or "private", len(self.scopes) == 1
         self.allowed(one, space, name)
         self.usable(of, name)
-        found = Variable(name.text, of, space, one.const or space == "constant")
+        found = Variable(name.text, of, name.spot, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
         value = None
@@ -825,30 +823,31 @@ class Parser(Meaning):
         """What stands behind the = of a declaration, or one of the values between its { and }."""
         if self.text != "{":
             return self.assignment()
-        spot = self.next().spot
-        items: list[Expr] = []
-        names: dict[int, list] = {}
+        found = tree.Braces(self.next().spot, [], [])
         while self.text != "}":
-            designators: list = []
+            names: list[int | str] = []
             while self.text in ("[", "."):
                 if self.next().text == ".":
-                    designators.append(self.name("a field").text)
+                    names.append(self.name("a field").text)
                     continue
-                designators.append(constant(self.choice_expression()))
+                names.append(constant(self.choice_expression()))
                 self.expect("]")
-            if designators:
-                names[len(items)] = designators
+            if names:
                 self.expect("=", "after the name of an element")
-            items.append(self.initial())
+            found.items.append(self.initial())
+            found.names.append(names)
             if not self.accept(","):
                 break
         self.expect("}", "after the values of an array")
-        return tree.Braces(spot, items, names=names)
+        only = found.items[0] if found.names == [[]] else None
+        return only if isinstance(only, tree.Text) else found  # {"abc"} is "abc"
 
     def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
         """The type, now with its size, and the initial value as that type."""
         if isinstance(of, Array) and isinstance(value, tree.Text):
-            value = tree.Braces(value.spot, [value])
+            found = tree.Braces(value.spot, [value], [[]])
+            count = self.characters(of, value, 0, found.filled)
+            return Array(of.of, of.n or count), found
         if not isinstance(value, tree.Braces):
             if isinstance(of, Array):
                 shown = f"{name.text!r}" if name else "this"
@@ -863,26 +862,33 @@ class Parser(Meaning):
                 self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
             return of, self.vector(value.spot, of, value.items, exact=True)
         if isinstance(of, Array) and not of.n:  # as many as there are values
-            parts = self.aggregate(Array(of.of, 1 << 30), value, 0, value.filled)
+            parts = self.fill(Array(of.of, 1 << 30), value.entries, 0, value.filled)
             return Array(of.of, max(1, parts)), value
-        self.aggregate(of, value, 0, value.filled)
+        self.fill(of, value.entries, 0, value.filled)
         return of, value
 
-    def aggregate(self, of: Type, braces: tree.Braces, offset: int, filled: list) -> int:
+    def fill(self, of: Type, items: list, offset: int, filled: list, braced: bool = True) -> int:
         """Fill the parts in order, or as they are named; returns how many parts there must be.
 
-        `filled` gets the offset and the value of each; all other bytes become 0.
+        The last of `items`, pairs of a value and names, comes first. An inner array without
+        brackets takes what it needs of them. `filled` gets the offset and the value of each part;
+        all other bytes become 0.
         """
-        items = braces.items
-        if isinstance(of, Array) and len(items) == 1 and isinstance(items[0], tree.Text):
-            return self.characters(of, items[0], offset, filled)
-        at = part = most = 0
-        while at < len(items):
-            spot, names = items[at].spot, braces.names.get(at, [])
-            part, to, where = self.part(of, names[0] if names else part, offset, spot)
+        part = most = 0
+        while items and (braced or (part < parts_of(of) and not items[-1][1])):
+            item, names = items.pop()
+            part, to, where = self.part(of, names[0] if names else part, offset, item.spot)
             for name in names[1:]:
-                _, to, where = self.part(to, name, where, spot)
-            at += self.some(to, items[at:], where, filled)
+                _, to, where = self.part(to, name, where, item.spot)
+            if isinstance(item, tree.Text) and isinstance(to, Array):
+                self.characters(to, item, where, filled)
+            elif not isinstance(to, (Array, Struct)) or item.type == to:
+                filled.append((where, self.initialised(to, item)[1]))
+            elif isinstance(item, tree.Braces):
+                self.fill(to, item.entries, where, filled)
+            else:
+                items.append((item, []))
+                self.fill(to, items, where, filled, braced=False)
             part += 1
             most = max(most, part)
         return most
@@ -896,36 +902,18 @@ class Parser(Meaning):
             ends = (f.offset + stride(f.type) for f in of.fields)  # it may be inside one
             number = next(i for i, end in enumerate(ends) if found.offset < end)
             return number, found.type, offset + found.offset
-        if isinstance(of, Struct) and name < (1 if of.union else len(of.fields)):
+        if not 0 <= name < parts_of(of):
+            self.fail(f"too many values for {an(of)}", spot)
+        if isinstance(of, Struct):
             return name, of.fields[name].type, offset + of.fields[name].offset
-        if isinstance(of, Array) and 0 <= name < of.n:
-            return name, of.of, offset + name * stride(of.of)
-        self.fail(f"too many values for {an(of)}", spot)
-
-    def some(self, to: Type, items: list[Expr], where: int, filled: list) -> int:
-        """Fill a part from the first of some items, or from several; returns how many."""
-        item = items[0]
-        if isinstance(item, tree.Braces) and isinstance(to, (Array, Struct)):
-            self.aggregate(to, item, where, filled)
-        elif isinstance(item, tree.Text) and isinstance(to, Array):
-            self.characters(to, item, where, filled)
-        elif not isinstance(to, (Array, Struct)) or item.type == to:
-            filled.append((where, self.initialised(to, item)[1]))
-        else:  # the brackets of an inner array may be left out
-            taken = 0
-            parts = to.n if isinstance(to, Array) else 1 if to.union else len(to.fields)
-            for number in range(parts):
-                if taken < len(items):
-                    _, part, offset = self.part(to, number, where, item.spot)
-                    taken += self.some(part, items[taken:], offset, filled)
-            return taken
-        return 1
+        assert isinstance(of, Array)
+        return name, of.of, offset + name * stride(of.of)
 
     def characters(self, of: Array, item: tree.Text, offset: int, filled: list) -> int:
         """Fill an array with a string."""
         if stride(of.of) != 1:
             self.fail(f"a string cannot become {an(of)}", item.spot)
-        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
+        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n or None]
         for at, value in enumerate(values):
             number = tree.Number(item.spot, value, type=INT)
             filled.append((offset + at, self.convert(number, of.of)))
@@ -983,12 +971,12 @@ class Parser(Meaning):
             mine.body = tree.Block(name.spot, [])
         self.function = None
 
-    def function_body(self, params: list[tree.Declaration]) -> tree.Block:
+    def function_body(self, params: list[Variable]) -> tree.Block:
         self.labels, self.gotos, self.switches = set(), [], []
         with self.scope():
             for param in params:
                 if param.name:
-                    self.declare(Token("name", param.name, param.spot), param.variable)
+                    self.declare(Token("name", param.name, param.spot), param)
             body = self.block()
         for jump in self.gotos:
             if jump.label not in self.labels:
@@ -1028,9 +1016,9 @@ class Parser(Meaning):
         if problem:
             self.fail(f"the parameter {name.text!r} of a kernel {problem}", name.spot)
 
-    def parameters(self, function: Declared) -> list[tree.Declaration]:
+    def parameters(self, function: Declared) -> list[Variable]:
         self.expect("(")
-        params: list[tree.Declaration] = []
+        params: list[Variable] = []
         if self.text == "void" and self.ahead().text == ")":
             self.next()
         while self.text != ")":
@@ -1047,8 +1035,7 @@ class Parser(Meaning):
             self.attributes()
             if function.kernel:
                 self.kernel_parameter(one, name)
-            variable = Variable(name.text, one.type, const=one.const)
-            params.append(tree.Declaration(name.spot, variable, None))
+            params.append(Variable(name.text, one.type, name.spot, const=one.const))
             if not self.accept(","):
                 break
             if self.text == ")":
@@ -1066,6 +1053,13 @@ def parsed(
     last = len(lines) - (len(lines) > 1 and not lines[-1])
     end = Token("end", "", Spot(last, len(lines[last - 1]) + 1))
     return Parser([*preprocessor.run(text), end], preprocessor).file()
+
+
+def parts_of(of: Type) -> int:
+    """How many values a type has between { and }."""
+    if isinstance(of, Struct):
+        return 1 if of.union else len(of.fields)
+    return of.n if isinstance(of, Array) else 0
 
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")

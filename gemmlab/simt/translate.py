@@ -46,7 +46,7 @@ class Program:
     size: tuple[int, ...]
     code: Function
     tables: list[Value]
-    locals: list[tree.Declaration]
+    locals: list[tree.Variable]
     sites: list[Site]
     text: str
     macros: dict[str, Macro]
@@ -56,7 +56,7 @@ class Program:
         return self.kernel.name
 
     @property
-    def params(self) -> list[tree.Declaration]:
+    def params(self) -> list[tree.Variable]:
         return self.kernel.params
 
 
@@ -83,7 +83,7 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
         raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
     translator = Translator(preprocessor.clock)
     tables = [
-        translator.memory(node)
+        translator.memory(node.variable, node.value)
         for node in constants
         if node.variable.constant is None or node.variable.addressed
     ]
@@ -99,7 +99,7 @@ class Translator(Calls):
     def __init__(self, clock: Clock = no_limit) -> None:
         super().__init__()
         self.clock = clock
-        self.locals: list[tree.Declaration] = []  # the arrays in local memory
+        self.locals: list[tree.Variable] = []  # the arrays in local memory
         self.done: dict[tree.Function, Function] = {}
         self.around: list[tree.Function] = []  # functions that are being translated
         self.labels: set[str] = set()  # of the blocks around a statement
@@ -120,8 +120,8 @@ class Translator(Calls):
         return self.done[function]
 
     def defined(self, function: tree.Function, nodes: list[Node]) -> Callable:
-        params = [param.variable for param in function.params]
-        made = [self.memory(p) if p.variable.in_memory else None for p in function.params]
+        params = function.params
+        made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
         outer, self.labels = self.labels, set()
         body, self.labels = self.statements(nodes), outer
@@ -220,13 +220,13 @@ class Translator(Calls):
 
     def do_declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value
-        if node.space == "local":
-            self.locals.append(node)
+        if variable.space == "local":
+            self.locals.append(variable)
             self.declared.add(variable)
             return lambda w: None
         if variable.in_memory:
-            return self.memory(node)
-        x, blank = self.value(value) if value else None, nothing(node.type)
+            return self.memory(variable, value)
+        x, blank = self.value(value) if value else None, nothing(variable.type)
         self.declared.add(variable)
         if x is None or self.skips:
             self.unset.add(variable)

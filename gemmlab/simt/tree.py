@@ -141,12 +141,18 @@ class VectorLiteral(Expr):
 
 @dataclass(slots=True)
 class Braces(Expr):
-    """The values in { }; `filled` are pairs of byte offset and value, the rest is 0."""
+    """The values in { }, each with its `names` such as [2] or .x; `filled` are pairs of byte offset
+    and value, the rest is 0.
+    """
 
     items: list[Expr]
+    names: list[list[int | str]]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
-    # designators such as [2] or .x before items, by number
-    names: dict[int, list] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[tuple[Expr, list[int | str]]]:
+        """The values and their names, the last first."""
+        return list(zip(self.items, self.names, strict=True))[::-1]
 
 
 @dataclass(slots=True)
@@ -170,6 +176,7 @@ class Variable:
 
     name: str
     type: Type
+    spot: Spot
     space: str = "private"
     const: bool = False
     constant: float | None = None
@@ -192,18 +199,6 @@ class Block(Node):
 class Declaration(Node):
     variable: Variable
     value: Expr | None
-
-    @property
-    def name(self) -> str:
-        return self.variable.name
-
-    @property
-    def type(self) -> Type:
-        return self.variable.type
-
-    @property
-    def space(self) -> str:
-        return self.variable.space
 
 
 @dataclass(slots=True)
@@ -266,7 +261,7 @@ class Function(Node):
 
     name: str
     type: Type
-    params: list[Declaration]
+    params: list[Variable]
     body: Block | None
     kernel: bool = False
     size: list[Expr] = field(default_factory=list)

@@ -103,9 +103,8 @@ def _translated(text, kernel, defines, style) -> Shader:
         raise chosen.problem
     for outside in constants:
         if outside.variable.constant is None:
-            raise refuse(
-                f"{outside.name!r}: only numbers are translated outside functions", outside
-            )
+            words = f"{outside.variable.name!r}: only numbers are translated outside functions"
+            raise refuse(words, outside)
     flat: set[str] = set()
     while True:
         try:
@@ -166,7 +165,7 @@ class _Module(Statements):
                 raise refuse(f"{param.name!r}: WGSL has no buffer of {of}", param)
             name = self.claim(param.name, module=True)
             memory = memories[param.name] = Memory(name, scalar_of(of), length(of), "global")
-            self.declare_pointer(param.variable, Ref(memory, of))
+            self.declare_pointer(param, Ref(memory, of))
         return memories, scalars
 
     def bindings(

@@ -92,36 +92,37 @@ class Statements(Expressions):
             self.do_declaration(item)
 
     def do_declaration(self, node: tree.Declaration) -> None:
-        of, variable = node.type, node.variable
-        if node.space == "local" or variable.addressed or isinstance(of, Array):
-            self.declare_array(node)
+        variable, value = node.variable, node.value
+        of = variable.type
+        if variable.space == "local" or variable.addressed or isinstance(of, Array):
+            self.declare_array(variable, value)
         elif isinstance(of, Pointer):
-            if node.value is None:
-                raise refuse(f"{node.name!r}: a pointer needs its value where it is declared", node)
-            self.declare_pointer(variable, replace(self.pointee(node.value), type=of.to))
+            if value is None:
+                words = f"{variable.name!r}: a pointer needs its value where it is declared"
+                raise refuse(words, node)
+            self.declare_pointer(variable, replace(self.pointee(value), type=of.to))
         elif variable.constant is None:  # expressions contain the value of a constant
-            value = None if node.value is None else self.expression(node.value)
-            self.declare_value(node, value)
+            self.declare_value(variable, None if value is None else self.expression(value))
 
-    def declare_value(self, node: tree.Declaration, value: Value | None) -> None:
-        of, kind, name = node.type, self.value_type(node.type, node), self.claim(node.name)
+    def declare_value(self, node: tree.Variable, value: Value | None) -> None:
+        kind, name = self.value_type(node.type, node), self.claim(node.name)
         # with a value always: in a loop, `var x: f32;` keeps that of the iteration before
         code = f"{kind}()" if value is None else value.code
-        fixed = value is not None and not node.variable.assigned
+        fixed = value is not None and not node.assigned
         self.emit(f"{'let' if fixed else 'var'} {name}: {kind} = {code};")
         span = value.range if value is not None and fixed else None
-        self.entries[node.variable] = Value(name, of, range=span, named=fixed)
+        self.entries[node] = Value(name, node.type, range=span, named=fixed)
 
-    def declare_array(self, node: tree.Declaration) -> None:
+    def declare_array(self, node: tree.Variable, braces: tree.Expr | None) -> None:
         """An array; so is a variable that pointers point to."""
-        local, braces = node.space == "local", node.value
+        local = node.space == "local"
         value = self.expression(braces) if braces and not isinstance(braces, tree.Braces) else None
         name = self.claim(node.name, module=local)
-        kept = self.decays.get(node.variable)
+        kept = self.decays.get(node)
         if name in self.flat or not isinstance(node.type, Array):
             kept = 0
         memory, kind = self.array(name, node.type, node.space, kept, node)
-        ref = self.entries[node.variable] = Ref(memory, node.type)
+        ref = self.entries[node] = Ref(memory, node.type)
         if local:
             self.local_bytes += numbers_of(node.type) * memory.scalar.size
             self.top.append((f"var<workgroup> {name}: {kind};", self.line))
@@ -174,7 +175,7 @@ class Statements(Expressions):
         if not node.first or not isinstance(start, tree.Declarations) or len(start.items) != 1:
             return None
         found = start.items[0]
-        fits = found.type in (INT, UINT, LONG, ULONG) and found.value is not None
+        fits = found.variable.type in (INT, UINT, LONG, ULONG) and found.value is not None
         return found if fits else None
 
     def iterations(self, node: tree.Loop) -> range | None:
@@ -237,9 +238,10 @@ class Statements(Expressions):
         if lines:
             return False
         values = self.iterations(node)
-        name, kind = self.claim(found.name), self.value_type(found.type, found)
+        variable = found.variable
+        name, kind = self.claim(variable.name), self.value_type(variable.type, variable)
         span = (min(values), max(values)) if values else None
-        self.entries[found.variable] = Value(name, found.type, range=span, named=bool(values))
+        self.entries[variable] = Value(name, variable.type, range=span, named=bool(values))
         if values and values.step > 1:
             self.even_for(node, name, kind, values)
             return True
@@ -370,13 +372,13 @@ class Statements(Expressions):
         self.bodies += [(head, function.spot.line), *inner.finished(), ("}", 0), ("", 0)]
         return inner.ids
 
-    def parameter(self, param: tree.Declaration, code: str) -> None:
+    def parameter(self, param: tree.Variable, code: str) -> None:
         """A parameter that is no pointer; one that is changed needs a variable."""
         value = Value(code, param.type, named=True)
-        if param.variable.assigned:
+        if param.assigned:
             self.declare_value(param, value)
         else:
-            self.entries[param.variable] = value
+            self.entries[param] = value
 
     def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> list[str]:
         names = [self.claim(f"{param.name}_row") for _ in range(rows)]
@@ -384,7 +386,7 @@ class Statements(Expressions):
         indices = tuple(Value(n, INT, named=True) for n in names)
         ref = Ref(memory, param.type.to, indices, ((unit, Value(at, INT, named=True)),))
         self.same_scalar(ref, param.type.to, param)
-        self.declare_pointer(param.variable, ref)
+        self.declare_pointer(param, ref)
         return [f"{n}: i32" for n in (*names, at)]
 
     def heads(self) -> str:
