@@ -7,6 +7,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import tree, values
@@ -50,14 +51,14 @@ class Place:
         variable: it is this, or an element of this array by as many `indices` as are given (a row,
             or all of it, if some are left out).
         base: otherwise a pointer; one index says how far from there.
-        at: if not empty, only these numbers of a `vector`; or what computes the number of one.
+        at: if not empty, only these numbers of a `vector`.
     """
 
     type: Type
     variable: Variable | None = None
     indices: tuple[Value, ...] = ()
     base: Value | None = None
-    at: Any = ()  # tuple[int, ...] | Value
+    at: tuple[int, ...] = ()
     vector: Type = VOID
 
     @property
@@ -70,16 +71,14 @@ class Place:
 
     def ones(self) -> list[Place]:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
-        at = self.at
-        if callable(at) or all(b == a + 1 for a, b in zip(at, at[1:], strict=False)):
+        if all(b == a + 1 for a, b in pairwise(self.at)):
             return [self]
-        return [replace(self, type=scalar_of(self.type), at=(i,)) for i in at]
+        return [replace(self, type=scalar_of(self.type), at=(i,)) for i in self.at]
 
     def finder(self) -> Callable[[Wave], list]:
-        """What must be computed once for a load and a store: pointer, indices, number."""
-        parts = [self.base, *self.indices, self.at if callable(self.at) else None]
-        known = [part for part in parts if part]
-        return lambda w: [part(w) for part in known]
+        """What must be computed once for a load and a store: pointer and indices."""
+        parts = [*([self.base] if self.base else ()), *self.indices]
+        return lambda w: [part(w) for part in parts]
 
 
 def nothing(of: Type) -> values.Partly:
@@ -225,12 +224,16 @@ class Expressions:
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
                 return self.element(node.array, index, node.type)
-            one = known(node.index)
-            return self.numbers(node, node.array, index if one is None else (int(one),))
+            if isinstance(node.array, tree.Member):
+                raise UnknownError(f"a variable number of {written(node.array)}", node.spot)
+            return self.number_of(self.place_of(node.array), index, node)
         if isinstance(node, tree.Unary) and node.op == "*":
             return self.element(node.operand, lambda w: 0, node.type)
         if isinstance(node, tree.Member):
-            return self.numbers(node, node.vector, node.at)
+            place, at = self.place_of(node.vector), node.at
+            if place.at:
+                return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
+            return replace(place, type=node.type, at=at, vector=node.vector.type)
         if isinstance(node, tree.Part):
             base, offset = self.pointer_to(self.place_of(node.of), node), node.field.offset
             number = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
@@ -287,14 +290,13 @@ class Expressions:
             return Place(of, place.variable, (*place.indices, index))
         return Place(of, None, (index,), self.pointer_to(place, pointer))
 
-    def numbers(self, node: Expr, vector: Expr, at: tuple[int, ...] | Value) -> Place:
-        """Some numbers of a vector."""
-        place = self.place_of(vector)
-        if not place.at:
-            return replace(place, type=node.type, at=at, vector=vector.type)
-        if callable(at) or callable(place.at):
-            raise UnknownError(f"a variable number of {written(vector)}", node.spot)
-        return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
+    def number_of(self, place: Place, index: Value, node: tree.Index) -> Place:
+        """A number of a vector in memory: of a row of an array, as it were."""
+        if not place.variable:
+            return Place(node.type, None, (index,), self.pointer_to(place, node))
+        n = length(place.type)
+        inside = index if place.indices else lambda w: index(w) % n  # as devices take it
+        return replace(place, type=node.type, indices=(*place.indices, inside))
 
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
@@ -320,11 +322,11 @@ class Expressions:
 
     def fetched(self, node: Expr) -> Value:
         """The value of something that is stored."""
-        place = self.place(node)
+        return self.fetched_from(self.place(node), node)
+
+    def fetched_from(self, place: Place, node: Expr) -> Value:
         load, find = self.loads(place, node), place.finder()
-        if place.register and not callable(place.at):
-            return lambda w: load(w, [])
-        return lambda w: load(w, find(w))
+        return (lambda w: load(w, [])) if place.register else lambda w: load(w, find(w))
 
     def loads(self, place: Place, node: Expr) -> Change:
         """What computes the value of a place, once it is found."""
@@ -337,18 +339,16 @@ class Expressions:
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
     def register(self, place: Place, node: Expr) -> Change:
-        variable, at, part = place.variable, place.at, None
+        variable, at = place.variable, place.at
         assert variable is not None
         site = self.site("unset", node.spot, variable.name, place.whole)
-        varies = callable(at)
-        if at and not varies:
-            part = self.part(place.vector, at)
+        part = self.part(place.vector, at) if at else None
 
         def read(w: Wave, where: list) -> Any:
             value = w.held[variable]
             if value.__class__ is values.Partly:
-                value = w.given(value, site, () if varies else at)
-            return values.chosen(value, where[-1]) if varies else part(value) if part else value
+                value = w.given(value, site, at)
+            return part(value) if part else value
 
         return read
 
@@ -367,9 +367,8 @@ class Expressions:
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, whole, at, variable = place.type, place.whole, place.at, place.variable
-        varies, size = callable(at), scalar_of(of).size
-        lead = at[0] if at and not callable(at) else 0
-        packed |= varies or isinstance(of, Struct)
+        size, lead = scalar_of(of).size, at[0] if at else 0
+        packed |= isinstance(of, Struct)
         wide = 0 if packed else 4 if length(whole) == 3 else length(whole)
         shape: tuple[tuple[int, int], ...] = ()
         if variable:
@@ -377,9 +376,10 @@ class Expressions:
             while isinstance(array, Array):
                 shape += ((array.n, stride(array.of) // size),)
                 array = array.of
-            shape += ((length(whole), 1),) if at else ()
+            if at or len(place.indices) > len(shape):  # of a vector
+                shape += ((length(array), 1),)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
-        last = [lead] if at and not varies else []
+        last = [lead] if at else []
         if variable and kind == "load":
             return lambda w, where: w.load(site, w.held[variable], where + last)
         if variable:
@@ -387,8 +387,7 @@ class Expressions:
         step = length(of) if packed and not at else stride(whole) // size
 
         def index(where: list) -> Any:
-            number = where[1] * step if place.indices else 0
-            return number + where[-1] if varies else number + lead
+            return lead + (where[1] * step if place.indices else 0)
 
         if kind == "load":
             return lambda w, where: w.load_at(site, where[0], index(where))
@@ -396,14 +395,13 @@ class Expressions:
 
     def stores(self, place: Place, node: Node) -> Change:
         """What gives a place a value, once it is found."""
-        variable, at, varies = place.variable, place.at, callable(place.at)
+        variable, at = place.variable, list(place.at)
         if variable and not variable.in_memory:
-            numbers = at if varies else list(at)
 
             def write(w: Wave, where: list, x: Any) -> None:
                 old = w.held[variable]
                 if at:
-                    x = values.changed(old, where[-1] if varies else numbers, x)
+                    x = values.changed(old, at, x)
                 # where exactly the lanes that were there when it was declared are here, one value
                 # may stay one for all
                 same = w.mask is w.since.get(variable, ())
@@ -423,10 +421,11 @@ class Expressions:
     _name = _part = _compound = fetched
 
     def _index(self, node: tree.Index) -> Value:
-        if isinstance(node.array, tree.Member) and known(node.index) is None:
-            x, i = self.value(node.array), self.value(node.index)
-            return lambda w: values.chosen(x(w), i(w))
-        return self.fetched(node)
+        if not isinstance(node.array, tree.Member):
+            return self.fetched(node)
+        copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
+        place = self.unnamed(copy, node.array)
+        return self.fetched_from(self.number_of(place, self.value(node.index), node), node)
 
     def _member(self, node: tree.Member) -> Value:
         if address_of(node.vector):

@@ -479,6 +479,11 @@ class Meaning:
             value = known(index)
             if value is not None and not 0 <= value < of.n:
                 self.fail(f"{an(of)} has no element {int(value)}", spot)
+            if value is not None:
+                return tree.Member(spot, array, "", (int(value),), type=of.of)
+            root = owner(array)
+            if isinstance(root, tree.Name):  # it becomes an array
+                root.variable.addressed = True
             return tree.Index(spot, array, index, type=of.of)
         if not isinstance(of, (Array, Pointer)):
             extra = "; there is one index too many" if isinstance(array, tree.Index) else ""
