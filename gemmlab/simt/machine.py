@@ -86,7 +86,7 @@ class Wave:
         self.skipped: Any = False
         self.left: Any = False
         self.result: Lanes = None
-        self.waiting: dict[str, Mask] = {}
+        self.waiting: dict[Any, Mask] = {}
         self.turn: Turn | None = None  # if it is one of several
 
     def __getstate__(self) -> dict[str, Any]:

@@ -920,8 +920,8 @@ class Parser(Meaning):
         return len(values)
 
     # ---- the whole text
-    def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name (overloaded ones with a number), and the global variables."""
+    def file(self) -> tuple[list[tree.Function], list[tree.Declaration]]:
+        """The functions, and the global variables."""
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
@@ -935,10 +935,7 @@ class Parser(Meaning):
                 self.read_function(one)
             else:
                 constants += self.declared(spot, base, one).items
-        return self.by_key(), constants
-
-    def by_key(self) -> dict[str, tree.Function]:
-        return {f.key: f for choices in self.functions.values() for f in choices}
+        return [f for choices in self.functions.values() for f in choices], constants
 
     def read_function(self, one: Declared) -> None:
         name, params, of = one.name, one.params, one.type
@@ -1001,7 +998,6 @@ class Parser(Meaning):
         if mine:
             mine.kernel |= found.kernel
             return mine
-        found.key = found.name if not choices else f"{found.name}_{len(choices) + 1}"
         choices.append(found)
         return found
 
@@ -1047,12 +1043,23 @@ class Parser(Meaning):
 
 def parsed(
     text: str, preprocessor: Preprocessor
-) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
+) -> tuple[list[tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    lines = text.split("\n")
-    last = len(lines) - (len(lines) > 1 and not lines[-1])
-    end = Token("end", "", Spot(last, len(lines[last - 1]) + 1))
+    lines = text.removesuffix("\n").split("\n")
+    end = Token("end", "", Spot(len(lines), len(lines[-1]) + 1))
     return Parser([*preprocessor.run(text), end], preprocessor).file()
+
+
+def kernel_of(functions: list[tree.Function], name: str | None) -> tree.Function:
+    """The kernel of this name, or the first."""
+    kernels = [f for f in functions if f.kernel and f.body]
+    if not kernels:
+        raise TextError("there is no __kernel function in this text", Spot(1))
+    found = next((f for f in kernels if f.name == name), None) if name else kernels[0]
+    if found is None:
+        others = ", ".join(f.name for f in kernels)
+        raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
+    return found
 
 
 def parts_of(of: Type) -> int:

@@ -15,7 +15,7 @@ from . import tree
 from .calls import Calls
 from .expressions import Value, nothing
 from .meaning import constant, known
-from .parse import parsed
+from .parse import kernel_of, parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
 from .types import ULONG, VOID, length, scalar_of
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
 Function = Callable[["Wave", list], Any]
+Label = tuple[tree.Function, str]
 
 
 @dataclass(eq=False)
@@ -74,13 +75,7 @@ def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, obj
 
 def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Program:
     functions, constants = parsed(text, preprocessor)
-    kernels = [f for f in functions.values() if f.kernel and f.body]
-    if not kernels:
-        raise TextError("there is no __kernel function in this text", Spot(1))
-    chosen = next((f for f in kernels if f.name == name), None) if name else kernels[0]
-    if chosen is None:
-        others = ", ".join(f.name for f in kernels)
-        raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
+    chosen = kernel_of(functions, name)
     translator = Translator(preprocessor.clock)
     tables = [
         translator.memory(node.variable, node.value)
@@ -88,9 +83,9 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
         if node.variable.constant is None or node.variable.addressed
     ]
     code, size = translator.function(chosen), tuple(constant(n) for n in chosen.size)
-    every, arrays, sites = list(functions.values()), translator.locals, translator.sites
+    arrays, sites = translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
-    return Program(chosen, every, size, code, tables, arrays, sites, text, macros)
+    return Program(chosen, functions, size, code, tables, arrays, sites, text, macros)
 
 
 class Translator(Calls):
@@ -102,7 +97,7 @@ class Translator(Calls):
         self.locals: list[tree.Variable] = []  # the arrays in local memory
         self.done: dict[tree.Function, Function] = {}
         self.around: list[tree.Function] = []  # functions that are being translated
-        self.labels: set[str] = set()  # of the blocks around a statement
+        self.labels: set[Label] = set()  # of the blocks around a statement
         self.skips = 0  # of these blocks, how many may be entered behind their begin
 
     # ---- functions
@@ -173,7 +168,7 @@ class Translator(Calls):
         keys = [self.label(name) for name in labels]
         self.labels.update(keys)
         self.skips += 1
-        parts: list[Value | str] = [
+        parts: list[Value | Label] = [
             self.label(n.name) if isinstance(n, tree.Label) else self.statement(n) for n in body
         ]
         self.skips -= 1
@@ -188,7 +183,7 @@ class Translator(Calls):
                 rounds += 1
                 w.round(rounds, site)
                 for part in parts:
-                    if isinstance(part, str):
+                    if isinstance(part, tuple):
                         w.gone = without(w.gone, waiting[part])
                         w.mask, waiting[part] = union(w.called, w.mask, waiting[part]), False
                     elif w.mask is not False:
@@ -201,8 +196,8 @@ class Translator(Calls):
 
         return run
 
-    def label(self, name: str) -> str:
-        return f"{self.around[-1].key} {name}"
+    def label(self, name: str) -> Label:
+        return self.around[-1], name
 
     def statement(self, node: Node) -> Value:
         self.clock()

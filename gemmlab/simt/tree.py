@@ -254,7 +254,6 @@ class Function(Node):
     """A function; `body` is None if there is only a prototype.
 
     Attributes:
-        key: its name, made unique if it is overloaded.
         size: what reqd_work_group_size says.
         problem: why it cannot be translated, if something in it is not known to this simulator.
     """
@@ -265,7 +264,6 @@ class Function(Node):
     body: Block | None
     kernel: bool = False
     size: list[Expr] = field(default_factory=list)
-    key: str = ""
     overloadable: bool = False
     problem: TextError | None = None
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..simt import tree
 from ..simt.meaning import constant
-from ..simt.parse import parsed
-from ..simt.text import Preprocessor, Spot, TextError
+from ..simt.parse import kernel_of, parsed
+from ..simt.text import Preprocessor, TextError
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector, length, scalar_of
 from .memory import Memory, Ref, RowError, Style, refuse
 from .statements import Statements
@@ -94,11 +94,7 @@ def translate(
 
 def _translated(text, kernel, defines, style) -> Shader:
     functions, constants = parsed(text, Preprocessor(defines))
-    kernels = (f for f in functions.values() if f.kernel)
-    chosen = next((f for f in kernels if kernel in (None, f.name)), None)
-    if chosen is None:
-        missing = f"there is no __kernel {kernel!r}" if kernel else "there is no __kernel"
-        raise TextError(f"{missing} in this text", Spot(1))
+    chosen = kernel_of(functions, kernel)
     if chosen.problem is not None:
         raise chosen.problem
     for outside in constants:

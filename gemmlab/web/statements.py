@@ -337,7 +337,7 @@ class Statements(Expressions):
             code, unit, _ = self.sum(value.ref.terms, numbers_of(param.type.to))
             pointers[param.name] = (value.ref.memory, unit, len(value.ref.indices))
             given += [*(i.code for i in value.ref.indices), code]
-        key = (function.key or function.name, *pointers.items())
+        key = (function, *pointers.items())
         if key not in self.special:
             name = self.claim(function.name, module=True)
             self.special[key] = name, self.define(function, name, pointers)

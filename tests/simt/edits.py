@@ -30,7 +30,7 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
     """Every such edit of what a kernel with these parameters carries out, macros included."""
     preprocessor = Preprocessor(defines)
     functions, _ = Parser(preprocessor.run(source)).file()
-    nodes = [n for f in functions.values() for n in f.body.walk()]
+    nodes = [n for f in functions for n in f.body.walk()]
     tokens = tokens_of(source)
     place = {(t.spot.line, t.spot.column): i for i, t in enumerate(tokens)}
     # by what and which token: from, to, new text

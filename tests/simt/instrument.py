@@ -32,15 +32,15 @@ def accessed(node) -> tuple[str, int] | None:
 
 def stored(node) -> tree.Expr | None:
     """What an expression stores to, or takes the address of: it is not loaded."""
-    if isinstance(node, (tree.Assign, tree.Step)):
+    if isinstance(node, tree.Assign):
         return node.target
     return node.operand if isinstance(node, tree.Unary) and node.op == "&" else None
 
 
 def counters(node) -> str:
     """What to write before an expression that loads or stores."""
-    if isinstance(node, (tree.Assign, tree.Step)):
-        access, loads = accessed(node.target), isinstance(node, tree.Step) or node.op
+    if isinstance(node, tree.Assign):
+        access, loads = accessed(node.target), node.op
         return (
             "".join(bump(access[0], s, access[1]) for s in (False, True)[not loads :])
             if access
@@ -57,7 +57,7 @@ def instrumented(text: str, defines: dict[str, int]) -> str:
     """OpenCL C whose functions have one more parameter, `global int* counted`: four counters."""
     parser = Parser(Preprocessor(defines).run(text))
     functions, _ = parser.file()
-    nodes = [n for f in functions.values() for n in f.body.walk()]
+    nodes = [n for f in functions for n in f.body.walk()]
     places = set()
     for target in filter(None, map(stored, nodes)):
         while isinstance(target, tree.Member):
@@ -74,7 +74,7 @@ def instrumented(text: str, defines: dict[str, int]) -> str:
     out, depth, opened = [], 0, False
     for token in parser.tokens:
         depth += (token.text == "{") - (token.text == "}")
-        opened |= depth == 0 and token.text in functions
+        opened |= depth == 0 and token.text in parser.functions
         if depth == 0 and opened and token.text == ")":
             before[id(token)] += ", global int* counted"
             opened = False
