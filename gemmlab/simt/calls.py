@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from functools import partial
@@ -27,8 +28,6 @@ class Calls(Expressions):
 
     def _call(self, node: tree.Call) -> Value:
         name = node.name
-        if node.target is not None:
-            return self.own(node, node.target)
         special: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
         if special is not None:
             return special(node)
@@ -71,9 +70,6 @@ class Calls(Expressions):
 
         return found
 
-    def own(self, node: tree.Call, function: tree.Function) -> Value:
-        raise NotImplementedError
-
     # ---- by name
     def call_barrier(self, node: tree.Call) -> Value:
         args, flags, copied = self.args(node), known(node.args[0]), node.name == "wait_group_events"
@@ -114,16 +110,23 @@ class Calls(Expressions):
 
     call_async_work_group_strided_copy = call_async_work_group_copy
 
-    def call_fma(self, node: tree.Call) -> Value:
-        args, to, function = self.args(node), scalar_of(node.type), values.FUNCTIONS[node.name]
-        site = self.site("multiply-add", node.spot, written(node), node.type)
+    def counted(self, node: tree.Call, function: Callable) -> Value:
+        """A function of the arguments that is a multiply-add of each of their numbers."""
+        args, site = (
+            self.args(node),
+            self.site("multiply-add", node.spot, written(node), node.args[0].type),
+        )
 
         def run(w: Wave) -> Any:
             x = [arg(w) for arg in args]
             w.record(site)
-            return values.floating(function(*x), to)
+            return function(*x)
 
         return run
+
+    def call_fma(self, node: tree.Call) -> Value:
+        to, function = scalar_of(node.type), values.FUNCTIONS[node.name]
+        return self.counted(node, lambda *x: values.floating(function(*x), to))
 
     call_mad = call_fma
 
@@ -142,17 +145,9 @@ class Calls(Expressions):
     call_all = call_any
 
     def call_dot(self, node: tree.Call) -> Value:
-        (a, b), of = self.args(node), node.args[0].type
-        if not isinstance(of, Vector):
-            return lambda w: a(w) * b(w)
-        site = self.site("multiply-add", node.spot, written(node), of)
-
-        def run(w: Wave) -> Any:
-            x, y = a(w), b(w)
-            w.record(site)
-            return values.dot(x, y)
-
-        return run
+        if isinstance(node.args[0].type, Vector):
+            return self.counted(node, values.dot)
+        return self.applied(node, operator.mul)
 
     def call_shuffle(self, node: tree.Call) -> Value:
         n = sum(4 if length(v.type) == 3 else length(v.type) for v in node.args[:-1])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from threading import Semaphore, Thread
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -419,42 +420,37 @@ class Turn(Thread):
     def __init__(self, wave: Wave, work: Callable[[Wave, list], None], args: list):
         super().__init__(daemon=True)
         self.wave, self.work, self.args = wave, work, args
-        self.mine, self.others = Semaphore(0), Semaphore(0)
-        self.site: Site | None = None  # where it waits, None at its end
-        self.error: BaseException | None = None
-        self.over = False
+        self.goes: SimpleQueue[bool] = SimpleQueue()  # False: it is not to go on
+        # the site where it waits, None at its end, or an error
+        self.comes: SimpleQueue[Site | BaseException | None] = SimpleQueue()
         wave.turn = self
         self.start()
 
     def run(self) -> None:
-        self.mine.acquire()
+        came = None
         try:
-            if not self.over:
+            if self.goes.get():
                 with np.errstate(all="ignore"):
                     self.work(self.wave, self.args)
         except BaseException as error:
-            self.error = error
-        self.site = None
-        self.others.release()
+            came = error
+        self.comes.put(came)
 
     def wait(self, site: Site) -> None:
-        self.site = site
-        self.others.release()
-        self.mine.acquire()
-        if self.over:
+        self.comes.put(site)
+        if not self.goes.get():
             raise SystemExit
 
     def go_on(self) -> Site | None:
         """To the next barrier."""
-        self.mine.release()
-        self.others.acquire()
-        if self.error:
-            raise self.error
-        return self.site
+        self.goes.put(True)
+        came = self.comes.get()
+        if isinstance(came, BaseException):
+            raise came
+        return came
 
     def close(self) -> None:
-        self.over = True
-        self.mine.release()
+        self.goes.put(False)
         self.join()
 
 
@@ -562,15 +558,13 @@ class Machine:
         """Run the warps of a group from barrier to barrier, in random order."""
         self.local(group)
         warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))
-        running = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
-        every = list(running)
+        turns = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
         try:
-            while running:
-                sites: dict[
-                    Site | None, Wave
-                ] = {}  # where they stop, None for the end, and one that does
-                for i in rng.permutation(len(running)).tolist():
-                    sites.setdefault(running[i].go_on(), running[i].wave)
+            sites: dict[Site | None, Wave] = {}
+            while None not in sites:  # where they stop, None for the end, and one that does
+                sites = {}
+                for i in rng.permutation(len(turns)).tolist():
+                    sites.setdefault(turns[i].go_on(), turns[i].wave)
                 if len(sites) > 1:
                     stops = sorted(sites.items(), key=lambda stop: stop[0] is None)
                     (site, wave), (elsewhere, other) = stops[:2]
@@ -579,7 +573,6 @@ class Machine:
                     does = "waits at another barrier" if elsewhere else "has ended"
                     text = f"barrier: {who} waits here, and {whom} {does}"
                     raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
-                running = [turn for turn in running if turn.site]
         finally:
-            for turn in every:
+            for turn in turns:
                 turn.close()

@@ -140,8 +140,10 @@ class Translator(Calls):
 
         return run
 
-    def own(self, node: tree.Call, function: tree.Function) -> Value:
-        args, run = self.args(node), self.function(function)
+    def _call(self, node: tree.Call) -> Value:
+        if node.target is None:
+            return super()._call(node)
+        args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
 
     # ---- statements
