@@ -258,9 +258,7 @@ class Touches:
         rows = first, int(other[first])
         both = [(self.entries[self.entry[row]], self.item[row]) for row in rows]
         who, whom = (e.wave.machine.item(int(item)) for e, item in both)
-        one, two = (
-            e._replace(mask=e.wave.number == i) for e, i in zip(entries, items, strict=True)
-        )
+        one, two = (e._replace(mask=e.wave.number == item) for e, item in both)
         in_phase = one.of(one.phase)[0] == two.of(two.phase)[0]
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
         return Conflict(one.site, who, two.site, whom, self.memory, at, in_phase)
