@@ -258,7 +258,7 @@ class Expressions:
 
         def made(w: Wave) -> int:
             make(w)
-            return w.address(w.held[variable])
+            return w.machine.address(w.held[variable])
 
         return Place(variable.type, base=made)
 
@@ -313,7 +313,7 @@ class Expressions:
             far.append((index, stride(of)))
 
         def pointer(w: Wave) -> Any:
-            begin = base(w) if base else w.address(w.held[variable])  # type: ignore[index]
+            begin = base(w) if base else w.machine.address(w.held[variable])  # type: ignore[index]
             for index, step in far:
                 begin = begin + index(w) * step
             return begin
@@ -380,18 +380,16 @@ class Expressions:
                 shape += ((length(array), 1),)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
         last = [lead] if at else []
-        if variable and kind == "load":
-            return lambda w, where: w.load(site, w.held[variable], where + last)
-        if variable:
-            return lambda w, where, x: w.store(site, w.held[variable], where + last, x)
         step = length(of) if packed and not at else stride(whole) // size
 
-        def index(where: list) -> Any:
-            return lead + (where[1] * step if place.indices else 0)
+        def cells(w: Wave, where: list) -> Any:
+            if variable:
+                return w.element(site, w.held[variable], where + last)
+            return w.behind(site, where[0], lead + (where[1] * step if place.indices else 0))
 
         if kind == "load":
-            return lambda w, where: w.load_at(site, where[0], index(where))
-        return lambda w, where, x: w.store_at(site, where[0], index(where), x)
+            return lambda w, where: w.load(site, cells(w, where))
+        return lambda w, where, x: w.store(site, cells(w, where), x)
 
     def stores(self, place: Place, node: Node) -> Change:
         """What gives a place a value, once it is found."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from queue import SimpleQueue
 from threading import Thread
@@ -129,16 +129,23 @@ class Wave:
         ordered = self.ordered[memory.space] if memory else 0
         self.log.append(Entry(site, memory, at, self.mask, self.phase, self, value, ordered))
 
-    # ---- accesses
-    def load(self, site: Site, memory: Memory, indices: list) -> Lanes:
-        """An element of an array that the text names, by its indices."""
-        return memory.load(self, site, self.flat(site, memory, indices))
+    # ---- accesses: `cells` are arrays, each with the element that lanes reach of it
+    def load(self, site: Site, cells: Iterable[tuple[Memory, Lanes]]) -> Lanes:
+        result = None
+        for memory, at in cells:
+            value = memory.load(self, site, at)
+            result = value if result is None else np.where(self.mask, value, result)
+        return result
 
-    def store(self, site: Site, memory: Memory, indices: list, value: Lanes) -> None:
-        memory.store(self, site, self.flat(site, memory, indices), value)
+    def store(self, site: Site, cells: Iterable[tuple[Memory, Lanes]], value: Lanes) -> None:
+        for memory, at in cells:
+            memory.store(self, site, at, value)
 
-    def flat(self, site: Site, memory: Memory, indices: list) -> Lanes:
-        """The element's number. Each index is checked: beyond the end of a row begins the next."""
+    def element(self, site: Site, memory: Memory, indices: list) -> list[tuple[Memory, Lanes]]:
+        """An element of an array that the text names.
+
+        Each index is checked: beyond the end of a row begins the next.
+        """
         total: Lanes = 0
         for number, ((size, step), index) in enumerate(zip(site.shape, indices, strict=False)):
             index, bad = self.between(index, size - 1)
@@ -148,7 +155,7 @@ class Wave:
                 text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
                 self.find("out of bounds", site, f"{text} must be 0 to {size - 1}", bad, stop=True)
             total = total + (index * step if step != 1 else index)
-        return total
+        return [(memory, total)]
 
     def inside(self, site: Site, memory: Memory, index: Lanes) -> Lanes:
         """The index, which must be in the array; for lanes outside the mask it becomes 0."""
@@ -187,10 +194,6 @@ class Wave:
         lane = np.argmax(np.broadcast_to(bad, self.lanes) & self.active)
         return np.broadcast_to(x, self.lanes)[lane].item()
 
-    def address(self, memory: Memory) -> int:
-        """Where an array begins, as a pointer."""
-        return memory.address or self.machine.address(memory)
-
     def behind(self, site: Site, base: Lanes, index: Lanes) -> Iterator[tuple[Memory, Lanes]]:
         """The arrays into which a pointer points, with the element, `index` further on; meanwhile
         the mask is of the lanes of each.
@@ -212,18 +215,6 @@ class Wave:
             memory = self.machine.pointed[number - 1]
             yield memory, self.inside(site, memory, offset // size + index)
         self.mask = outer
-
-    def load_at(self, site: Site, base: Lanes, index: Lanes) -> Lanes:
-        """What a pointer points to, `index` numbers further on."""
-        result = None
-        for memory, at in self.behind(site, base, index):
-            value = memory.load(self, site, at)
-            result = value if result is None else np.where(self.mask, value, result)
-        return result
-
-    def store_at(self, site: Site, base: Lanes, index: Lanes, value: Lanes) -> None:
-        for memory, at in self.behind(site, base, index):
-            memory.store(self, site, at, value)
 
     def atomic(self, site: Site, base: Lanes, op: str, args: list[Lanes]) -> np.ndarray:
         """A load, an operation and a store as one step: lane after lane."""
@@ -262,8 +253,8 @@ class Wave:
             number = first + self.items
             self.mask = (number < count) & (True if outer is None else outer)
             if self.mask.any():
-                value = self.load_at(load, source + number * far[0], 0)
-                self.store_at(store, target + number * far[1], 0, value)
+                value = self.load(load, self.behind(load, source + number * far[0], 0))
+                self.store(store, self.behind(store, target + number * far[1], 0), value)
         self.mask = outer
         for memory, _ in self.behind(store, target, 0):
             memory.filling = store
@@ -500,8 +491,10 @@ class Machine:
             raise MemoryError(f"this kernel needs more than {most}")
 
     def address(self, memory: Memory) -> int:
-        self.pointed.append(memory)
-        memory.address = (len(self.pointed) << SHIFT) + MIDDLE
+        """Where an array begins, as a pointer."""
+        if not memory.address:
+            self.pointed.append(memory)
+            memory.address = (len(self.pointed) << SHIFT) + MIDDLE
         return memory.address
 
     def item(self, number: int) -> WorkItem:
@@ -517,6 +510,8 @@ class Machine:
         """Run all groups, or some, on numbers and `Memory`; `order` is "lockstep" or "warps"."""
         if order not in ("lockstep", "warps"):
             raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
+        for memory in (a for a in args if isinstance(a, Memory)):
+            memory.address = 0  # what it has is of another launch
         given = [self.address(a) if isinstance(a, Memory) else a for a in args]
         chosen = np.arange(prod(self.num_groups))
         if groups is not None:
