@@ -27,9 +27,6 @@ from .types import (
     Type,
     Vector,
     layout,
-    length,
-    scalar_of,
-    stride,
 )
 from .watch import Site
 
@@ -73,7 +70,7 @@ class Place:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
         if all(b == a + 1 for a, b in pairwise(self.at)):
             return [self]
-        return [replace(self, type=scalar_of(self.type), at=(i,)) for i in self.at]
+        return [replace(self, type=self.type.scalar, at=(i,)) for i in self.at]
 
     def finder(self) -> Callable[[Wave], list]:
         """What must be computed once for a load and a store: pointer and indices."""
@@ -83,7 +80,7 @@ class Place:
 
 def nothing(of: Type) -> values.Partly:
     """A variable's value before it has any."""
-    return values.unset(length(of) if isinstance(of, Vector) else 0, scalar_of(of))
+    return values.unset(of.length if isinstance(of, Vector) else 0, of.scalar)
 
 
 def as_int(truth: Any) -> Any:
@@ -109,7 +106,7 @@ class Expressions:
     def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> Site:
         """A new site; `more` are other attributes of `Site`."""
         number, struct = len(self.sites), isinstance(of, Struct)
-        found = Site(number, kind, spot, text, scalar_of(of), length(of), struct, **more)
+        found = Site(number, kind, spot, text, of.scalar, of.length, struct, **more)
         self.sites.append(found)
         return found
 
@@ -129,7 +126,7 @@ class Expressions:
             return node is self.becomes_float
         inner = plain(node.operand)
         divides = isinstance(inner, tree.Binary) and inner.op == "/"
-        return divides and scalar_of(node.operand.type).whole and not scalar_of(node.type).whole
+        return divides and node.operand.type.scalar.whole and not node.type.scalar.whole
 
     becomes_float: Node | None = None  # the last quotient of whole numbers that does
 
@@ -141,7 +138,7 @@ class Expressions:
             return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
         if isinstance(node, (tree.Cast, tree.Convert)):
             to, of = node.type, node.operand.type
-            if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
+            if isinstance(of, (Array, Struct)) or (to.scalar.whole and not of.scalar.whole):
                 return False  # of a float that may be too large for it
         if isinstance(node, tree.Name) and node.variable.constant is None:
             return not (node.variable.in_memory or node.variable in self.unset)
@@ -168,7 +165,7 @@ class Expressions:
         if isinstance(to, Vector) and isinstance(of, Scalar):
             one = self.conversion(of, to.of, node)
             return lambda w, x: values.spread(one(w, x), to.n)
-        a, b = scalar_of(of), scalar_of(to)
+        a, b = of.scalar, to.scalar
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
         as_it_is = a.whole and b.whole and same and a is not BOOL
@@ -236,9 +233,9 @@ class Expressions:
             return replace(place, type=node.type, at=at, vector=node.vector.type)
         if isinstance(node, tree.Part):
             base, offset = self.pointer_to(self.place_of(node.of), node), node.field.offset
-            number = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            number = node.type.scalar if isinstance(node.type, Vector) else node.type
             simple = isinstance(node.type, (Scalar, Vector, Pointer))
-            if simple and offset % stride(number):
+            if simple and offset % number.stride:
                 what = f"{written(node)}, which does not lie at a multiple of its size,"
                 raise UnknownError(what, node.spot)
             return Place(node.type, base=lambda w: base(w) + offset)
@@ -275,8 +272,8 @@ class Expressions:
             given = [(at, to, item(w)) for at, to, item in filled]
             made = w.held[variable] = w.private(variable.name, *form, braces, space)
             for at, to, x in given:
-                of = scalar_of(to)
-                made.give(at // of.size, length(to), x, of)
+                of = to.scalar
+                made.give(at // of.size, to.length, x, of)
 
         return make
 
@@ -294,7 +291,7 @@ class Expressions:
         """A number of a vector in memory: of a row of an array, as it were."""
         if not place.variable:
             return Place(node.type, None, (index,), self.pointer_to(place, node))
-        n = length(place.type)
+        n = place.type.length
         inside = index if place.indices else lambda w: index(w) % n  # as devices take it
         return replace(place, type=node.type, indices=(*place.indices, inside))
 
@@ -310,7 +307,7 @@ class Expressions:
         for index in place.indices:
             assert isinstance(of, Array)
             of = of.of
-            far.append((index, stride(of)))
+            far.append((index, of.stride))
 
         def pointer(w: Wave) -> Any:
             begin = base(w) if base else w.machine.address(w.held[variable])  # type: ignore[index]
@@ -335,7 +332,7 @@ class Expressions:
         parts = [self.access("load", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]
-        of = scalar_of(place.type)
+        of = place.type.scalar
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
     def register(self, place: Place, node: Expr) -> Change:
@@ -355,7 +352,7 @@ class Expressions:
     @staticmethod
     def part(of: Type, at: tuple[int, ...]) -> Callable[[Any], Any]:
         """What takes some numbers of a vector's value."""
-        one, wide, numbers = scalar_of(of), length(of), list(at)
+        one, wide, numbers = of.scalar, of.length, list(at)
 
         def taken(x: Any) -> Any:
             if max(at) >= wide:  # the fourth number of three
@@ -367,20 +364,20 @@ class Expressions:
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, whole, at, variable = place.type, place.whole, place.at, place.variable
-        size, lead = scalar_of(of).size, at[0] if at else 0
+        size, lead = of.scalar.size, at[0] if at else 0
         packed |= isinstance(of, Struct)
-        wide = 0 if packed else 4 if length(whole) == 3 else length(whole)
+        wide = 0 if packed else 4 if whole.length == 3 else whole.length
         shape: tuple[tuple[int, int], ...] = ()
         if variable:
             array = variable.type
             while isinstance(array, Array):
-                shape += ((array.n, stride(array.of) // size),)
+                shape += ((array.n, array.of.stride // size),)
                 array = array.of
             if at or len(place.indices) > len(shape):  # of a vector
-                shape += ((length(array), 1),)
+                shape += ((array.length, 1),)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
         last = [lead] if at else []
-        step = length(of) if packed and not at else stride(whole) // size
+        step = of.length if packed and not at else whole.stride // size
 
         def cells(w: Wave, where: list) -> Any:
             if variable:
@@ -440,7 +437,7 @@ class Expressions:
         if node.op == "!" and not isinstance(node.type, Vector):
             truth = self.truth(node)
             return lambda w: as_int(truth(w))
-        x, scalar = self.value(node.operand), scalar_of(node.type)
+        x, scalar = self.value(node.operand), node.type.scalar
         if node.op == "!":
             return lambda w: mask_of(x(w) == 0)
         if node.op == "~":
@@ -450,7 +447,7 @@ class Expressions:
 
     def result(self, node: Expr) -> Change:
         """What makes a result of arithmetic: an int must fit, other whole types wrap around."""
-        scalar = scalar_of(node.type)
+        scalar = node.type.scalar
         if scalar is INT:
             site = self.site("overflow", node.spot, written(node))
             return lambda w, x: w.fits(x, site)
@@ -468,7 +465,7 @@ class Expressions:
     def operation(self, node: tree.Binary) -> Change:
         """What an operator makes of the values of its sides."""
         op, a, b = node.op, node.left.type, node.right.type
-        apply, scalar = CONSTANT.get(op, lambda x, y: y), scalar_of(a)
+        apply, scalar = CONSTANT.get(op, lambda x, y: y), a.scalar
         if op == ",":
             return lambda w, x, y: y
         if op in ("&&", "||"):
@@ -499,17 +496,17 @@ class Expressions:
     @staticmethod
     def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
         if isinstance(a, Pointer) and isinstance(b, Pointer):
-            size = stride(a.to)
+            size = a.to.stride
             return lambda w, x, y: (x - y) // size
         if isinstance(a, Pointer):
-            size = stride(a.to)
+            size = a.to.stride
             return lambda w, x, y: apply(x, y * size)
         assert isinstance(b, Pointer)
-        size = stride(b.to)
+        size = b.to.stride
         return lambda w, x, y: apply(y, x * size)
 
     def division(self, node: tree.Binary, apply: Callable) -> Change:
-        scalar, text = scalar_of(node.left.type), written(node)
+        scalar, text = node.left.type.scalar, written(node)
         if not scalar.whole:
             ratio = self.site("ratio", node.spot, text)
             return lambda w, x, y: w.ratio(x, y, ratio)
@@ -577,7 +574,7 @@ class Expressions:
     @staticmethod
     def highest(of: Type) -> Callable[[Any], Any]:
         """Which numbers of a vector have their highest bit set."""
-        scalar = scalar_of(of)
+        scalar = of.scalar
         signed = scalar.kind == "int" or scalar is ULONG  # a ulong is held as a long
         return (lambda x: x < 0) if signed else (lambda x: x > scalar.most >> 1)
 
@@ -608,5 +605,5 @@ class Expressions:
         return lambda w, old, x: narrow(w, operate(w, widen(w, old), x))
 
     def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
-        parts, of = [self.value(part) for part in node.parts], scalar_of(node.type)
+        parts, of = [self.value(part) for part in node.parts], node.type.scalar
         return lambda w: values.vector([part(w) for part in parts], of)

@@ -15,7 +15,7 @@ from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
-from .types import INT, Scalar, Vector, layout, scalar_of, stride
+from .types import INT, Scalar, Vector, layout
 from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes, unset
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
@@ -38,7 +38,7 @@ class Held(dict[Variable, Any]):
     def __missing__(self, variable: Variable) -> Any:
         of = variable.type
         if not variable.in_memory:
-            return unset(of.n if isinstance(of, Vector) else 0, scalar_of(of))
+            return unset(of.n if isinstance(of, Vector) else 0, of.scalar)
         self[variable] = self.wave.private(variable.name, *layout(of), False)
         return self[variable]
 
@@ -545,7 +545,7 @@ class Machine:
         """Local memory for some groups."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
-        self.room(sum(stride(a.type) for a in self.program.locals) * copies)
+        self.room(sum(a.type.stride for a in self.program.locals) * copies)
         for a in self.program.locals:
             self.arrays[a] = Memory(a.name, "local", *layout(a.type), copies, slot)
 

@@ -35,9 +35,7 @@ from .types import (
     Vector,
     an,
     compared,
-    length,
     promoted,
-    scalar_of,
     unreadable,
     with_size,
 )
@@ -144,7 +142,7 @@ def _known_operation(node: tree.Binary, to: Scalar) -> float | None:
     right = known(node.right)
     if left is None or right is None:
         return None
-    of = scalar_of(node.left.type)
+    of = node.left.type.scalar
     if node.op == "/" and not of.whole:
         return as_number(left / right, of) if right else None
     if node.op in "/%" and right == 0:
@@ -169,7 +167,7 @@ def is_zero(node: Expr) -> bool:
     node = plain(node)  # type: ignore[assignment]
     if isinstance(node, tree.Cast) and isinstance(node.type, Pointer):
         return node.type.to is VOID and is_zero(node.operand)
-    return isinstance(node, tree.Number) and node.value == 0 and scalar_of(node.type).whole
+    return isinstance(node, tree.Number) and node.value == 0 and node.type.scalar.whole
 
 
 def address_of(node: Expr) -> Pointer | None:
@@ -237,7 +235,7 @@ class Meaning:
             fits = isinstance(number, Scalar) and number.whole if cast else by_itself
         elif isinstance(of, Vector) and isinstance(to, (Scalar, Vector)):
             fits = of == to
-            why = f"; convert_{to} does it" if length(of) == length(to) else " by itself"
+            why = f"; convert_{to} does it" if of.length == to.length else " by itself"
         else:
             numbers = isinstance(of, Scalar) and isinstance(to, (Scalar, Vector))
             fits = numbers or (isinstance(to, Opaque) and is_zero(node))
@@ -285,7 +283,7 @@ class Meaning:
                 self.no_number(node)
             return tree.Unary(spot, op, node, type=compared(node.type))
         node = self.value(node, spot)
-        if op == "~" and not scalar_of(node.type).whole:
+        if op == "~" and not node.type.scalar.whole:
             self.fail(f"~ is for whole numbers, not for {an(node.type)}", spot)
         return tree.Unary(spot, op, node, type=node.type)
 
@@ -320,14 +318,12 @@ class Meaning:
             to = self.of_pointers(spot, op, left, right)
         else:
             left, right = self.value(left), self.value(right)
-            if op in WHOLE_ONLY and not (
-                scalar_of(left.type).whole and scalar_of(right.type).whole
-            ):
+            if op in WHOLE_ONLY and not (left.type.scalar.whole and right.type.scalar.whole):
                 both = f"{an(left.type)} and {an(right.type)}"
                 self.fail(f"{op!r} is for whole numbers, not for {both}", spot)
             if op not in ("<<", ">>"):
                 left, right = self.common(spot, op, left, right)
-            elif isinstance(right.type, Vector) and length(right.type) != length(left.type):
+            elif isinstance(right.type, Vector) and right.type.length != left.type.length:
                 self.unfit(spot, op, left, right)
             elif isinstance(left.type, Vector) and isinstance(right.type, Scalar):
                 right = self.convert(right, left.type)
@@ -365,12 +361,12 @@ class Meaning:
             vector, one = (a, b) if isinstance(a.type, Vector) else (b, a)
             written_as = plain(one)
             assert isinstance(written_as, Expr)
-            to, of = scalar_of(vector.type), scalar_of(written_as.type)
+            to, of = vector.type.scalar, written_as.type.scalar
             if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole):
                 why = ": the number must not be of a larger type than those of the vector"
                 self.unfit(spot, op, a, b, why)
             return self.convert(a, vector.type), self.convert(b, vector.type)
-        to_type = max(scalar_of(a.type), scalar_of(b.type), key=lambda t: t.rank)
+        to_type = max(a.type.scalar, b.type.scalar, key=lambda t: t.rank)
         return self.convert(a, to_type), self.convert(b, to_type)
 
     def choice(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
@@ -407,9 +403,9 @@ class Meaning:
         yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
         to = yes.type
         if not both:
-            to = with_size(of, scalar_of(to))
+            to = with_size(of, to.scalar)
             yes, no = self.convert(yes, to), self.convert(no, to)
-        if length(to) != of.n or scalar_of(to).size != of.of.size:
+        if to.length != of.n or to.scalar.size != of.of.size:
             why = ": their numbers must be as many and as large"
             self.no_choice(spot, yes, no, f" with {an(of)}", why)
         return tree.Choice(spot, condition, yes, no, type=to)
@@ -446,7 +442,7 @@ class Meaning:
         if not isinstance(of, (Scalar, Pointer)) and not (isinstance(of, Vector) and of.of.whole):
             self.fail(f"{op} cannot be applied to {an(of)}", spot)
         common = promoted(of) if isinstance(of, Scalar) else of
-        one = tree.Number(spot, 1, type=INT if isinstance(of, Pointer) else scalar_of(common))
+        one = tree.Number(spot, 1, type=INT if isinstance(of, Pointer) else common.scalar)
         return tree.Assign(spot, op[0], target, one, common, step, type=of)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
@@ -459,7 +455,7 @@ class Meaning:
             return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
         if len(parts) == 1 and parts[0].type == to:
             return parts[0]
-        count = sum(length(part.type) for part in parts)
+        count = sum(part.type.length for part in parts)
         if count != to.n:
             self.fail(f"{an(to)} needs {to.n} numbers, not {count}", spot)
         for part in parts:

@@ -40,7 +40,6 @@ from .types import (
     an,
     leaf_of,
     named,
-    stride,
     unreadable,
     words,
 )
@@ -477,9 +476,9 @@ class Parser(Meaning):
         self.complete(of, token.spot)
         if of is VOID:
             self.fail("void has no size", token.spot)
-        size = stride(of)
+        size = of.stride
         if token.text == "vec_step":
-            size = size // stride(of.of) if isinstance(of, Vector) else 1
+            size = size // of.of.stride if isinstance(of, Vector) else 1
         return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
@@ -899,7 +898,7 @@ class Parser(Meaning):
             found = of.find(name) if isinstance(of, Struct) else None
             if found is None or not isinstance(of, Struct):
                 self.fail(f"{an(of)} has no {name!r}", spot)
-            ends = (f.offset + stride(f.type) for f in of.fields)  # it may be inside one
+            ends = (f.offset + f.type.stride for f in of.fields)  # it may be inside one
             number = next(i for i, end in enumerate(ends) if found.offset < end)
             return number, found.type, offset + found.offset
         if not 0 <= name < parts_of(of):
@@ -907,11 +906,11 @@ class Parser(Meaning):
         if isinstance(of, Struct):
             return name, of.fields[name].type, offset + of.fields[name].offset
         assert isinstance(of, Array)
-        return name, of.of, offset + name * stride(of.of)
+        return name, of.of, offset + name * of.of.stride
 
     def characters(self, of: Array, item: tree.Text, offset: int, filled: list) -> int:
         """Fill an array with a string."""
-        if stride(of.of) != 1:
+        if of.of.stride != 1:
             self.fail(f"a string cannot become {an(of)}", item.spot)
         values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n or None]
         for at, value in enumerate(values):

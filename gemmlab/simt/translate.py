@@ -18,7 +18,7 @@ from .meaning import constant, known
 from .parse import kernel_of, parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
 from .tree import Node, written
-from .types import ULONG, VOID, length, scalar_of
+from .types import ULONG, VOID
 from .values import assign, one_of, union, unsigned, without
 from .watch import Site
 
@@ -131,7 +131,7 @@ class Translator(Calls):
                 w.held[variable], w.since[variable] = value, w.mask
                 if make:
                     make(w)
-                    w.held[variable].give(0, length(variable.type), value, scalar_of(variable.type))
+                    w.held[variable].give(0, variable.type.length, value, variable.type.scalar)
             body(w)
             w.mask = w.called
             result = None if void else w.given(w.result, site)

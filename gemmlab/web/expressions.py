@@ -20,8 +20,6 @@ from ..simt.types import (
     Type,
     Vector,
     leaf_of,
-    length,
-    scalar_of,
 )
 from .memory import (
     ATOM,
@@ -173,7 +171,7 @@ class Expressions(Writer):
             if b.constant is not None:
                 b = self.literal(int(b.constant) & 31, UINT, node)
             else:
-                b = self.converted(b, Vector(UINT, length(to)) if length(to) > 1 else UINT, node)
+                b = self.converted(b, Vector(UINT, to.length) if to.length > 1 else UINT, node)
         level = LEVELS.get(op, LOOSE)
         code = f"{a.at_least(level or UNARY)} {op} {b.at_least(level + 1 if level else UNARY)}"
         return Value(code, to, level, range=combined(op, a.range, b.range))
@@ -242,14 +240,14 @@ class Expressions(Writer):
 
     def same_scalar(self, ref: Ref, of: Type, node) -> None:
         held = ref.memory.scalar
-        if scalar_of(leaf_of(of)[0]) is not held:
+        if leaf_of(of)[0].scalar is not held:
             raise refuse(f"memory of {held} read as {of} is not translated", node)
 
     def converted(self, value: Value, to: Type, node) -> Value:
         of = value.type
         if of == to or to is VOID:
             return value
-        a, b = scalar_of(of), scalar_of(to)
+        a, b = of.scalar, to.scalar
         if value.constant is not None and isinstance(to, Scalar):
             return self.literal(value.constant, to, node)
         if b is BOOL:
@@ -384,7 +382,7 @@ class Expressions(Writer):
         assert pointer.ref is not None
         if node.op:
             number = self.converted(self.expression(node.value), INT, node)
-            code, got, _ = self.sum([(length(pointer.ref.type), number)], unit)
+            code, got, _ = self.sum([(pointer.ref.type.length, number)], unit)
         else:
             ref = self.expression(node.value).ref
             memory = pointer.ref.memory
@@ -482,7 +480,7 @@ class Expressions(Writer):
 
     def call_as(self, node) -> Value:
         value = self.expression(node.args[0])
-        if length(node.type) != length(value.type):
+        if node.type.length != value.type.length:
             raise refuse(f"{node.name} of {value.type} is not translated", node)
         return Value(f"bitcast<{self.value_type(node.type, node)}>({value.code})", node.type)
 

@@ -25,8 +25,6 @@ from ..simt.types import (
     Type,
     Vector,
     leaf_of,
-    length,
-    scalar_of,
 )
 
 #: How tightly an expression binds: what needs no brackets as the operand of what.
@@ -109,7 +107,7 @@ class RowError(Exception):
 def numbers_of(of: Type) -> int:
     """How many numbers a value or an array has."""
     leaf, sizes = leaf_of(of)
-    return math.prod(sizes) * length(leaf)
+    return math.prod(sizes) * leaf.length
 
 
 def plus(code: str, i: int) -> str:
@@ -198,7 +196,7 @@ class Writer:
     def value_type(self, of: Type, node: Node) -> str:
         if not isinstance(of, (Scalar, Vector)):
             raise refuse(f"WGSL has no variable of type {of}", node)
-        scalar, n = self.scalar_type(scalar_of(of), node), length(of)
+        scalar, n = self.scalar_type(of.scalar, node), of.length
         if n not in (1, 2, 4):
             raise refuse(f"vectors of {n} numbers are not translated; use two or four", node)
         return scalar if n == 1 else f"vec{n}<{scalar}>"
@@ -233,7 +231,7 @@ class Writer:
         dimension of numbers, of which pointers may read one or several.
         """
         leaf, shape = leaf_of(of)
-        kind, scalar, width = self.value_type(leaf, node), scalar_of(leaf), length(leaf)
+        kind, scalar, width = self.value_type(leaf, node), leaf.scalar, leaf.length
         if kept is None:
             kept = len(shape)
         else:
@@ -287,7 +285,7 @@ class Writer:
 
     def elements(self, ref: Ref, node: Node) -> list[str]:
         """The WGSL names of the elements that hold the numbers of `ref`."""
-        memory, n, width = ref.memory, length(ref.type), ref.memory.width
+        memory, n, width = ref.memory, ref.type.length, ref.memory.width
         base = memory.name
         for value, most in zip(ref.indices, memory.shape, strict=False):
             proved = value.range is not None and value.range[0] >= 0 and value.range[1] < most

@@ -9,7 +9,7 @@ from ..simt import tree
 from ..simt.meaning import constant
 from ..simt.parse import kernel_of, parsed
 from ..simt.text import Preprocessor, TextError
-from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector, length, scalar_of
+from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
 from .memory import Memory, Ref, RowError, Style, refuse
 from .statements import Statements
 
@@ -157,10 +157,10 @@ class _Module(Statements):
             of = param.type.to
             if param.type.space not in ("global", "constant"):
                 raise refuse(f"{param.name!r}: a pointer to local memory is not translated", param)
-            if not isinstance(of, (Scalar, Vector)) or scalar_of(of) in (LONG, ULONG):
+            if not isinstance(of, (Scalar, Vector)) or of.scalar in (LONG, ULONG):
                 raise refuse(f"{param.name!r}: WGSL has no buffer of {of}", param)
             name = self.claim(param.name, module=True)
-            memory = memories[param.name] = Memory(name, scalar_of(of), length(of), "global")
+            memory = memories[param.name] = Memory(name, of.scalar, of.length, "global")
             self.declare_pointer(param, Ref(memory, of))
         return memories, scalars
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..simt import tree
 from ..simt.meaning import known
-from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, stride
+from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer
 from .expressions import IDS, NOTHING, Expressions
 from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
 
@@ -138,7 +138,7 @@ class Statements(Expressions):
     def numbered(self, ref: Ref, offset: int) -> Ref:
         """The element of an array that begins at a byte."""
         while isinstance(ref.type, Array):
-            index, offset = divmod(offset, stride(ref.type.of))
+            index, offset = divmod(offset, ref.type.of.stride)
             ref = self.element(ref, Value(f"{index}", INT, constant=index, range=(index, index)))
         return ref
 

@@ -14,7 +14,7 @@ from gemmlab.simt import tree
 from gemmlab.simt.meaning import address_of
 from gemmlab.simt.parse import Parser
 from gemmlab.simt.text import Preprocessor
-from gemmlab.simt.types import Array, Pointer, length
+from gemmlab.simt.types import Array, Pointer
 
 
 def bump(space: str, store: bool, width: int) -> str:
@@ -27,7 +27,7 @@ def accessed(node) -> tuple[str, int] | None:
     if not (isinstance(node, tree.Index) or of_pointer) or isinstance(node.type, (Array, Pointer)):
         return None
     space = address_of(node).space
-    return None if space == "private" else (space, length(node.type))
+    return None if space == "private" else (space, node.type.length)
 
 
 def stored(node) -> tree.Expr | None:
