@@ -132,7 +132,7 @@ class Expressions:
 
     def harmless(self, node: Node) -> bool:
         """Whether other lanes may compute this, too: no loads, stores or divisions."""
-        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
+        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op == "&"):
             return False
         if isinstance(node, tree.Binary) and node.op in ("/", "%"):
             return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
@@ -224,8 +224,6 @@ class Expressions:
             if isinstance(node.array, tree.Member):
                 raise UnknownError(f"a variable number of {written(node.array)}", node.spot)
             return self.number_of(self.place_of(node.array), index, node)
-        if isinstance(node, tree.Unary) and node.op == "*":
-            return self.element(node.operand, lambda w: 0, node.type)
         if isinstance(node, tree.Member):
             place, at = self.place_of(node.vector), node.at
             if place.at:
@@ -430,8 +428,6 @@ class Expressions:
 
     # ---- operations
     def _unary(self, node: tree.Unary) -> Value:
-        if node.op == "*":
-            return self.fetched(node)
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
         if node.op == "!" and not isinstance(node.type, Vector):

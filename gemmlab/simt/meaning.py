@@ -179,9 +179,8 @@ def address_of(node: Expr) -> Pointer | None:
         return Pointer(node.type, "constant", True)
     if isinstance(root, tree.Name):
         space, const = root.variable.space, root.variable.const
-    elif isinstance(root, tree.Index) or (isinstance(root, tree.Unary) and root.op == "*"):
-        base = root.array if isinstance(root, tree.Index) else root.operand
-        of = base.type if isinstance(base.type, Pointer) else address_of(base)
+    elif isinstance(root, tree.Index):
+        of = root.array.type if isinstance(root.array.type, Pointer) else address_of(root.array)
         assert of is not None
         space, const = of.space, of.const
     else:
@@ -288,12 +287,14 @@ class Meaning:
         return tree.Unary(spot, op, node, type=node.type)
 
     def pointed(self, spot: Spot, node: Expr) -> Expr:
+        """*p is p[0]."""
         if not isinstance(node.type, Pointer):
-            what = f"{written(node)} is {an(node.type)}"
-            self.fail(f"{what}, neither an array nor a pointer", node.spot)
-        if unreadable(node.type.to):
-            self.fail(f"a {node.type} cannot be read", spot)
-        return tree.Unary(spot, "*", node, type=node.type.to)
+            self.no_pointer(node)
+        return self.index(spot, node, tree.Number(spot, 0, type=INT))
+
+    def no_pointer(self, node: Expr, more: str = "") -> NoReturn:
+        what = f"{written(node)} is {an(node.type)}"
+        self.fail(f"{what}, neither an array nor a pointer{more}", node.spot)
 
     def address(self, spot: Spot, node: Expr) -> Expr:
         of_vector = isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
@@ -482,10 +483,8 @@ class Meaning:
                 root.variable.addressed = True
             return tree.Index(spot, array, index, type=of.of)
         if not isinstance(of, (Array, Pointer)):
-            extra = "; there is one index too many" if isinstance(array, tree.Index) else ""
-            self.fail(
-                f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot
-            )
+            more = "; there is one index too many" if isinstance(array, tree.Index) else ""
+            self.no_pointer(array, more)
         to = of.of if isinstance(of, Array) else of.to
         if unreadable(to):
             self.fail(f"a {of} cannot be read", spot)

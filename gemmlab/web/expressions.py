@@ -126,8 +126,6 @@ class Expressions(Writer):
 
     # ---- operators
     def _unary(self, node):
-        if node.op == "*":
-            return self.load(self.reference(node), node)
         if node.op == "&":
             return Value("", node.type, ref=self.reference(node.operand))
         if node.op == "!":
@@ -277,8 +275,6 @@ class Expressions(Writer):
             if isinstance(node.array.type, Array):
                 return self.element(self.reference(node.array), self.whole(node.index))
             return self.further(self.pointee(node.array), self.whole(node.index))
-        if isinstance(node, tree.Unary) and node.op == "*":
-            return self.pointee(node.operand)
         raise refuse(f"{written(node)} is not translated as something in memory", node)
 
     def pointee(self, node: tree.Node) -> Ref:

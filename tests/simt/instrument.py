@@ -23,8 +23,7 @@ def bump(space: str, store: bool, width: int) -> str:
 
 def accessed(node) -> tuple[str, int] | None:
     """The memory of which an expression is an element, and how many numbers that has."""
-    of_pointer = isinstance(node, tree.Unary) and node.op == "*"
-    if not (isinstance(node, tree.Index) or of_pointer) or isinstance(node.type, (Array, Pointer)):
+    if not isinstance(node, tree.Index) or isinstance(node.type, (Array, Pointer)):
         return None
     space = address_of(node).space
     return None if space == "private" else (space, node.type.length)

@@ -161,7 +161,9 @@ def start(node: tree.Expr) -> tree.Expr:
     """The expression that begins where this one does."""
     parts = {"Binary": "left", "Index": "array", "Assign": "target", "Choice": "condition",
              "Member": "vector", "Convert": "operand"}  # fmt: skip
-    while type(node).__name__ in parts and getattr(node, "step", "") != "before":
+    while type(node).__name__ in parts and not (
+        node.source and node.spot == node.source[0].spot  # *p, ++i
+    ):
         node = getattr(node, parts[type(node).__name__])
     return node
 
@@ -174,8 +176,8 @@ def differences(text: str, defines=None) -> tuple[list[str], int]:
     assert (line, verdict.line) == (0, 0), (message, verdict.message)
     lines, wrong, count = text.split("\n"), [], 0
     for node in (n for f in functions if f.body for n in f.body.walk()):
-        nameless = (tree.Convert, tree.Braces, tree.Text, tree.Part)
-        if not isinstance(node, tree.Expr) or isinstance(node, nameless):
+        nameless = (tree.Braces, tree.Text, tree.Part)
+        if not isinstance(node, tree.Expr) or isinstance(node, nameless) or not node.source:
             continue
         first, shown = start(node), str(node.type)
         before = lines[first.spot.line - 1][: first.spot.column - 1].rstrip()
