@@ -526,22 +526,11 @@ class Expressions:
         if known(node.left) is not None:  # and has decided nothing
             return self.truth(node.right)
         left, right = self.truth(node.left), self.truth(node.right)
-        conjunction = node.op == "&&"
-        both = operator.and_ if conjunction else operator.or_
+        both = operator.and_ if node.op == "&&" else operator.or_
         if self.harmless(node.right):
             return lambda w: both(left(w), right(w))
-        site = self.site("branch", node.spot, written(node))
-
-        def run(w: Wave) -> Any:
-            before, decided = w.mask, left(w)
-            yes, no = w.branch(decided, site)
-            w.mask = yes if conjunction else no
-            if w.mask is not False:
-                decided = both(decided, right(w))
-            w.mask = before
-            return decided
-
-        return run
+        sides = (right, None) if node.op == "&&" else (None, right)
+        return self.chosen(left, sides, self.site("branch", node.spot, written(node)))
 
     def _choice(self, node: tree.Choice) -> Value:
         of, constant = node.condition.type, known(node.condition)
@@ -554,14 +543,18 @@ class Expressions:
         truth = self.truth(node.condition)
         if self.harmless(node.yes) and self.harmless(node.no):
             return lambda w: values.pick(truth(w), sides[0](w), sides[1](w))
-        site = self.site("branch", node.spot, written(node.condition))
+        return self.chosen(truth, sides, self.site("branch", node.spot, written(node.condition)))
+
+    @staticmethod
+    def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site) -> Value:
+        """One of two values, each computed for the lanes that want it; None: the truth itself."""
 
         def run(w: Wave) -> Any:
             before, decided = w.mask, truth(w)
             found = []
             for mask, side in zip(w.branch(decided, site), sides, strict=True):
                 w.mask = mask
-                found.append(None if mask is False else side(w))
+                found.append(decided if side is None else None if mask is False else side(w))
             w.mask = before
             return values.pick(decided, *found)
 

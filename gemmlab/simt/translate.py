@@ -235,42 +235,23 @@ class Translator(Calls):
         return declare
 
     def do_if(self, node: tree.If) -> Value:
-        """if, and a chain of `else if`: each is for the lanes that none before has taken."""
         decided = known(node.condition)
         if decided is not None:
             chosen = node.yes if decided else node.no
             return self.statement(chosen) if chosen else self.sequence([])
-        arms: list[tuple[Value, Site, Value]] = []
-        other: Node | None = node
-        while isinstance(other, tree.If):
-            site = self.site("branch", other.spot, written(other.condition))
-            arms.append((self.truth(other.condition), site, self.statement(other.yes)))
-            other = other.no
-        last = self.statement(other) if other else None
+        site = self.site("branch", node.spot, written(node.condition))
+        condition, yes = self.truth(node.condition), self.statement(node.yes)
+        sides = yes, self.statement(node.no) if node.no else None
 
         def run(w: Wave) -> None:
-            before, left, jumps = w.mask, w.mask, False
-            ends: list[Any] = []
-            for condition, site, body in arms:
-                w.mask = left
-                yes, left = w.branch(condition(w), site)
-                if yes is not False:
-                    w.mask = yes
-                    body(w)
-                    ends.append(w.mask)
-                    jumps |= w.mask is not yes
-                if left is False:
-                    break
-            if last and left is not False:
-                w.mask = left
-                last(w)
-                jumps |= w.mask is not left
-                left = w.mask
-            w.mask = before
-            if jumps:
-                w.mask = left
-                for end in ends:
-                    w.mask = union(before, w.mask, end)
+            before, masks, ends = w.mask, w.branch(condition(w), site), list[Any]()
+            for mask, side in zip(masks, sides, strict=True):
+                w.mask = mask
+                if side and mask is not False:
+                    side(w)
+                ends.append(w.mask)
+            stay = all(end is mask for end, mask in zip(ends, masks, strict=True))
+            w.mask = before if stay else union(before, *ends)
 
         return run
 
