@@ -20,7 +20,7 @@ from . import count
 from .machine import Machine
 from .memory import Memory
 from .reasons import reasons, slips
-from .text import Clock, TextError, limited, no_limit
+from .text import Clock, TextError, explained, limited, no_limit
 from .translate import Program, compile_kernel
 from .tree import Variable
 from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of
@@ -446,9 +446,8 @@ def _as_a_product(
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
 
     def refuse(problem: str) -> NoReturn:
-        error = TextError(problem, program.kernel.spot)
-        error.source = program.text
-        raise error
+        with explained(program.text):
+            raise TextError(problem, program.kernel.spot)
 
     if len(program.params) != len(wanted):
         has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"

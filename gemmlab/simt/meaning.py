@@ -376,18 +376,16 @@ class Meaning:
             return self.choice_by_element(spot, condition, yes, no)
         condition = self.condition(condition)
         a, b = yes.type, no.type
+        to = a
         same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space
         if isinstance(a, Pointer) and (is_zero(no) or same_space):
-            const = a.const or (isinstance(b, Pointer) and b.const)
-            to: Type = Pointer(a.to, a.space, const)
+            to = replace(a, const=a.const or (isinstance(b, Pointer) and b.const))
         elif isinstance(b, Pointer) and is_zero(yes):
             to = b
-        elif a == b and not isinstance(a, (Scalar, Pointer)):
-            return tree.Choice(spot, condition, yes, no, type=a)
         elif isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector)):
             yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
             to = yes.type
-        else:
+        elif a != b:
             self.no_choice(spot, yes, no)
         yes, no = self.convert(yes, to), self.convert(no, to)
         return tree.Choice(spot, condition, yes, no, type=to)

@@ -16,7 +16,7 @@ from .calls import Calls
 from .expressions import Value, nothing
 from .meaning import constant, known
 from .parse import kernel_of, parsed
-from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
+from .text import PREDEFINED, Clock, Macro, Preprocessor, UnknownError, explained, no_limit
 from .tree import Node, written
 from .types import ULONG, VOID
 from .values import assign, one_of, union, unsigned, without
@@ -64,13 +64,8 @@ class Program:
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
     """Translate a kernel, by default the first. Raises TextError with line and column."""
-    try:
+    with explained(text):
         return _compiled(text, name, Preprocessor(defines, clock))
-    except TextError as error:
-        error.source = text
-        raise
-    except (RecursionError, MemoryError):
-        raise UnknownError("a text that is nested so deeply", Spot(1)) from None
 
 
 def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Program:

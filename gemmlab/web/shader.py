@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..simt import tree
 from ..simt.meaning import constant
 from ..simt.parse import kernel_of, parsed
-from ..simt.text import Preprocessor, TextError
+from ..simt.text import Preprocessor, explained
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
 from .memory import Memory, Ref, RowError, Style, refuse
 from .statements import Statements
@@ -85,11 +85,8 @@ def translate(
         TextError: the text is no OpenCL C; `RefusedError` if WGSL cannot say it. Both name the
             line.
     """
-    try:
+    with explained(text):
         return _translated(text, kernel, defines, style)
-    except TextError as error:
-        error.source = text
-        raise
 
 
 def _translated(text, kernel, defines, style) -> Shader:
