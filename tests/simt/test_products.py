@@ -1,4 +1,4 @@
-"""Every kernel of the ladder, simulated: exact, with the counts of the catalog; and other kernels."""
+"""Every kernel of the ladder, simulated: exact, with the counts of the catalog; and other texts."""
 
 from __future__ import annotations
 
