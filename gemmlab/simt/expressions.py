@@ -122,7 +122,7 @@ class Expressions:
 
     def drops(self, node: Expr) -> bool:
         """Whether this is a quotient of whole numbers that becomes a float."""
-        if not isinstance(node, (tree.Cast, tree.Convert)):
+        if not isinstance(node, tree.Cast):
             return node is self.becomes_float
         inner = plain(node.operand)
         divides = isinstance(inner, tree.Binary) and inner.op == "/"
@@ -136,7 +136,7 @@ class Expressions:
             return False
         if isinstance(node, tree.Binary) and node.op in ("/", "%"):
             return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
-        if isinstance(node, (tree.Cast, tree.Convert)):
+        if isinstance(node, tree.Cast):
             to, of = node.type, node.operand.type
             if isinstance(of, (Array, Struct)) or (to.scalar.whole and not of.scalar.whole):
                 return False  # of a float that may be too large for it
@@ -195,19 +195,14 @@ class Expressions:
         x = self.value(node)
         return lambda w: x(w) != 0
 
-    def _convert(self, node: tree.Convert) -> Value:
-        if isinstance(node.operand, tree.Text):
-            return self.value(node.operand)
-        if isinstance(node.operand.type, Array) and isinstance(node.type, Pointer):
-            return self.pointer_to(self.place(node.operand), node)
-        return self._cast(node)
-
-    def _cast(self, node: tree.Cast | tree.Convert) -> Value:
-        if node.type is BOOL:
-            return self.truth(node.operand)
-        if self.drops(node):
-            self.becomes_float = plain(node.operand)
+    def _cast(self, node: tree.Cast) -> Value:
         operand = node.operand
+        if isinstance(operand.type, Array) and not isinstance(operand, tree.Text):
+            return self.pointer_to(self.place(operand), node)
+        if node.type is BOOL:
+            return self.truth(operand)
+        if self.drops(node):
+            self.becomes_float = plain(operand)
         x, change = self.value(operand), self.conversion(operand.type, node.type, operand)
         return lambda w: change(w, x(w))
 
@@ -277,7 +272,7 @@ class Expressions:
 
     def element(self, pointer: Expr, index: Value, of: Type) -> Place:
         """The element `index` of an array, or from where a pointer points."""
-        array = pointer.operand if isinstance(pointer, tree.Convert) else pointer
+        array = pointer.operand if isinstance(pointer, tree.Cast) else pointer
         if not isinstance(array.type, Array):
             return Place(of, None, (index,), self.value(pointer))
         place = self.place(array)
@@ -587,7 +582,7 @@ class Expressions:
     def updated(self, node: tree.Assign) -> Change:
         """What an operation in the type `common` makes of the old value and another."""
         target, common = node.target, node.common
-        left = target if target.type == common else tree.Convert(target.spot, target, type=common)
+        left = target if target.type == common else tree.Cast(target.spot, target, type=common)
         new = tree.Binary(node.spot, node.op, left, node.value, type=common, source=node.source)
         widen, operate = self.conversion(target.type, common, target), self.operation(new)
         narrow = self.conversion(common, node.type, new)

@@ -122,7 +122,7 @@ def known(node: tree.Node) -> float | None:
         return None if condition is None else known(node.yes if condition else node.no)
     if isinstance(node, tree.Binary) and node.op in CONSTANT:
         return _known_operation(node, node.type)
-    if isinstance(node, (tree.Convert, tree.Cast, tree.Unary)):
+    if isinstance(node, (tree.Cast, tree.Unary)):
         value = known(node.operand)
         if value is None or (isinstance(node, tree.Unary) and node.op not in _SIGNS):
             return None
@@ -211,8 +211,8 @@ class Meaning:
             return node
         self.allow(node, to, node.spot)
         if isinstance(to, Vector) and isinstance(of, Scalar) and of != to.of:
-            node = tree.Convert(node.spot, node, type=to.of)
-        return tree.Convert(node.spot, node, type=to)
+            node = tree.Cast(node.spot, node, type=to.of)
+        return tree.Cast(node.spot, node, type=to)
 
     def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
         node = self.decayed(node)
@@ -246,7 +246,7 @@ class Meaning:
         """An array as the pointer to its first element; anything else as it is."""
         if isinstance(node.type, Array):
             to = replace(address_of(node) or Pointer(VOID), to=node.type.of)
-            return tree.Convert(node.spot, node, type=to)
+            return tree.Cast(node.spot, node, type=to)
         return node
 
     def value(self, node: Expr, spot: Spot | None = None) -> Expr:

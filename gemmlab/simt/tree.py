@@ -31,7 +31,7 @@ class Node:
 # ---- expressions
 @dataclass(slots=True)
 class Expr(Node):
-    """An expression with its type and its tokens. Each implicit conversion is a node, `Convert`."""
+    """An expression with its type and its tokens. Each implicit conversion is a node, too."""
 
     type: Type = field(default=VOID, kw_only=True)
     source: Sequence[Token] = field(default=(), kw_only=True, repr=False, compare=False)
@@ -124,12 +124,7 @@ class Choice(Expr):
 
 @dataclass(slots=True)
 class Cast(Expr):
-    operand: Expr
-
-
-@dataclass(slots=True)
-class Convert(Expr):
-    """A conversion that is not written in the text."""
+    """A conversion; one that is not written in the text has no tokens."""
 
     operand: Expr
 
@@ -286,7 +281,7 @@ def owner(node: Expr) -> Expr:
 
 def plain(node: Node) -> Node:
     """An expression without its implicit conversions."""
-    while isinstance(node, Convert):
+    while isinstance(node, Cast) and not node.source:
         node = node.operand
     return node
 

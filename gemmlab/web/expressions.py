@@ -214,7 +214,10 @@ class Expressions(Writer):
         self.emit(f"    {name} = {value.code};")
 
     # ---- conversions
-    def _convert(self, node):
+    def _cast(self, node):
+        if node.type is VOID:
+            self.effect(node.operand)
+            return NOTHING
         if isinstance(node.operand.type, Array):
             return self.expression(node.operand)
         if isinstance(node.type, Pointer):
@@ -222,12 +225,6 @@ class Expressions(Writer):
         if node.type is BOOL:
             return self.condition(node.operand)
         return self.converted(self.expression(node.operand), node.type, node)
-
-    def _cast(self, node):
-        if node.type is VOID:
-            self.effect(node.operand)
-            return NOTHING
-        return self._convert(node)
 
     def as_pointer(self, node) -> Value:
         value = self.expression(node.operand)

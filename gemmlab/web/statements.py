@@ -398,7 +398,7 @@ class Statements(Expressions):
 def decaying(node: tree.Node) -> Iterator[tuple[tree.Variable, int]]:
     """Arrays that become pointers in an expression, with the indices before that."""
     inner, depth = None, 0
-    if isinstance(node, tree.Convert) and isinstance(node.operand.type, Array):
+    if isinstance(node, tree.Cast) and isinstance(node.operand.type, Array):
         inner = node.operand
     elif isinstance(node, tree.Unary) and node.op == "&" and isinstance(node.operand, tree.Index):
         inner, depth = node.operand, -1

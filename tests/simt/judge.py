@@ -160,7 +160,7 @@ def ours(text: str, defines=None) -> tuple[int, str, list[tree.Function]]:
 def start(node: tree.Expr) -> tree.Expr:
     """The expression that begins where this one does."""
     parts = {"Binary": "left", "Index": "array", "Assign": "target", "Choice": "condition",
-             "Member": "vector", "Convert": "operand"}  # fmt: skip
+             "Member": "vector", "Cast": "operand"}  # fmt: skip
     while type(node).__name__ in parts and not (
         node.source and node.spot == node.source[0].spot  # *p, ++i
     ):
