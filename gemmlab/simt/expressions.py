@@ -26,7 +26,6 @@ from .types import (
     Struct,
     Type,
     Vector,
-    layout,
 )
 from .watch import Site
 
@@ -254,8 +253,6 @@ class Expressions:
 
     def memory(self, variable: Variable, value: Expr | None = None) -> Value:
         """Makes memory for a variable, and fills it with its value or with those in { }."""
-        form = layout(variable.type)
-        space = "constant" if variable.space == "constant" else "private"
         braces = isinstance(value, tree.Braces)
         items = value.filled if isinstance(value, tree.Braces) else [(0, value)] if value else []
         filled = [(at, item.type, self.value(item)) for at, item in items]
@@ -263,7 +260,7 @@ class Expressions:
 
         def make(w: Wave) -> None:
             given = [(at, to, item(w)) for at, to, item in filled]
-            made = w.held[variable] = w.private(variable.name, *form, braces, space)
+            made = w.held[variable] = w.private(variable, braces)
             for at, to, x in given:
                 of = to.scalar
                 made.give(at // of.size, to.length, x, of)

@@ -39,7 +39,7 @@ class Held(dict[Variable, Any]):
         of = variable.type
         if not variable.in_memory:
             return unset(of.n if isinstance(of, Vector) else 0, of.scalar)
-        self[variable] = self.wave.private(variable.name, *layout(of), False)
+        self[variable] = self.wave.private(variable)
         return self[variable]
 
 
@@ -233,15 +233,14 @@ class Wave:
                 memory.put(site.scalar, places[lane], new)
         return result
 
-    def private(
-        self, name: str, scalar: Scalar, sizes: tuple[int, ...], zeroes: bool,
-        space: str = "private"
-    ) -> Memory:  # fmt: skip
+    def private(self, variable: Variable, zeroes: bool = False) -> Memory:
         """An array that each lane has to itself, or a constant one, which there is once."""
-        copies, slot = (1, 0) if space == "constant" else (self.lanes, self.every)
+        constant, (scalar, sizes) = variable.space == "constant", layout(variable.type)
+        copies, slot = (1, 0) if constant else (self.lanes, self.every)
         self.machine.room(prod(sizes) * scalar.size * copies)
         data = np.zeros(copies * prod(sizes), scalar.dtype) if zeroes else None
-        return Memory(name, space, scalar, sizes, copies, slot, data)
+        space = "constant" if constant else "private"
+        return Memory(variable.name, space, scalar, sizes, copies, slot, data)
 
     def copy_together(
         self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,

@@ -752,12 +752,11 @@ class Parser(Meaning):
                 one = self.declarator(base)
         self.expect(";", "after this declaration")
 
-    def declaration(self) -> tree.Declarations:
-        return self.declared(self.token.spot, self.specifiers(typedef=True))
+    def declaration(self) -> tree.Block:
+        spot = self.token.spot
+        return tree.Block(spot, [*self.declared(self.specifiers(typedef=True))], scope=False)
 
-    def declared(
-        self, spot: Spot, base: Declared, first: Declared | None = None
-    ) -> tree.Declarations:
+    def declared(self, base: Declared, first: Declared | None = None) -> list[tree.Declaration]:
         """A declaration from behind its type, or from behind its first declarator."""
         items: list[tree.Declaration] = []
         for one, name in self.declarators(base, first):
@@ -769,7 +768,7 @@ class Parser(Meaning):
             if inside and (self.ahead().text == ")" or self.is_type(self.ahead())):
                 raise UnknownError("a function that is declared inside another", name.spot)
             items.append(self.variable(one, name))
-        return tree.Declarations(spot, items)
+        return items
 
     gotos: list[tree.Jump] = []  # each function sets its own
 
@@ -925,7 +924,7 @@ class Parser(Meaning):
         while not self.at_end:
             if self.accept(";"):
                 continue
-            spot, base = self.token.spot, self.specifiers(typedef=True)
+            base = self.specifiers(typedef=True)
             one = None if self.text == ";" else self.declarator(base)
             if one and one.name is None:
                 self.name("a function")
@@ -933,7 +932,7 @@ class Parser(Meaning):
                 one.attributes |= self.attributes()
                 self.read_function(one)
             else:
-                constants += self.declared(spot, base, one).items
+                constants += self.declared(base, one)
         return [f for choices in self.functions.values() for f in choices], constants
 
     def read_function(self, one: Declared) -> None:

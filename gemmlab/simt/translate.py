@@ -207,9 +207,6 @@ class Translator(Calls):
     def do_label(self, node: tree.Label) -> Value:
         return lambda w: None  # nobody goes there
 
-    def do_declarations(self, node: tree.Declarations) -> Value:
-        return self.sequence([self.statement(item) for item in node.items])
-
     def do_declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value
         if variable.space == "local":

@@ -187,20 +187,16 @@ class Variable:
 # ---- statements
 @dataclass(slots=True)
 class Block(Node):
+    """Statements; without a `scope`, as in a declaration of several variables, their names stay."""
+
     body: list[Node]
+    scope: bool = True
 
 
 @dataclass(slots=True)
 class Declaration(Node):
     variable: Variable
     value: Expr | None
-
-
-@dataclass(slots=True)
-class Declarations(Node):
-    """Several variables in one statement; unlike a block they stay."""
-
-    items: list[Declaration]
 
 
 @dataclass(slots=True)

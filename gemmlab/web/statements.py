@@ -58,7 +58,9 @@ class Statements(Expressions):
         self.scopes.pop()
 
     def do_block(self, node: tree.Node) -> None:
-        if not isinstance(node, tree.Block) or node.body:
+        if isinstance(node, tree.Block) and not node.scope:
+            self.statements(node.body)
+        elif not isinstance(node, tree.Block) or node.body:
             self.emit("{")
             self.block(node)
             self.emit("}")
@@ -87,10 +89,6 @@ class Statements(Expressions):
             self.emit(f"{node.word};")
 
     # ---- declarations
-    def do_declarations(self, node: tree.Declarations) -> None:
-        for item in node.items:
-            self.do_declaration(item)
-
     def do_declaration(self, node: tree.Declaration) -> None:
         variable, value = node.variable, node.value
         of = variable.type
@@ -172,9 +170,10 @@ class Statements(Expressions):
     def loop_variable(self, node: tree.Loop) -> tree.Declaration | None:
         """The one variable, of whole numbers, that the head of a `for` declares."""
         start = node.start
-        if not node.first or not isinstance(start, tree.Declarations) or len(start.items) != 1:
+        if not node.first or not isinstance(start, tree.Block) or len(start.body) != 1:
             return None
-        found = start.items[0]
+        found = start.body[0]
+        assert isinstance(found, tree.Declaration)
         fits = found.variable.type in (INT, UINT, LONG, ULONG) and found.value is not None
         return found if fits else None
 
@@ -207,7 +206,7 @@ class Statements(Expressions):
         if not self.indexes_registers(node.body, variable):
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
-        declares = any(isinstance(n, tree.Declarations) for n in body)
+        declares = any(isinstance(n, tree.Block) and not n.scope for n in body)
         for value in values:
             variable.constant = value
             if declares:
