@@ -112,10 +112,8 @@ class Calls(Expressions):
 
     def counted(self, node: tree.Call, function: Callable) -> Value:
         """A function of the arguments that is a multiply-add of each of their numbers."""
-        args, site = (
-            self.args(node),
-            self.site("multiply-add", node.spot, written(node), node.args[0].type),
-        )
+        args, of = self.args(node), node.args[0].type
+        site = self.site("multiply-add", node.spot, written(node), of)
 
         def run(w: Wave) -> Any:
             x = [arg(w) for arg in args]

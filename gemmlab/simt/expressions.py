@@ -307,11 +307,9 @@ class Expressions:
 
         return pointer
 
-    def fetched(self, node: Expr) -> Value:
+    def fetched(self, node: Expr, place: Place | None = None) -> Value:
         """The value of something that is stored."""
-        return self.fetched_from(self.place(node), node)
-
-    def fetched_from(self, place: Place, node: Expr) -> Value:
+        place = place or self.place(node)
         load, find = self.loads(place, node), place.finder()
         return (lambda w: load(w, [])) if place.register else lambda w: load(w, find(w))
 
@@ -410,7 +408,7 @@ class Expressions:
             return self.fetched(node)
         copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
         place = self.unnamed(copy, node.array)
-        return self.fetched_from(self.number_of(place, self.value(node.index), node), node)
+        return self.fetched(node, self.number_of(place, self.value(node.index), node))
 
     def _member(self, node: tree.Member) -> Value:
         if address_of(node.vector):
