@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import FULL, in_part
+from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from simt.cases import SMALL, edited, line_of, text
@@ -86,20 +86,6 @@ def test_segments():
     assert views.segments(range(32)) == 4 and views.segments([]) == 0
     assert views.segments(range(1, 33), 128) == 2
     assert views.segments(range(6, 134, 16), width=3) == 16  # the third is in the next segment
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("number", in_part(SMALL, 3))
-@pytest.mark.parametrize("order", ["lockstep", "warps"])
-def test_the_steps_of_all_groups_are_the_whole_run(number, order):
-    run = simt.simulate(number, 16, 16, 16, SMALL[number], order=order)
-    groups = run.global_size[0] * run.global_size[1] // (run.local_size[0] * run.local_size[1])
-    every = [step for group in range(groups) for step in views.steps(run, group)]
-    for array in run.counts.loads | run.counts.stores:
-        assert sum(s.counts.loads.get(array, 0) for s in every) == run.counts.loads.get(array, 0)
-        assert sum(s.counts.stores.get(array, 0) for s in every) == run.counts.stores.get(array, 0)
-    assert sum(s.counts.multiply_adds for s in every) == run.counts.multiply_adds == 16**3
-    assert all(e.site.line == s.line for s in every for e in s.entries)
 
 
 def test_a_step_is_one_execution_of_a_line():
