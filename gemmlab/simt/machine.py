@@ -92,7 +92,7 @@ class Wave:
 
     def __getstate__(self) -> dict[str, Any]:
         """In another process nothing goes on."""
-        return {**vars(self), "held": None, "since": None, "turn": None}
+        return {**vars(self), "held": None, "since": None, "waiting": None, "turn": None}
 
     # ---- who
     def item(self, lane: int) -> WorkItem:
