@@ -943,6 +943,8 @@ class Parser(Meaning):
         found.size = one.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
         if name.text in self.scopes[0]:
             self.fail(f"{name.text!r} is declared twice", name.spot)
+        if one.space not in ("", "private"):
+            self.fail(f"the result of {name.text!r} cannot be in {one.space} memory", name.spot)
         if found.kernel and of is not VOID:
             self.fail(f"a kernel must return void, not {an(of)}", name.spot)
         if found.size and not found.kernel:
