@@ -20,10 +20,10 @@ from . import count
 from .machine import Machine
 from .memory import Memory
 from .reasons import reasons, slips
-from .text import Clock, TextError, limited, no_limit
+from .text import Clock, TextError, explained, limited, no_limit
 from .translate import Program, compile_kernel
-from .tree import Declaration
-from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of, scalar_of, stride
+from .tree import Variable
+from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of
 from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
@@ -221,7 +221,7 @@ def _rows(array: Type) -> tuple[int, int]:
     """Rows, and the numbers of a row."""
     leaf, sizes = leaf_of(array)
     *rows, row = sizes or (1,)
-    return prod(rows), row * (stride(leaf) // scalar_of(leaf).size)
+    return prod(rows), row * (leaf.stride // leaf.scalar.size)
 
 
 def program_of(
@@ -294,7 +294,7 @@ def _sizes(
     return whole, local
 
 
-def _argument(param: Declaration, value: object) -> object:
+def _argument(param: Variable, value: object) -> object:
     """An argument in the form in which kernels take it: a number, or a `Memory`."""
     name, of = param.name, param.type
     if isinstance(of, Scalar):
@@ -309,7 +309,7 @@ def _argument(param: Declaration, value: object) -> object:
     if not isinstance(of, Pointer) or of.space not in ("global", "constant"):
         what = f"in {of.space} memory" if isinstance(of, Pointer) else f"of type {of}"
         raise TypeError(f"{name}: arguments {what} are not known to this simulator")
-    scalar = scalar_of(of.to)
+    scalar = of.to.scalar
     if not isinstance(value, (np.ndarray, Empty)):
         kind = type(value).__name__
         raise TypeError(f"{name} is a pointer and needs a NumPy array, not {kind}")
@@ -398,7 +398,7 @@ def simulate(  # noqa: PLR0913
     program = program_of(read(spec.file) if source is None else source, name, full, clock)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, full, local)
-    types = {p.name: scalar_of(p.type.to) for p in program.params if isinstance(p.type, Pointer)}
+    types = {p.name: p.type.to.scalar for p in program.params if isinstance(p.type, Pointer)}
     names = [p.name for p in program.params]
     inputs = exact_inputs(m, n, k, seed)
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
@@ -446,9 +446,8 @@ def _as_a_product(
     wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
 
     def refuse(problem: str) -> NoReturn:
-        error = TextError(problem, program.kernel.spot)
-        error.source = program.text
-        raise error
+        with explained(program.text):
+            raise TextError(problem, program.kernel.spot)
 
     if len(program.params) != len(wanted):
         has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"
@@ -458,7 +457,7 @@ def _as_a_product(
         if name in "MNK":
             fits, what = isinstance(of, Scalar) and of.whole, "a whole number"
         else:
-            fits = isinstance(of, Pointer) and of.space == "global" and not scalar_of(of.to).whole
+            fits = isinstance(of, Pointer) and of.space == "global" and not of.to.scalar.whole
             what = "a pointer to floats in global memory"
         if not fits:
             stands = f"parameter {param.name}, which stands for {name}"

@@ -38,10 +38,7 @@ from .types import (
     as_signed,
     as_unsigned,
     compared,
-    length,
     named,
-    scalar_of,
-    stride,
     with_size,
     words,
 )
@@ -169,13 +166,13 @@ def overloads(name: str) -> list[Signature]:
 def _as(name: str) -> Iterator[Signature]:
     to = named(name)
     if to in KINDS["moved"]:
-        yield from ((to, (of,)) for of in KINDS["moved"] if stride(of) == stride(to))
+        yield from ((to, (of,)) for of in KINDS["moved"] if of.stride == to.stride)
 
 
 def _convert(name: str, saturated: str | None) -> Iterator[Signature]:
     to = named(name)
-    if to in KINDS["moved"] and (scalar_of(to).whole or not saturated):
-        yield from ((to, (of,)) for of in KINDS["moved"] if length(of) == length(to))
+    if to in KINDS["moved"] and (to.scalar.whole or not saturated):
+        yield from ((to, (of,)) for of in KINDS["moved"] if of.length == to.length)
 
 
 def _vector_access(word: str, half: str | None, n: str | None) -> Iterator[Signature]:
@@ -221,7 +218,7 @@ def _meant(letter: str, of: Type, space: str) -> Type:
     if star:
         where = {"l": "local", "g": "global"}.get(head[:1], space)
         return Pointer(_meant(pointed, of, space), where, "c" in head)
-    scalar = scalar_of(of)
+    scalar = of.scalar
     fixed: dict[str, Type] = {"T": of, "S": scalar, "i": INT, "u": UINT, "z": ULONG, "v": VOID}
     fixed["e"] = EVENT
     if letter in fixed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import FLOAT, HALF, Pointer, Scalar, Vector, length, scalar_of, stride
+from .types import FLOAT, HALF, Pointer, Scalar, Vector
 
 if TYPE_CHECKING:
     from .machine import Wave
@@ -27,15 +28,13 @@ class Calls(Expressions):
 
     def _call(self, node: tree.Call) -> Value:
         name = node.name
-        if node.target is not None:
-            return self.own(node, node.target)
         special: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
         if special is not None:
             return special(node)
         for prefix, build in self.families.items():
             if name.startswith(prefix):
                 return build(self, node)
-        plain, to = _LOOSE.sub("", name), scalar_of(node.type)
+        plain, to = _LOOSE.sub("", name), node.type.scalar
         if plain in values.FUNCTIONS and not to.whole:
             function = values.FUNCTIONS[plain]
             return self.applied(node, lambda *x: values.floating(function(*x), to))
@@ -71,9 +70,6 @@ class Calls(Expressions):
 
         return found
 
-    def own(self, node: tree.Call, function: tree.Function) -> Value:
-        raise NotImplementedError
-
     # ---- by name
     def call_barrier(self, node: tree.Call) -> Value:
         args, flags, copied = self.args(node), known(node.args[0]), node.name == "wait_group_events"
@@ -98,10 +94,10 @@ class Calls(Expressions):
         assert isinstance(target, Pointer) and isinstance(source, Pointer)
         element, text = target.to, written(node)
         load, store = (
-            self.site(kind, node.spot, text, element, wide=length(element))
+            self.site(kind, node.spot, text, element, wide=element.length)
             for kind in ("load", "store")
         )
-        strided, size = len(rest) > 1, stride(element)
+        strided, size = len(rest) > 1, element.stride
 
         def copy(w: Wave) -> int:
             step = rest[0](w) if strided else 1
@@ -114,16 +110,21 @@ class Calls(Expressions):
 
     call_async_work_group_strided_copy = call_async_work_group_copy
 
-    def call_fma(self, node: tree.Call) -> Value:
-        args, to, function = self.args(node), scalar_of(node.type), values.FUNCTIONS[node.name]
-        site = self.site("multiply-add", node.spot, written(node), node.type)
+    def counted(self, node: tree.Call, function: Callable) -> Value:
+        """A function of the arguments that is a multiply-add of each of their numbers."""
+        args, of = self.args(node), node.args[0].type
+        site = self.site("multiply-add", node.spot, written(node), of)
 
         def run(w: Wave) -> Any:
             x = [arg(w) for arg in args]
             w.record(site)
-            return values.floating(function(*x), to)
+            return function(*x)
 
         return run
+
+    def call_fma(self, node: tree.Call) -> Value:
+        to, function = node.type.scalar, values.FUNCTIONS[node.name]
+        return self.counted(node, lambda *x: values.floating(function(*x), to))
 
     call_mad = call_fma
 
@@ -142,20 +143,12 @@ class Calls(Expressions):
     call_all = call_any
 
     def call_dot(self, node: tree.Call) -> Value:
-        (a, b), of = self.args(node), node.args[0].type
-        if not isinstance(of, Vector):
-            return lambda w: a(w) * b(w)
-        site = self.site("multiply-add", node.spot, written(node), of)
-
-        def run(w: Wave) -> Any:
-            x, y = a(w), b(w)
-            w.record(site)
-            return values.dot(x, y)
-
-        return run
+        if isinstance(node.args[0].type, Vector):
+            return self.counted(node, values.dot)
+        return self.applied(node, operator.mul)
 
     def call_shuffle(self, node: tree.Call) -> Value:
-        n = sum(4 if length(v.type) == 3 else length(v.type) for v in node.args[:-1])
+        n = sum(4 if v.type.length == 3 else v.type.length for v in node.args[:-1])
         return self.applied(node, lambda *x: values.shuffled(x[:-1], x[-1], n))
 
     call_shuffle2 = call_shuffle
@@ -168,7 +161,7 @@ class Calls(Expressions):
             text.value if isinstance(text, tree.Text) else self.value(arg)
             for text, arg in zip(texts, node.args[1:], strict=True)
         ]
-        kinds = [str(scalar_of(arg.type)) for arg in node.args[1:]]
+        kinds = [str(arg.type.scalar) for arg in node.args[1:]]
 
         def prints(w: Wave) -> int:
             w.printf(said, [arg if isinstance(arg, str) else arg(w) for arg in args], kinds)
@@ -180,15 +173,15 @@ class Calls(Expressions):
     def each(self, node: tree.Call, name: str) -> Value:
         """A function that is computed lane by lane, with Python's numbers."""
         args, types = self.args(node), [arg.type for arg in node.args]
-        results, vector = [scalar_of(node.type)], isinstance(node.type, Vector)
+        results, vector = [node.type.scalar], isinstance(node.type, Vector)
         of = types[-1].to if isinstance(types[-1], Pointer) else None
         if of is None:
-            given = [scalar_of(t) for t in types]
+            given = [t.scalar for t in types]
             return self.applied(node, lambda *x: values.each(name, x, given, results, vector)[0])
         place = Place(of, base=args.pop())  # where the second result is stored
-        store, given = self.access("store", place, node), [scalar_of(t) for t in types[:-1]]
+        store, given = self.access("store", place, node), [t.scalar for t in types[:-1]]
         find = place.finder()
-        results.append(scalar_of(of))
+        results.append(of.scalar)
 
         def run(w: Wave) -> Any:
             one, two = values.each(name, [arg(w) for arg in args], given, results, vector)
@@ -198,14 +191,14 @@ class Calls(Expressions):
         return run
 
     def reinterpreted(self, node: tree.Call) -> Value:
-        of, to = scalar_of(node.args[0].type), scalar_of(node.type)
-        n = length(node.type) if isinstance(node.type, Vector) else 0
+        of, to = node.args[0].type.scalar, node.type.scalar
+        n = node.type.length if isinstance(node.type, Vector) else 0
         return self.applied(node, lambda x: values.bits_as(x, of, to, n))
 
     def converted(self, node: tree.Call) -> Value:
         match = re.search("(_sat)?(_rt[ezpn])?$", node.name)
         saturated, rounding = (bool(match[1]), (match[2] or "")[1:]) if match else (False, "")
-        (x,), of, to = self.args(node), scalar_of(node.args[0].type), scalar_of(node.type)
+        (x,), of, to = self.args(node), node.args[0].type.scalar, node.type.scalar
         usual = "rtz" if to.whole else "rte"
         if not saturated and rounding in ("", usual):
             change = self.conversion(node.args[0].type, node.type, node.args[0])
@@ -225,7 +218,7 @@ class Calls(Expressions):
             raise UnknownError(node.name, node.spot)
         to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
         place = Place(to, None, (at,), base)
-        if length(to) == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
+        if to.length == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
             place = Place(to, base=lambda w: base(w) + at(w) * (4 * scalar.size))
         access = self.access("store" if value else "load", place, node, packed=True)
         find = place.finder()

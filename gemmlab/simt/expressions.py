@@ -7,6 +7,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import tree, values
@@ -25,11 +26,6 @@ from .types import (
     Struct,
     Type,
     Vector,
-    layout,
-    length,
-    promoted,
-    scalar_of,
-    stride,
 )
 from .watch import Site
 
@@ -40,7 +36,7 @@ Value = Callable[["Wave"], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
-IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Step, tree.Part, tree.Compound, tree.Text)
+IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Part, tree.Compound, tree.Text)
 
 
 @dataclass
@@ -51,14 +47,14 @@ class Place:
         variable: it is this, or an element of this array by as many `indices` as are given (a row,
             or all of it, if some are left out).
         base: otherwise a pointer; one index says how far from there.
-        at: if not empty, only these numbers of a `vector`; or what computes the number of one.
+        at: if not empty, only these numbers of a `vector`.
     """
 
     type: Type
     variable: Variable | None = None
     indices: tuple[Value, ...] = ()
     base: Value | None = None
-    at: Any = ()  # tuple[int, ...] | Value
+    at: tuple[int, ...] = ()
     vector: Type = VOID
 
     @property
@@ -71,21 +67,19 @@ class Place:
 
     def ones(self) -> list[Place]:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
-        at = self.at
-        if callable(at) or all(b == a + 1 for a, b in zip(at, at[1:], strict=False)):
+        if all(b == a + 1 for a, b in pairwise(self.at)):
             return [self]
-        return [replace(self, type=scalar_of(self.type), at=(i,)) for i in at]
+        return [replace(self, type=self.type.scalar, at=(i,)) for i in self.at]
 
     def finder(self) -> Callable[[Wave], list]:
-        """What must be computed once for a load and a store: pointer, indices, number."""
-        parts = [self.base, *self.indices, self.at if callable(self.at) else None]
-        known = [part for part in parts if part]
-        return lambda w: [part(w) for part in known]
+        """What must be computed once for a load and a store: pointer and indices."""
+        parts = [*([self.base] if self.base else ()), *self.indices]
+        return lambda w: [part(w) for part in parts]
 
 
 def nothing(of: Type) -> values.Partly:
     """A variable's value before it has any."""
-    return values.unset(length(of) if isinstance(of, Vector) else 0, scalar_of(of))
+    return values.unset(of.length if isinstance(of, Vector) else 0, of.scalar)
 
 
 def as_int(truth: Any) -> Any:
@@ -111,7 +105,7 @@ class Expressions:
     def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> Site:
         """A new site; `more` are other attributes of `Site`."""
         number, struct = len(self.sites), isinstance(of, Struct)
-        found = Site(number, kind, spot, text, scalar_of(of), length(of), struct, **more)
+        found = Site(number, kind, spot, text, of.scalar, of.length, struct, **more)
         self.sites.append(found)
         return found
 
@@ -127,23 +121,23 @@ class Expressions:
 
     def drops(self, node: Expr) -> bool:
         """Whether this is a quotient of whole numbers that becomes a float."""
-        if not isinstance(node, (tree.Cast, tree.Convert)):
+        if not isinstance(node, tree.Cast):
             return node is self.becomes_float
         inner = plain(node.operand)
         divides = isinstance(inner, tree.Binary) and inner.op == "/"
-        return divides and scalar_of(node.operand.type).whole and not scalar_of(node.type).whole
+        return divides and node.operand.type.scalar.whole and not node.type.scalar.whole
 
     becomes_float: Node | None = None  # the last quotient of whole numbers that does
 
     def harmless(self, node: Node) -> bool:
         """Whether other lanes may compute this, too: no loads, stores or divisions."""
-        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op in "*&"):
+        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op == "&"):
             return False
         if isinstance(node, tree.Binary) and node.op in ("/", "%"):
             return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
-        if isinstance(node, (tree.Cast, tree.Convert)):
+        if isinstance(node, tree.Cast):
             to, of = node.type, node.operand.type
-            if isinstance(of, (Array, Struct)) or (scalar_of(to).whole and not scalar_of(of).whole):
+            if isinstance(of, (Array, Struct)) or (to.scalar.whole and not of.scalar.whole):
                 return False  # of a float that may be too large for it
         if isinstance(node, tree.Name) and node.variable.constant is None:
             return not (node.variable.in_memory or node.variable in self.unset)
@@ -170,7 +164,7 @@ class Expressions:
         if isinstance(to, Vector) and isinstance(of, Scalar):
             one = self.conversion(of, to.of, node)
             return lambda w, x: values.spread(one(w, x), to.n)
-        a, b = scalar_of(of), scalar_of(to)
+        a, b = of.scalar, to.scalar
         # a long and a ulong are held as the same 64 bits
         same = b.size == 8 or (b.least <= a.least and a.most <= b.most)
         as_it_is = a.whole and b.whole and same and a is not BOOL
@@ -200,19 +194,14 @@ class Expressions:
         x = self.value(node)
         return lambda w: x(w) != 0
 
-    def _convert(self, node: tree.Convert) -> Value:
-        if isinstance(node.operand, tree.Text):
-            return self.value(node.operand)
-        if isinstance(node.operand.type, Array) and isinstance(node.type, Pointer):
-            return self.pointer_to(self.place(node.operand), node)
-        return self._cast(node)
-
-    def _cast(self, node: tree.Cast | tree.Convert) -> Value:
-        if node.type is BOOL:
-            return self.truth(node.operand)
-        if self.drops(node):
-            self.becomes_float = plain(node.operand)
+    def _cast(self, node: tree.Cast) -> Value:
         operand = node.operand
+        if isinstance(operand.type, Array) and not isinstance(operand, tree.Text):
+            return self.pointer_to(self.place(operand), node)
+        if node.type is BOOL:
+            return self.truth(operand)
+        if self.drops(node):
+            self.becomes_float = plain(operand)
         x, change = self.value(operand), self.conversion(operand.type, node.type, operand)
         return lambda w: change(w, x(w))
 
@@ -226,45 +215,44 @@ class Expressions:
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
                 return self.element(node.array, index, node.type)
-            one = known(node.index)
-            return self.numbers(node, node.array, index if one is None else (int(one),))
-        if isinstance(node, tree.Unary) and node.op == "*":
-            return self.element(node.operand, lambda w: 0, node.type)
+            if isinstance(node.array, tree.Member):
+                raise UnknownError(f"a variable number of {written(node.array)}", node.spot)
+            return self.number_of(self.place_of(node.array), index, node)
         if isinstance(node, tree.Member):
-            return self.numbers(node, node.vector, node.at)
+            place, at = self.place_of(node.vector), node.at
+            if place.at:
+                return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
+            return replace(place, type=node.type, at=at, vector=node.vector.type)
         if isinstance(node, tree.Part):
             base, offset = self.pointer_to(self.place_of(node.of), node), node.field.offset
-            number = scalar_of(node.type) if isinstance(node.type, Vector) else node.type
+            number = node.type.scalar if isinstance(node.type, Vector) else node.type
             simple = isinstance(node.type, (Scalar, Vector, Pointer))
-            if simple and offset % stride(number):
+            if simple and offset % number.stride:
                 what = f"{written(node)}, which does not lie at a multiple of its size,"
                 raise UnknownError(what, node.spot)
             return Place(node.type, base=lambda w: base(w) + offset)
         if isinstance(node, tree.Compound):
-            return self.unnamed(tree.Declaration(node.spot, node.variable, node.value))
+            return self.unnamed(node.variable, node.value)
         self.fail(node, f"{written(node)} has no place")
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
         if address_of(node):
             return self.place(node)
-        variable = Variable(written(node), node.type, addressed=True)
-        return self.unnamed(tree.Declaration(node.spot, variable, node))
+        return self.unnamed(Variable(written(node), node.type, node.spot, addressed=True), node)
 
-    def unnamed(self, node: tree.Declaration) -> Place:
+    def unnamed(self, variable: Variable, value: Expr) -> Place:
         """A new variable each time."""
-        make, variable = self.memory(node), node.variable
+        make = self.memory(variable, value)
 
         def made(w: Wave) -> int:
             make(w)
-            return w.address(w.held[variable])
+            return w.machine.address(w.held[variable])
 
         return Place(variable.type, base=made)
 
-    def memory(self, node: tree.Declaration) -> Value:
+    def memory(self, variable: Variable, value: Expr | None = None) -> Value:
         """Makes memory for a variable, and fills it with its value or with those in { }."""
-        variable, value, form = node.variable, node.value, layout(node.type)
-        space = "constant" if node.space == "constant" else "private"
         braces = isinstance(value, tree.Braces)
         items = value.filled if isinstance(value, tree.Braces) else [(0, value)] if value else []
         filled = [(at, item.type, self.value(item)) for at, item in items]
@@ -272,16 +260,16 @@ class Expressions:
 
         def make(w: Wave) -> None:
             given = [(at, to, item(w)) for at, to, item in filled]
-            made = w.held[variable] = w.private(variable.name, *form, braces, space)
+            made = w.held[variable] = w.private(variable, braces)
             for at, to, x in given:
-                of = scalar_of(to)
-                made.give(at // of.size, length(to), x, of)
+                of = to.scalar
+                made.give(at // of.size, to.length, x, of)
 
         return make
 
     def element(self, pointer: Expr, index: Value, of: Type) -> Place:
         """The element `index` of an array, or from where a pointer points."""
-        array = pointer.operand if isinstance(pointer, tree.Convert) else pointer
+        array = pointer.operand if isinstance(pointer, tree.Cast) else pointer
         if not isinstance(array.type, Array):
             return Place(of, None, (index,), self.value(pointer))
         place = self.place(array)
@@ -289,14 +277,13 @@ class Expressions:
             return Place(of, place.variable, (*place.indices, index))
         return Place(of, None, (index,), self.pointer_to(place, pointer))
 
-    def numbers(self, node: Expr, vector: Expr, at: tuple[int, ...] | Value) -> Place:
-        """Some numbers of a vector."""
-        place = self.place_of(vector)
-        if not place.at:
-            return replace(place, type=node.type, at=at, vector=vector.type)
-        if callable(at) or callable(place.at):
-            raise UnknownError(f"a variable number of {written(vector)}", node.spot)
-        return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
+    def number_of(self, place: Place, index: Value, node: tree.Index) -> Place:
+        """A number of a vector in memory: of a row of an array, as it were."""
+        if not place.variable:
+            return Place(node.type, None, (index,), self.pointer_to(place, node))
+        n = place.type.length
+        inside = index if place.indices else lambda w: index(w) % n  # as devices take it
+        return replace(place, type=node.type, indices=(*place.indices, inside))
 
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
@@ -310,23 +297,21 @@ class Expressions:
         for index in place.indices:
             assert isinstance(of, Array)
             of = of.of
-            far.append((index, stride(of)))
+            far.append((index, of.stride))
 
         def pointer(w: Wave) -> Any:
-            begin = base(w) if base else w.address(w.held[variable])  # type: ignore[index]
+            begin = base(w) if base else w.machine.address(w.held[variable])  # type: ignore[index]
             for index, step in far:
                 begin = begin + index(w) * step
             return begin
 
         return pointer
 
-    def fetched(self, node: Expr) -> Value:
+    def fetched(self, node: Expr, place: Place | None = None) -> Value:
         """The value of something that is stored."""
-        place = self.place(node)
+        place = place or self.place(node)
         load, find = self.loads(place, node), place.finder()
-        if place.register and not callable(place.at):
-            return lambda w: load(w, [])
-        return lambda w: load(w, find(w))
+        return (lambda w: load(w, [])) if place.register else lambda w: load(w, find(w))
 
     def loads(self, place: Place, node: Expr) -> Change:
         """What computes the value of a place, once it is found."""
@@ -335,29 +320,27 @@ class Expressions:
         parts = [self.access("load", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]
-        of = scalar_of(place.type)
+        of = place.type.scalar
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
     def register(self, place: Place, node: Expr) -> Change:
-        variable, at, part = place.variable, place.at, None
+        variable, at = place.variable, place.at
         assert variable is not None
         site = self.site("unset", node.spot, variable.name, place.whole)
-        varies = callable(at)
-        if at and not varies:
-            part = self.part(place.vector, at)
+        part = self.part(place.vector, at) if at else None
 
         def read(w: Wave, where: list) -> Any:
             value = w.held[variable]
             if value.__class__ is values.Partly:
-                value = w.given(value, site, () if varies else at)
-            return values.chosen(value, where[-1]) if varies else part(value) if part else value
+                value = w.given(value, site, at)
+            return part(value) if part else value
 
         return read
 
     @staticmethod
     def part(of: Type, at: tuple[int, ...]) -> Callable[[Any], Any]:
         """What takes some numbers of a vector's value."""
-        one, wide, numbers = scalar_of(of), length(of), list(at)
+        one, wide, numbers = of.scalar, of.length, list(at)
 
         def taken(x: Any) -> Any:
             if max(at) >= wide:  # the fourth number of three
@@ -369,43 +352,39 @@ class Expressions:
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, whole, at, variable = place.type, place.whole, place.at, place.variable
-        varies, size = callable(at), scalar_of(of).size
-        lead = at[0] if at and not callable(at) else 0
-        packed |= varies or isinstance(of, Struct)
-        wide = 0 if packed else 4 if length(whole) == 3 else length(whole)
+        size, lead = of.scalar.size, at[0] if at else 0
+        packed |= isinstance(of, Struct)
+        wide = 0 if packed else 4 if whole.length == 3 else whole.length
         shape: tuple[tuple[int, int], ...] = ()
         if variable:
             array = variable.type
             while isinstance(array, Array):
-                shape += ((array.n, stride(array.of) // size),)
+                shape += ((array.n, array.of.stride // size),)
                 array = array.of
-            shape += ((length(whole), 1),) if at else ()
+            if at or len(place.indices) > len(shape):  # of a vector
+                shape += ((array.length, 1),)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
-        last = [lead] if at and not varies else []
-        if variable and kind == "load":
-            return lambda w, where: w.load(site, w.held[variable], where + last)
-        if variable:
-            return lambda w, where, x: w.store(site, w.held[variable], where + last, x)
-        step = length(of) if packed and not at else stride(whole) // size
+        last = [lead] if at else []
+        step = of.length if packed and not at else whole.stride // size
 
-        def index(where: list) -> Any:
-            number = where[1] * step if place.indices else 0
-            return number + where[-1] if varies else number + lead
+        def cells(w: Wave, where: list) -> Any:
+            if variable:
+                return w.element(site, w.held[variable], where + last)
+            return w.behind(site, where[0], lead + (where[1] * step if place.indices else 0))
 
         if kind == "load":
-            return lambda w, where: w.load_at(site, where[0], index(where))
-        return lambda w, where, x: w.store_at(site, where[0], index(where), x)
+            return lambda w, where: w.load(site, cells(w, where))
+        return lambda w, where, x: w.store(site, cells(w, where), x)
 
     def stores(self, place: Place, node: Node) -> Change:
         """What gives a place a value, once it is found."""
-        variable, at, varies = place.variable, place.at, callable(place.at)
+        variable, at = place.variable, list(place.at)
         if variable and not variable.in_memory:
-            numbers = at if varies else list(at)
 
             def write(w: Wave, where: list, x: Any) -> None:
                 old = w.held[variable]
                 if at:
-                    x = values.changed(old, where[-1] if varies else numbers, x)
+                    x = values.changed(old, at, x)
                 # where exactly the lanes that were there when it was declared are here, one value
                 # may stay one for all
                 same = w.mask is w.since.get(variable, ())
@@ -425,10 +404,11 @@ class Expressions:
     _name = _part = _compound = fetched
 
     def _index(self, node: tree.Index) -> Value:
-        if isinstance(node.array, tree.Member) and known(node.index) is None:
-            x, i = self.value(node.array), self.value(node.index)
-            return lambda w: values.chosen(x(w), i(w))
-        return self.fetched(node)
+        if not isinstance(node.array, tree.Member):
+            return self.fetched(node)
+        copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
+        place = self.unnamed(copy, node.array)
+        return self.fetched(node, self.number_of(place, self.value(node.index), node))
 
     def _member(self, node: tree.Member) -> Value:
         if address_of(node.vector):
@@ -438,14 +418,12 @@ class Expressions:
 
     # ---- operations
     def _unary(self, node: tree.Unary) -> Value:
-        if node.op == "*":
-            return self.fetched(node)
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
         if node.op == "!" and not isinstance(node.type, Vector):
             truth = self.truth(node)
             return lambda w: as_int(truth(w))
-        x, scalar = self.value(node.operand), scalar_of(node.type)
+        x, scalar = self.value(node.operand), node.type.scalar
         if node.op == "!":
             return lambda w: mask_of(x(w) == 0)
         if node.op == "~":
@@ -455,7 +433,7 @@ class Expressions:
 
     def result(self, node: Expr) -> Change:
         """What makes a result of arithmetic: an int must fit, other whole types wrap around."""
-        scalar = scalar_of(node.type)
+        scalar = node.type.scalar
         if scalar is INT:
             site = self.site("overflow", node.spot, written(node))
             return lambda w, x: w.fits(x, site)
@@ -473,7 +451,7 @@ class Expressions:
     def operation(self, node: tree.Binary) -> Change:
         """What an operator makes of the values of its sides."""
         op, a, b = node.op, node.left.type, node.right.type
-        apply, scalar = CONSTANT.get(op, lambda x, y: y), scalar_of(a)
+        apply, scalar = CONSTANT.get(op, lambda x, y: y), a.scalar
         if op == ",":
             return lambda w, x, y: y
         if op in ("&&", "||"):
@@ -504,17 +482,17 @@ class Expressions:
     @staticmethod
     def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
         if isinstance(a, Pointer) and isinstance(b, Pointer):
-            size = stride(a.to)
+            size = a.to.stride
             return lambda w, x, y: (x - y) // size
         if isinstance(a, Pointer):
-            size = stride(a.to)
+            size = a.to.stride
             return lambda w, x, y: apply(x, y * size)
         assert isinstance(b, Pointer)
-        size = stride(b.to)
+        size = b.to.stride
         return lambda w, x, y: apply(y, x * size)
 
     def division(self, node: tree.Binary, apply: Callable) -> Change:
-        scalar, text = scalar_of(node.left.type), written(node)
+        scalar, text = node.left.type.scalar, written(node)
         if not scalar.whole:
             ratio = self.site("ratio", node.spot, text)
             return lambda w, x, y: w.ratio(x, y, ratio)
@@ -538,22 +516,11 @@ class Expressions:
         if known(node.left) is not None:  # and has decided nothing
             return self.truth(node.right)
         left, right = self.truth(node.left), self.truth(node.right)
-        conjunction = node.op == "&&"
-        both = operator.and_ if conjunction else operator.or_
+        both = operator.and_ if node.op == "&&" else operator.or_
         if self.harmless(node.right):
             return lambda w: both(left(w), right(w))
-        site = self.site("branch", node.spot, written(node))
-
-        def run(w: Wave) -> Any:
-            before, decided = w.mask, left(w)
-            yes, no = w.branch(decided, site)
-            w.mask = yes if conjunction else no
-            if w.mask is not False:
-                decided = both(decided, right(w))
-            w.mask = before
-            return decided
-
-        return run
+        sides = (right, None) if node.op == "&&" else (None, right)
+        return self.chosen(left, sides, self.site("branch", node.spot, written(node)))
 
     def _choice(self, node: tree.Choice) -> Value:
         of, constant = node.condition.type, known(node.condition)
@@ -566,14 +533,18 @@ class Expressions:
         truth = self.truth(node.condition)
         if self.harmless(node.yes) and self.harmless(node.no):
             return lambda w: values.pick(truth(w), sides[0](w), sides[1](w))
-        site = self.site("branch", node.spot, written(node.condition))
+        return self.chosen(truth, sides, self.site("branch", node.spot, written(node.condition)))
+
+    @staticmethod
+    def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site) -> Value:
+        """One of two values, each computed for the lanes that want it; None: the truth itself."""
 
         def run(w: Wave) -> Any:
             before, decided = w.mask, truth(w)
             found = []
             for mask, side in zip(w.branch(decided, site), sides, strict=True):
                 w.mask = mask
-                found.append(None if mask is False else side(w))
+                found.append(decided if side is None else None if mask is False else side(w))
             w.mask = before
             return values.pick(decided, *found)
 
@@ -582,7 +553,7 @@ class Expressions:
     @staticmethod
     def highest(of: Type) -> Callable[[Any], Any]:
         """Which numbers of a vector have their highest bit set."""
-        scalar = scalar_of(of)
+        scalar = of.scalar
         signed = scalar.kind == "int" or scalar is ULONG  # a ulong is held as a long
         return (lambda x: x < 0) if signed else (lambda x: x > scalar.most >> 1)
 
@@ -591,45 +562,27 @@ class Expressions:
         place, value = self.place(node.target), self.value(node.value)
         find, store = place.finder(), self.stores(place, node.target)
         if node.op:
-            load = self.loads(place, node.target)
-            change = self.updated(node, node.op, node.value, node.common)
+            load, change = self.loads(place, node.target), self.updated(node)
 
         def run(w: Wave) -> Any:
-            where, x = find(w), value(w)
+            where, x, old = find(w), value(w), None
             if node.op:
-                x = change(w, load(w, where), x)
+                old = load(w, where)
+                x = change(w, old, x)
             store(w, where, x)
-            return x
+            return old if node.step == "after" else x
 
         return run
 
-    def _step(self, node: tree.Step) -> Value:
-        place, of = self.place(node.target), node.type
-        find = place.finder()
-        load, store = self.loads(place, node.target), self.stores(place, node.target)
-        common = promoted(of) if isinstance(of, Scalar) else of
-        number = INT if isinstance(of, Pointer) else scalar_of(common)
-        one = tree.Number(node.spot, 1, type=number)
-        change, by = self.updated(node, node.op[0], one, common), self.number(1, number)
-
-        def run(w: Wave) -> Any:
-            where = find(w)
-            before = load(w, where)
-            after = change(w, before, by)
-            store(w, where, after)
-            return after if node.before else before
-
-        return run
-
-    def updated(self, node: tree.Assign | tree.Step, op: str, value: Expr, common: Type) -> Change:
+    def updated(self, node: tree.Assign) -> Change:
         """What an operation in the type `common` makes of the old value and another."""
-        target = node.target
-        left = target if target.type == common else tree.Convert(target.spot, target, type=common)
-        new = tree.Binary(node.spot, op, left, value, type=common, source=node.source)
+        target, common = node.target, node.common
+        left = target if target.type == common else tree.Cast(target.spot, target, type=common)
+        new = tree.Binary(node.spot, node.op, left, node.value, type=common, source=node.source)
         widen, operate = self.conversion(target.type, common, target), self.operation(new)
         narrow = self.conversion(common, node.type, new)
         return lambda w, old, x: narrow(w, operate(w, widen(w, old), x))
 
     def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
-        parts, of = [self.value(part) for part in node.parts], scalar_of(node.type)
+        parts, of = [self.value(part) for part in node.parts], node.type.scalar
         return lambda w: values.vector([part(w) for part in parts], of)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
-from threading import Semaphore, Thread
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
-from .types import INT, Scalar, Vector, layout, scalar_of, stride
+from .types import INT, Scalar, Vector, layout
 from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes, unset
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
@@ -37,8 +38,8 @@ class Held(dict[Variable, Any]):
     def __missing__(self, variable: Variable) -> Any:
         of = variable.type
         if not variable.in_memory:
-            return unset(of.n if isinstance(of, Vector) else 0, scalar_of(of))
-        self[variable] = self.wave.private(variable.name, *layout(of), False)
+            return unset(of.n if isinstance(of, Vector) else 0, of.scalar)
+        self[variable] = self.wave.private(variable)
         return self[variable]
 
 
@@ -86,12 +87,12 @@ class Wave:
         self.skipped: Any = False
         self.left: Any = False
         self.result: Lanes = None
-        self.waiting: dict[str, Mask] = {}
+        self.waiting: dict[Any, Mask] = {}
         self.turn: Turn | None = None  # if it is one of several
 
     def __getstate__(self) -> dict[str, Any]:
         """In another process nothing goes on."""
-        return {**vars(self), "held": None, "since": None, "turn": None}
+        return {**vars(self), "held": None, "since": None, "waiting": None, "turn": None}
 
     # ---- who
     def item(self, lane: int) -> WorkItem:
@@ -128,16 +129,23 @@ class Wave:
         ordered = self.ordered[memory.space] if memory else 0
         self.log.append(Entry(site, memory, at, self.mask, self.phase, self, value, ordered))
 
-    # ---- accesses
-    def load(self, site: Site, memory: Memory, indices: list) -> Lanes:
-        """An element of an array that the text names, by its indices."""
-        return memory.load(self, site, self.flat(site, memory, indices))
+    # ---- accesses: `cells` are arrays, each with the element that lanes reach of it
+    def load(self, site: Site, cells: Iterable[tuple[Memory, Lanes]]) -> Lanes:
+        result = None
+        for memory, at in cells:
+            value = memory.load(self, site, at)
+            result = value if result is None else np.where(self.mask, value, result)
+        return result
 
-    def store(self, site: Site, memory: Memory, indices: list, value: Lanes) -> None:
-        memory.store(self, site, self.flat(site, memory, indices), value)
+    def store(self, site: Site, cells: Iterable[tuple[Memory, Lanes]], value: Lanes) -> None:
+        for memory, at in cells:
+            memory.store(self, site, at, value)
 
-    def flat(self, site: Site, memory: Memory, indices: list) -> Lanes:
-        """The element's number. Each index is checked: beyond the end of a row begins the next."""
+    def element(self, site: Site, memory: Memory, indices: list) -> list[tuple[Memory, Lanes]]:
+        """An element of an array that the text names.
+
+        Each index is checked: beyond the end of a row begins the next.
+        """
         total: Lanes = 0
         for number, ((size, step), index) in enumerate(zip(site.shape, indices, strict=False)):
             index, bad = self.between(index, size - 1)
@@ -147,7 +155,7 @@ class Wave:
                 text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
                 self.find("out of bounds", site, f"{text} must be 0 to {size - 1}", bad, stop=True)
             total = total + (index * step if step != 1 else index)
-        return total
+        return [(memory, total)]
 
     def inside(self, site: Site, memory: Memory, index: Lanes) -> Lanes:
         """The index, which must be in the array; for lanes outside the mask it becomes 0."""
@@ -186,10 +194,6 @@ class Wave:
         lane = np.argmax(np.broadcast_to(bad, self.lanes) & self.active)
         return np.broadcast_to(x, self.lanes)[lane].item()
 
-    def address(self, memory: Memory) -> int:
-        """Where an array begins, as a pointer."""
-        return memory.address or self.machine.address(memory)
-
     def behind(self, site: Site, base: Lanes, index: Lanes) -> Iterator[tuple[Memory, Lanes]]:
         """The arrays into which a pointer points, with the element, `index` further on; meanwhile
         the mask is of the lanes of each.
@@ -212,18 +216,6 @@ class Wave:
             yield memory, self.inside(site, memory, offset // size + index)
         self.mask = outer
 
-    def load_at(self, site: Site, base: Lanes, index: Lanes) -> Lanes:
-        """What a pointer points to, `index` numbers further on."""
-        result = None
-        for memory, at in self.behind(site, base, index):
-            value = memory.load(self, site, at)
-            result = value if result is None else np.where(self.mask, value, result)
-        return result
-
-    def store_at(self, site: Site, base: Lanes, index: Lanes, value: Lanes) -> None:
-        for memory, at in self.behind(site, base, index):
-            memory.store(self, site, at, value)
-
     def atomic(self, site: Site, base: Lanes, op: str, args: list[Lanes]) -> np.ndarray:
         """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
@@ -241,15 +233,14 @@ class Wave:
                 memory.put(site.scalar, places[lane], new)
         return result
 
-    def private(
-        self, name: str, scalar: Scalar, sizes: tuple[int, ...], zeroes: bool,
-        space: str = "private"
-    ) -> Memory:  # fmt: skip
+    def private(self, variable: Variable, zeroes: bool = False) -> Memory:
         """An array that each lane has to itself, or a constant one, which there is once."""
-        copies, slot = (1, 0) if space == "constant" else (self.lanes, self.every)
+        constant, (scalar, sizes) = variable.space == "constant", layout(variable.type)
+        copies, slot = (1, 0) if constant else (self.lanes, self.every)
         self.machine.room(prod(sizes) * scalar.size * copies)
         data = np.zeros(copies * prod(sizes), scalar.dtype) if zeroes else None
-        return Memory(name, space, scalar, sizes, copies, slot, data)
+        space = "constant" if constant else "private"
+        return Memory(variable.name, space, scalar, sizes, copies, slot, data)
 
     def copy_together(
         self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,
@@ -261,8 +252,8 @@ class Wave:
             number = first + self.items
             self.mask = (number < count) & (True if outer is None else outer)
             if self.mask.any():
-                value = self.load_at(load, source + number * far[0], 0)
-                self.store_at(store, target + number * far[1], 0, value)
+                value = self.load(load, self.behind(load, source + number * far[0], 0))
+                self.store(store, self.behind(store, target + number * far[1], 0), value)
         self.mask = outer
         for memory, _ in self.behind(store, target, 0):
             memory.filling = store
@@ -419,42 +410,37 @@ class Turn(Thread):
     def __init__(self, wave: Wave, work: Callable[[Wave, list], None], args: list):
         super().__init__(daemon=True)
         self.wave, self.work, self.args = wave, work, args
-        self.mine, self.others = Semaphore(0), Semaphore(0)
-        self.site: Site | None = None  # where it waits, None at its end
-        self.error: BaseException | None = None
-        self.over = False
+        self.goes: SimpleQueue[bool] = SimpleQueue()  # False: it is not to go on
+        # the site where it waits, None at its end, or an error
+        self.comes: SimpleQueue[Site | BaseException | None] = SimpleQueue()
         wave.turn = self
         self.start()
 
     def run(self) -> None:
-        self.mine.acquire()
+        came = None
         try:
-            if not self.over:
+            if self.goes.get():
                 with np.errstate(all="ignore"):
                     self.work(self.wave, self.args)
         except BaseException as error:
-            self.error = error
-        self.site = None
-        self.others.release()
+            came = error
+        self.comes.put(came)
 
     def wait(self, site: Site) -> None:
-        self.site = site
-        self.others.release()
-        self.mine.acquire()
-        if self.over:
+        self.comes.put(site)
+        if not self.goes.get():
             raise SystemExit
 
     def go_on(self) -> Site | None:
         """To the next barrier."""
-        self.mine.release()
-        self.others.acquire()
-        if self.error:
-            raise self.error
-        return self.site
+        self.goes.put(True)
+        came = self.comes.get()
+        if isinstance(came, BaseException):
+            raise came
+        return came
 
     def close(self) -> None:
-        self.over = True
-        self.mine.release()
+        self.goes.put(False)
         self.join()
 
 
@@ -504,8 +490,10 @@ class Machine:
             raise MemoryError(f"this kernel needs more than {most}")
 
     def address(self, memory: Memory) -> int:
-        self.pointed.append(memory)
-        memory.address = (len(self.pointed) << SHIFT) + MIDDLE
+        """Where an array begins, as a pointer."""
+        if not memory.address:
+            self.pointed.append(memory)
+            memory.address = (len(self.pointed) << SHIFT) + MIDDLE
         return memory.address
 
     def item(self, number: int) -> WorkItem:
@@ -521,6 +509,8 @@ class Machine:
         """Run all groups, or some, on numbers and `Memory`; `order` is "lockstep" or "warps"."""
         if order not in ("lockstep", "warps"):
             raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
+        for memory in (a for a in args if isinstance(a, Memory)):
+            memory.address = 0  # what it has is of another launch
         given = [self.address(a) if isinstance(a, Memory) else a for a in args]
         chosen = np.arange(prod(self.num_groups))
         if groups is not None:
@@ -554,23 +544,21 @@ class Machine:
         """Local memory for some groups."""
         copies = len(groups)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
-        self.room(sum(stride(a.type) for a in self.program.locals) * copies)
+        self.room(sum(a.type.stride for a in self.program.locals) * copies)
         for a in self.program.locals:
-            self.arrays[a.variable] = Memory(a.name, "local", *layout(a.type), copies, slot)
+            self.arrays[a] = Memory(a.name, "local", *layout(a.type), copies, slot)
 
     def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""
         self.local(group)
         warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))
-        running = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
-        every = list(running)
+        turns = [Turn(Wave(self, group, items), self.program.code, args) for items in warps]
         try:
-            while running:
-                sites: dict[
-                    Site | None, Wave
-                ] = {}  # where they stop, None for the end, and one that does
-                for i in rng.permutation(len(running)).tolist():
-                    sites.setdefault(running[i].go_on(), running[i].wave)
+            sites: dict[Site | None, Wave] = {}
+            while None not in sites:  # where they stop, None for the end, and one that does
+                sites = {}
+                for i in rng.permutation(len(turns)).tolist():
+                    sites.setdefault(turns[i].go_on(), turns[i].wave)
                 if len(sites) > 1:
                     stops = sorted(sites.items(), key=lambda stop: stop[0] is None)
                     (site, wave), (elsewhere, other) = stops[:2]
@@ -579,7 +567,6 @@ class Machine:
                     does = "waits at another barrier" if elsewhere else "has ended"
                     text = f"barrier: {who} waits here, and {whom} {does}"
                     raise Stop(found_at(site, "divergent barrier", text, (who, whom), 2))
-                running = [turn for turn in running if turn.site]
         finally:
-            for turn in every:
+            for turn in turns:
                 turn.close()

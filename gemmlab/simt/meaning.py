@@ -35,9 +35,7 @@ from .types import (
     Vector,
     an,
     compared,
-    length,
     promoted,
-    scalar_of,
     unreadable,
     with_size,
 )
@@ -124,7 +122,7 @@ def known(node: tree.Node) -> float | None:
         return None if condition is None else known(node.yes if condition else node.no)
     if isinstance(node, tree.Binary) and node.op in CONSTANT:
         return _known_operation(node, node.type)
-    if isinstance(node, (tree.Convert, tree.Cast, tree.Unary)):
+    if isinstance(node, (tree.Cast, tree.Unary)):
         value = known(node.operand)
         if value is None or (isinstance(node, tree.Unary) and node.op not in _SIGNS):
             return None
@@ -144,7 +142,7 @@ def _known_operation(node: tree.Binary, to: Scalar) -> float | None:
     right = known(node.right)
     if left is None or right is None:
         return None
-    of = scalar_of(node.left.type)
+    of = node.left.type.scalar
     if node.op == "/" and not of.whole:
         return as_number(left / right, of) if right else None
     if node.op in "/%" and right == 0:
@@ -169,7 +167,7 @@ def is_zero(node: Expr) -> bool:
     node = plain(node)  # type: ignore[assignment]
     if isinstance(node, tree.Cast) and isinstance(node.type, Pointer):
         return node.type.to is VOID and is_zero(node.operand)
-    return isinstance(node, tree.Number) and node.value == 0 and scalar_of(node.type).whole
+    return isinstance(node, tree.Number) and node.value == 0 and node.type.scalar.whole
 
 
 def address_of(node: Expr) -> Pointer | None:
@@ -181,9 +179,8 @@ def address_of(node: Expr) -> Pointer | None:
         return Pointer(node.type, "constant", True)
     if isinstance(root, tree.Name):
         space, const = root.variable.space, root.variable.const
-    elif isinstance(root, tree.Index) or (isinstance(root, tree.Unary) and root.op == "*"):
-        base = root.array if isinstance(root, tree.Index) else root.operand
-        of = base.type if isinstance(base.type, Pointer) else address_of(base)
+    elif isinstance(root, tree.Index):
+        of = root.array.type if isinstance(root.array.type, Pointer) else address_of(root.array)
         assert of is not None
         space, const = of.space, of.const
     else:
@@ -214,8 +211,8 @@ class Meaning:
             return node
         self.allow(node, to, node.spot)
         if isinstance(to, Vector) and isinstance(of, Scalar) and of != to.of:
-            node = tree.Convert(node.spot, node, type=to.of)
-        return tree.Convert(node.spot, node, type=to)
+            node = tree.Cast(node.spot, node, type=to.of)
+        return tree.Cast(node.spot, node, type=to)
 
     def cast(self, spot: Spot, to: Type, node: Expr) -> Expr:
         node = self.decayed(node)
@@ -237,7 +234,7 @@ class Meaning:
             fits = isinstance(number, Scalar) and number.whole if cast else by_itself
         elif isinstance(of, Vector) and isinstance(to, (Scalar, Vector)):
             fits = of == to
-            why = f"; convert_{to} does it" if length(of) == length(to) else " by itself"
+            why = f"; convert_{to} does it" if of.length == to.length else " by itself"
         else:
             numbers = isinstance(of, Scalar) and isinstance(to, (Scalar, Vector))
             fits = numbers or (isinstance(to, Opaque) and is_zero(node))
@@ -249,7 +246,7 @@ class Meaning:
         """An array as the pointer to its first element; anything else as it is."""
         if isinstance(node.type, Array):
             to = replace(address_of(node) or Pointer(VOID), to=node.type.of)
-            return tree.Convert(node.spot, node, type=to)
+            return tree.Cast(node.spot, node, type=to)
         return node
 
     def value(self, node: Expr, spot: Spot | None = None) -> Expr:
@@ -285,17 +282,19 @@ class Meaning:
                 self.no_number(node)
             return tree.Unary(spot, op, node, type=compared(node.type))
         node = self.value(node, spot)
-        if op == "~" and not scalar_of(node.type).whole:
+        if op == "~" and not node.type.scalar.whole:
             self.fail(f"~ is for whole numbers, not for {an(node.type)}", spot)
         return tree.Unary(spot, op, node, type=node.type)
 
     def pointed(self, spot: Spot, node: Expr) -> Expr:
+        """*p is p[0]."""
         if not isinstance(node.type, Pointer):
-            what = f"{written(node)} is {an(node.type)}"
-            self.fail(f"{what}, neither an array nor a pointer", node.spot)
-        if unreadable(node.type.to):
-            self.fail(f"a {node.type} cannot be read", spot)
-        return tree.Unary(spot, "*", node, type=node.type.to)
+            self.no_pointer(node)
+        return self.index(spot, node, tree.Number(spot, 0, type=INT))
+
+    def no_pointer(self, node: Expr, more: str = "") -> NoReturn:
+        what = f"{written(node)} is {an(node.type)}"
+        self.fail(f"{what}, neither an array nor a pointer{more}", node.spot)
 
     def address(self, spot: Spot, node: Expr) -> Expr:
         of_vector = isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
@@ -320,14 +319,12 @@ class Meaning:
             to = self.of_pointers(spot, op, left, right)
         else:
             left, right = self.value(left), self.value(right)
-            if op in WHOLE_ONLY and not (
-                scalar_of(left.type).whole and scalar_of(right.type).whole
-            ):
+            if op in WHOLE_ONLY and not (left.type.scalar.whole and right.type.scalar.whole):
                 both = f"{an(left.type)} and {an(right.type)}"
                 self.fail(f"{op!r} is for whole numbers, not for {both}", spot)
             if op not in ("<<", ">>"):
                 left, right = self.common(spot, op, left, right)
-            elif isinstance(right.type, Vector) and length(right.type) != length(left.type):
+            elif isinstance(right.type, Vector) and right.type.length != left.type.length:
                 self.unfit(spot, op, left, right)
             elif isinstance(left.type, Vector) and isinstance(right.type, Scalar):
                 right = self.convert(right, left.type)
@@ -365,12 +362,12 @@ class Meaning:
             vector, one = (a, b) if isinstance(a.type, Vector) else (b, a)
             written_as = plain(one)
             assert isinstance(written_as, Expr)
-            to, of = scalar_of(vector.type), scalar_of(written_as.type)
+            to, of = vector.type.scalar, written_as.type.scalar
             if (to.whole and not of.whole) or (of.rank > to.rank and of.whole == to.whole):
                 why = ": the number must not be of a larger type than those of the vector"
                 self.unfit(spot, op, a, b, why)
             return self.convert(a, vector.type), self.convert(b, vector.type)
-        to_type = max(scalar_of(a.type), scalar_of(b.type), key=lambda t: t.rank)
+        to_type = max(a.type.scalar, b.type.scalar, key=lambda t: t.rank)
         return self.convert(a, to_type), self.convert(b, to_type)
 
     def choice(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
@@ -379,18 +376,16 @@ class Meaning:
             return self.choice_by_element(spot, condition, yes, no)
         condition = self.condition(condition)
         a, b = yes.type, no.type
+        to = a
         same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space
         if isinstance(a, Pointer) and (is_zero(no) or same_space):
-            const = a.const or (isinstance(b, Pointer) and b.const)
-            to: Type = Pointer(a.to, a.space, const)
+            to = replace(a, const=a.const or (isinstance(b, Pointer) and b.const))
         elif isinstance(b, Pointer) and is_zero(yes):
             to = b
-        elif a == b and not isinstance(a, (Scalar, Pointer)):
-            return tree.Choice(spot, condition, yes, no, type=a)
         elif isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector)):
             yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
             to = yes.type
-        else:
+        elif a != b:
             self.no_choice(spot, yes, no)
         yes, no = self.convert(yes, to), self.convert(no, to)
         return tree.Choice(spot, condition, yes, no, type=to)
@@ -407,9 +402,9 @@ class Meaning:
         yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
         to = yes.type
         if not both:
-            to = with_size(of, scalar_of(to))
+            to = with_size(of, to.scalar)
             yes, no = self.convert(yes, to), self.convert(no, to)
-        if length(to) != of.n or scalar_of(to).size != of.of.size:
+        if to.length != of.n or to.scalar.size != of.of.size:
             why = ": their numbers must be as many and as large"
             self.no_choice(spot, yes, no, f" with {an(of)}", why)
         return tree.Choice(spot, condition, yes, no, type=to)
@@ -441,12 +436,13 @@ class Meaning:
         self.allow(combined, to, spot)
         return tree.Assign(spot, op, target, combined.right, combined.left.type, type=to)
 
-    def step(self, spot: Spot, op: str, target: Expr, before: bool) -> Expr:
-        self.changeable(target)
-        of = target.type
+    def step(self, spot: Spot, op: str, target: Expr, step: str) -> Expr:
+        of = self.changeable(target).type
         if not isinstance(of, (Scalar, Pointer)) and not (isinstance(of, Vector) and of.of.whole):
             self.fail(f"{op} cannot be applied to {an(of)}", spot)
-        return tree.Step(spot, op, target, before, type=of)
+        common = promoted(of) if isinstance(of, Scalar) else of
+        one = tree.Number(spot, 1, type=INT if isinstance(of, Pointer) else common.scalar)
+        return tree.Assign(spot, op[0], target, one, common, step, type=of)
 
     def vector(self, spot: Spot, to: Vector, parts: list[Expr], exact: bool = False) -> Expr:
         """(float4)(a, b) of numbers and vectors; a single number fills it, unless `exact`."""
@@ -458,7 +454,7 @@ class Meaning:
             return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
         if len(parts) == 1 and parts[0].type == to:
             return parts[0]
-        count = sum(length(part.type) for part in parts)
+        count = sum(part.type.length for part in parts)
         if count != to.n:
             self.fail(f"{an(to)} needs {to.n} numbers, not {count}", spot)
         for part in parts:
@@ -478,12 +474,15 @@ class Meaning:
             value = known(index)
             if value is not None and not 0 <= value < of.n:
                 self.fail(f"{an(of)} has no element {int(value)}", spot)
+            if value is not None:
+                return tree.Member(spot, array, "", (int(value),), type=of.of)
+            root = owner(array)
+            if isinstance(root, tree.Name):  # it becomes an array
+                root.variable.addressed = True
             return tree.Index(spot, array, index, type=of.of)
         if not isinstance(of, (Array, Pointer)):
-            extra = "; there is one index too many" if isinstance(array, tree.Index) else ""
-            self.fail(
-                f"{written(array)} is {an(of)}, neither an array nor a pointer{extra}", array.spot
-            )
+            more = "; there is one index too many" if isinstance(array, tree.Index) else ""
+            self.no_pointer(array, more)
         to = of.of if isinstance(of, Array) else of.to
         if unreadable(to):
             self.fail(f"a {of} cannot be read", spot)

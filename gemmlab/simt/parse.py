@@ -40,7 +40,6 @@ from .types import (
     an,
     leaf_of,
     named,
-    stride,
     unreadable,
     words,
 )
@@ -84,7 +83,7 @@ class Declared:
     sized: bool = False  # whether its size depends on the device
     attributes: dict[str, list[Node]] = field(default_factory=dict)
     name: Token | None = None
-    params: list[tree.Declaration] | None = None  # of a function
+    params: list[Variable] | None = None  # of a function
 
 
 class Parser(Meaning):
@@ -451,7 +450,7 @@ class Parser(Meaning):
         token, start = self.token, self.at
         if token.text in ("++", "--"):
             self.at += 1
-            found = self.step(token.spot, token.text, self.prefix(), before=True)
+            found = self.step(token.spot, token.text, self.prefix(), "before")
         elif token.text in ("+", "-", "!", "~", "*", "&"):
             self.at += 1
             found = self.unary(token.spot, token.text, self.prefix())
@@ -477,9 +476,9 @@ class Parser(Meaning):
         self.complete(of, token.spot)
         if of is VOID:
             self.fail("void has no size", token.spot)
-        size = stride(of)
+        size = of.stride
         if token.text == "vec_step":
-            size = size // stride(of.of) if isinstance(of, Vector) else 1
+            size = size // of.of.stride if isinstance(of, Vector) else 1
         return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
@@ -494,14 +493,12 @@ class Parser(Meaning):
 
     def compound(self, spot: Spot, of: Type) -> Expr:
         """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
-        braces = self.initial()
-        assert isinstance(braces, tree.Braces)
-        braces.spot = spot
-        if isinstance(of, (Scalar, Vector, Pointer)):
-            return self.initialised(of, braces)[1]
-        of, value = self.initialised(of, braces)
-        assert isinstance(value, tree.Braces)
-        return tree.Compound(spot, Variable("compound", of, addressed=True), value, type=of)
+        value = self.initial()
+        value.spot = spot
+        of, value = self.initialised(of, value)
+        if not isinstance(value, tree.Braces):
+            return value
+        return tree.Compound(spot, Variable("compound", of, spot, addressed=True), value, type=of)
 
     def arguments(self, of: str) -> list[Expr]:
         """What stands between brackets, the first of which has been read."""
@@ -573,7 +570,7 @@ class Parser(Meaning):
                 left = self.member(token.spot, left, name, token.text == "->")
             elif token.text in ("++", "--"):
                 self.at += 1
-                left = self.step(token.spot, token.text, left, before=False)
+                left = self.step(token.spot, token.text, left, "after")
             elif self.accept("("):
                 self.arguments(tree.written(left))
                 self.fail(f"{tree.written(left)} is no function", left.spot)
@@ -755,12 +752,11 @@ class Parser(Meaning):
                 one = self.declarator(base)
         self.expect(";", "after this declaration")
 
-    def declaration(self) -> tree.Declarations:
-        return self.declared(self.token.spot, self.specifiers(typedef=True))
+    def declaration(self) -> tree.Block:
+        spot = self.token.spot
+        return tree.Block(spot, [*self.declared(self.specifiers(typedef=True))], scope=False)
 
-    def declared(
-        self, spot: Spot, base: Declared, first: Declared | None = None
-    ) -> tree.Declarations:
+    def declared(self, base: Declared, first: Declared | None = None) -> list[tree.Declaration]:
         """A declaration from behind its type, or from behind its first declarator."""
         items: list[tree.Declaration] = []
         for one, name in self.declarators(base, first):
@@ -772,7 +768,7 @@ class Parser(Meaning):
             if inside and (self.ahead().text == ")" or self.is_type(self.ahead())):
                 raise UnknownError("a function that is declared inside another", name.spot)
             items.append(self.variable(one, name))
-        return tree.Declarations(spot, items)
+        return items
 
     gotos: list[tree.Jump] = []  # each function sets its own
 
@@ -780,7 +776,7 @@ class Parser(Meaning):
         of, space, outside = one.type, one.space or "private", len(self.scopes) == 1
         self.allowed(one, space, name)
         self.usable(of, name)
-        found = Variable(name.text, of, space, one.const or space == "constant")
+        found = Variable(name.text, of, name.spot, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
         value = None
@@ -825,30 +821,31 @@ class Parser(Meaning):
         """What stands behind the = of a declaration, or one of the values between its { and }."""
         if self.text != "{":
             return self.assignment()
-        spot = self.next().spot
-        items: list[Expr] = []
-        names: dict[int, list] = {}
+        found = tree.Braces(self.next().spot, [], [])
         while self.text != "}":
-            designators: list = []
+            names: list[int | str] = []
             while self.text in ("[", "."):
                 if self.next().text == ".":
-                    designators.append(self.name("a field").text)
+                    names.append(self.name("a field").text)
                     continue
-                designators.append(constant(self.choice_expression()))
+                names.append(constant(self.choice_expression()))
                 self.expect("]")
-            if designators:
-                names[len(items)] = designators
+            if names:
                 self.expect("=", "after the name of an element")
-            items.append(self.initial())
+            found.items.append(self.initial())
+            found.names.append(names)
             if not self.accept(","):
                 break
         self.expect("}", "after the values of an array")
-        return tree.Braces(spot, items, names=names)
+        only = found.items[0] if found.names == [[]] else None
+        return only if isinstance(only, tree.Text) else found  # {"abc"} is "abc"
 
     def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
         """The type, now with its size, and the initial value as that type."""
         if isinstance(of, Array) and isinstance(value, tree.Text):
-            value = tree.Braces(value.spot, [value])
+            found = tree.Braces(value.spot, [value], [[]])
+            count = self.characters(of, value, 0, found.filled)
+            return Array(of.of, of.n or count), found
         if not isinstance(value, tree.Braces):
             if isinstance(of, Array):
                 shown = f"{name.text!r}" if name else "this"
@@ -863,26 +860,33 @@ class Parser(Meaning):
                 self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
             return of, self.vector(value.spot, of, value.items, exact=True)
         if isinstance(of, Array) and not of.n:  # as many as there are values
-            parts = self.aggregate(Array(of.of, 1 << 30), value, 0, value.filled)
+            parts = self.fill(Array(of.of, 1 << 30), value.entries, 0, value.filled)
             return Array(of.of, max(1, parts)), value
-        self.aggregate(of, value, 0, value.filled)
+        self.fill(of, value.entries, 0, value.filled)
         return of, value
 
-    def aggregate(self, of: Type, braces: tree.Braces, offset: int, filled: list) -> int:
+    def fill(self, of: Type, items: list, offset: int, filled: list, braced: bool = True) -> int:
         """Fill the parts in order, or as they are named; returns how many parts there must be.
 
-        `filled` gets the offset and the value of each; all other bytes become 0.
+        The last of `items`, pairs of a value and names, comes first. An inner array without
+        brackets takes what it needs of them. `filled` gets the offset and the value of each part;
+        all other bytes become 0.
         """
-        items = braces.items
-        if isinstance(of, Array) and len(items) == 1 and isinstance(items[0], tree.Text):
-            return self.characters(of, items[0], offset, filled)
-        at = part = most = 0
-        while at < len(items):
-            spot, names = items[at].spot, braces.names.get(at, [])
-            part, to, where = self.part(of, names[0] if names else part, offset, spot)
+        part = most = 0
+        while items and (braced or (part < parts_of(of) and not items[-1][1])):
+            item, names = items.pop()
+            part, to, where = self.part(of, names[0] if names else part, offset, item.spot)
             for name in names[1:]:
-                _, to, where = self.part(to, name, where, spot)
-            at += self.some(to, items[at:], where, filled)
+                _, to, where = self.part(to, name, where, item.spot)
+            if isinstance(item, tree.Text) and isinstance(to, Array):
+                self.characters(to, item, where, filled)
+            elif not isinstance(to, (Array, Struct)) or item.type == to:
+                filled.append((where, self.initialised(to, item)[1]))
+            elif isinstance(item, tree.Braces):
+                self.fill(to, item.entries, where, filled)
+            else:
+                items.append((item, []))
+                self.fill(to, items, where, filled, braced=False)
             part += 1
             most = max(most, part)
         return most
@@ -893,52 +897,34 @@ class Parser(Meaning):
             found = of.find(name) if isinstance(of, Struct) else None
             if found is None or not isinstance(of, Struct):
                 self.fail(f"{an(of)} has no {name!r}", spot)
-            ends = (f.offset + stride(f.type) for f in of.fields)  # it may be inside one
+            ends = (f.offset + f.type.stride for f in of.fields)  # it may be inside one
             number = next(i for i, end in enumerate(ends) if found.offset < end)
             return number, found.type, offset + found.offset
-        if isinstance(of, Struct) and name < (1 if of.union else len(of.fields)):
+        if not 0 <= name < parts_of(of):
+            self.fail(f"too many values for {an(of)}", spot)
+        if isinstance(of, Struct):
             return name, of.fields[name].type, offset + of.fields[name].offset
-        if isinstance(of, Array) and 0 <= name < of.n:
-            return name, of.of, offset + name * stride(of.of)
-        self.fail(f"too many values for {an(of)}", spot)
-
-    def some(self, to: Type, items: list[Expr], where: int, filled: list) -> int:
-        """Fill a part from the first of some items, or from several; returns how many."""
-        item = items[0]
-        if isinstance(item, tree.Braces) and isinstance(to, (Array, Struct)):
-            self.aggregate(to, item, where, filled)
-        elif isinstance(item, tree.Text) and isinstance(to, Array):
-            self.characters(to, item, where, filled)
-        elif not isinstance(to, (Array, Struct)) or item.type == to:
-            filled.append((where, self.initialised(to, item)[1]))
-        else:  # the brackets of an inner array may be left out
-            taken = 0
-            parts = to.n if isinstance(to, Array) else 1 if to.union else len(to.fields)
-            for number in range(parts):
-                if taken < len(items):
-                    _, part, offset = self.part(to, number, where, item.spot)
-                    taken += self.some(part, items[taken:], offset, filled)
-            return taken
-        return 1
+        assert isinstance(of, Array)
+        return name, of.of, offset + name * of.of.stride
 
     def characters(self, of: Array, item: tree.Text, offset: int, filled: list) -> int:
         """Fill an array with a string."""
-        if stride(of.of) != 1:
+        if of.of.stride != 1:
             self.fail(f"a string cannot become {an(of)}", item.spot)
-        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
+        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n or None]
         for at, value in enumerate(values):
             number = tree.Number(item.spot, value, type=INT)
             filled.append((offset + at, self.convert(number, of.of)))
         return len(values)
 
     # ---- the whole text
-    def file(self) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
-        """The functions by name (overloaded ones with a number), and the global variables."""
+    def file(self) -> tuple[list[tree.Function], list[tree.Declaration]]:
+        """The functions, and the global variables."""
         constants: list[tree.Declaration] = []
         while not self.at_end:
             if self.accept(";"):
                 continue
-            spot, base = self.token.spot, self.specifiers(typedef=True)
+            base = self.specifiers(typedef=True)
             one = None if self.text == ";" else self.declarator(base)
             if one and one.name is None:
                 self.name("a function")
@@ -946,11 +932,8 @@ class Parser(Meaning):
                 one.attributes |= self.attributes()
                 self.read_function(one)
             else:
-                constants += self.declared(spot, base, one).items
-        return self.by_key(), constants
-
-    def by_key(self) -> dict[str, tree.Function]:
-        return {f.key: f for choices in self.functions.values() for f in choices}
+                constants += self.declared(base, one)
+        return [f for choices in self.functions.values() for f in choices], constants
 
     def read_function(self, one: Declared) -> None:
         name, params, of = one.name, one.params, one.type
@@ -960,6 +943,8 @@ class Parser(Meaning):
         found.size = one.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
         if name.text in self.scopes[0]:
             self.fail(f"{name.text!r} is declared twice", name.spot)
+        if one.space not in ("", "private"):
+            self.fail(f"the result of {name.text!r} cannot be in {one.space} memory", name.spot)
         if found.kernel and of is not VOID:
             self.fail(f"a kernel must return void, not {an(of)}", name.spot)
         if found.size and not found.kernel:
@@ -983,12 +968,12 @@ class Parser(Meaning):
             mine.body = tree.Block(name.spot, [])
         self.function = None
 
-    def function_body(self, params: list[tree.Declaration]) -> tree.Block:
+    def function_body(self, params: list[Variable]) -> tree.Block:
         self.labels, self.gotos, self.switches = set(), [], []
         with self.scope():
             for param in params:
                 if param.name:
-                    self.declare(Token("name", param.name, param.spot), param.variable)
+                    self.declare(Token("name", param.name, param.spot), param)
             body = self.block()
         for jump in self.gotos:
             if jump.label not in self.labels:
@@ -1013,7 +998,6 @@ class Parser(Meaning):
         if mine:
             mine.kernel |= found.kernel
             return mine
-        found.key = found.name if not choices else f"{found.name}_{len(choices) + 1}"
         choices.append(found)
         return found
 
@@ -1028,9 +1012,9 @@ class Parser(Meaning):
         if problem:
             self.fail(f"the parameter {name.text!r} of a kernel {problem}", name.spot)
 
-    def parameters(self, function: Declared) -> list[tree.Declaration]:
+    def parameters(self, function: Declared) -> list[Variable]:
         self.expect("(")
-        params: list[tree.Declaration] = []
+        params: list[Variable] = []
         if self.text == "void" and self.ahead().text == ")":
             self.next()
         while self.text != ")":
@@ -1047,8 +1031,7 @@ class Parser(Meaning):
             self.attributes()
             if function.kernel:
                 self.kernel_parameter(one, name)
-            variable = Variable(name.text, one.type, const=one.const)
-            params.append(tree.Declaration(name.spot, variable, None))
+            params.append(Variable(name.text, one.type, name.spot, const=one.const))
             if not self.accept(","):
                 break
             if self.text == ")":
@@ -1060,12 +1043,30 @@ class Parser(Meaning):
 
 def parsed(
     text: str, preprocessor: Preprocessor
-) -> tuple[dict[str, tree.Function], list[tree.Declaration]]:
+) -> tuple[list[tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    lines = text.split("\n")
-    last = len(lines) - (len(lines) > 1 and not lines[-1])
-    end = Token("end", "", Spot(last, len(lines[last - 1]) + 1))
+    lines = text.removesuffix("\n").split("\n")
+    end = Token("end", "", Spot(len(lines), len(lines[-1]) + 1))
     return Parser([*preprocessor.run(text), end], preprocessor).file()
+
+
+def kernel_of(functions: list[tree.Function], name: str | None) -> tree.Function:
+    """The kernel of this name, or the first."""
+    kernels = [f for f in functions if f.kernel and f.body]
+    if not kernels:
+        raise TextError("there is no __kernel function in this text", Spot(1))
+    found = next((f for f in kernels if f.name == name), None) if name else kernels[0]
+    if found is None:
+        others = ", ".join(f.name for f in kernels)
+        raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
+    return found
+
+
+def parts_of(of: Type) -> int:
+    """How many values a type has between { and }."""
+    if isinstance(of, Struct):
+        return 1 if of.union else len(of.fields)
+    return of.n if isinstance(of, Array) else 0
 
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")

@@ -12,7 +12,8 @@ import difflib
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -82,6 +83,18 @@ class UnknownError(TextError):
     def __init__(self, what: str, spot: Spot):
         super().__init__(what, spot)
         self.message = f"{what}: not known to this simulator"
+
+
+@contextmanager
+def explained(text: str) -> Iterator[None]:
+    """Errors that come out of here show the line of the text."""
+    try:
+        yield
+    except TextError as error:
+        error.source = text
+        raise
+    except (RecursionError, MemoryError):
+        raise UnknownError("a text that is nested so deeply", Spot(1)) from None
 
 
 @dataclass(slots=True)

@@ -15,10 +15,10 @@ from . import tree
 from .calls import Calls
 from .expressions import Value, nothing
 from .meaning import constant, known
-from .parse import parsed
-from .text import PREDEFINED, Clock, Macro, Preprocessor, Spot, TextError, UnknownError, no_limit
+from .parse import kernel_of, parsed
+from .text import PREDEFINED, Clock, Macro, Preprocessor, UnknownError, explained, no_limit
 from .tree import Node, written
-from .types import ULONG, VOID, length, scalar_of
+from .types import ULONG, VOID
 from .values import assign, one_of, union, unsigned, without
 from .watch import Site
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
 Function = Callable[["Wave", list], Any]
+Label = tuple[tree.Function, str]
 
 
 @dataclass(eq=False)
@@ -46,7 +47,7 @@ class Program:
     size: tuple[int, ...]
     code: Function
     tables: list[Value]
-    locals: list[tree.Declaration]
+    locals: list[tree.Variable]
     sites: list[Site]
     text: str
     macros: dict[str, Macro]
@@ -56,41 +57,30 @@ class Program:
         return self.kernel.name
 
     @property
-    def params(self) -> list[tree.Declaration]:
+    def params(self) -> list[tree.Variable]:
         return self.kernel.params
 
 
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
     """Translate a kernel, by default the first. Raises TextError with line and column."""
-    try:
+    with explained(text):
         return _compiled(text, name, Preprocessor(defines, clock))
-    except TextError as error:
-        error.source = text
-        raise
-    except (RecursionError, MemoryError):
-        raise UnknownError("a text that is nested so deeply", Spot(1)) from None
 
 
 def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Program:
     functions, constants = parsed(text, preprocessor)
-    kernels = [f for f in functions.values() if f.kernel and f.body]
-    if not kernels:
-        raise TextError("there is no __kernel function in this text", Spot(1))
-    chosen = next((f for f in kernels if f.name == name), None) if name else kernels[0]
-    if chosen is None:
-        others = ", ".join(f.name for f in kernels)
-        raise TextError(f"there is no __kernel {name!r} in this text, but {others}", Spot(1))
+    chosen = kernel_of(functions, name)
     translator = Translator(preprocessor.clock)
     tables = [
-        translator.memory(node)
+        translator.memory(node.variable, node.value)
         for node in constants
         if node.variable.constant is None or node.variable.addressed
     ]
     code, size = translator.function(chosen), tuple(constant(n) for n in chosen.size)
-    every, arrays, sites = list(functions.values()), translator.locals, translator.sites
+    arrays, sites = translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
-    return Program(chosen, every, size, code, tables, arrays, sites, text, macros)
+    return Program(chosen, functions, size, code, tables, arrays, sites, text, macros)
 
 
 class Translator(Calls):
@@ -99,10 +89,10 @@ class Translator(Calls):
     def __init__(self, clock: Clock = no_limit) -> None:
         super().__init__()
         self.clock = clock
-        self.locals: list[tree.Declaration] = []  # the arrays in local memory
+        self.locals: list[tree.Variable] = []  # the arrays in local memory
         self.done: dict[tree.Function, Function] = {}
         self.around: list[tree.Function] = []  # functions that are being translated
-        self.labels: set[str] = set()  # of the blocks around a statement
+        self.labels: set[Label] = set()  # of the blocks around a statement
         self.skips = 0  # of these blocks, how many may be entered behind their begin
 
     # ---- functions
@@ -120,8 +110,8 @@ class Translator(Calls):
         return self.done[function]
 
     def defined(self, function: tree.Function, nodes: list[Node]) -> Callable:
-        params = [param.variable for param in function.params]
-        made = [self.memory(p) if p.variable.in_memory else None for p in function.params]
+        params = function.params
+        made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
         outer, self.labels = self.labels, set()
         body, self.labels = self.statements(nodes), outer
@@ -136,7 +126,7 @@ class Translator(Calls):
                 w.held[variable], w.since[variable] = value, w.mask
                 if make:
                     make(w)
-                    w.held[variable].give(0, length(variable.type), value, scalar_of(variable.type))
+                    w.held[variable].give(0, variable.type.length, value, variable.type.scalar)
             body(w)
             w.mask = w.called
             result = None if void else w.given(w.result, site)
@@ -145,8 +135,10 @@ class Translator(Calls):
 
         return run
 
-    def own(self, node: tree.Call, function: tree.Function) -> Value:
-        args, run = self.args(node), self.function(function)
+    def _call(self, node: tree.Call) -> Value:
+        if node.target is None:
+            return super()._call(node)
+        args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
 
     # ---- statements
@@ -173,7 +165,7 @@ class Translator(Calls):
         keys = [self.label(name) for name in labels]
         self.labels.update(keys)
         self.skips += 1
-        parts: list[Value | str] = [
+        parts: list[Value | Label] = [
             self.label(n.name) if isinstance(n, tree.Label) else self.statement(n) for n in body
         ]
         self.skips -= 1
@@ -188,7 +180,7 @@ class Translator(Calls):
                 rounds += 1
                 w.round(rounds, site)
                 for part in parts:
-                    if isinstance(part, str):
+                    if isinstance(part, tuple):
                         w.gone = without(w.gone, waiting[part])
                         w.mask, waiting[part] = union(w.called, w.mask, waiting[part]), False
                     elif w.mask is not False:
@@ -201,8 +193,8 @@ class Translator(Calls):
 
         return run
 
-    def label(self, name: str) -> str:
-        return f"{self.around[-1].key} {name}"
+    def label(self, name: str) -> Label:
+        return self.around[-1], name
 
     def statement(self, node: Node) -> Value:
         self.clock()
@@ -215,18 +207,15 @@ class Translator(Calls):
     def do_label(self, node: tree.Label) -> Value:
         return lambda w: None  # nobody goes there
 
-    def do_declarations(self, node: tree.Declarations) -> Value:
-        return self.sequence([self.statement(item) for item in node.items])
-
     def do_declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value
-        if node.space == "local":
-            self.locals.append(node)
+        if variable.space == "local":
+            self.locals.append(variable)
             self.declared.add(variable)
             return lambda w: None
         if variable.in_memory:
-            return self.memory(node)
-        x, blank = self.value(value) if value else None, nothing(node.type)
+            return self.memory(variable, value)
+        x, blank = self.value(value) if value else None, nothing(variable.type)
         self.declared.add(variable)
         if x is None or self.skips:
             self.unset.add(variable)
@@ -238,42 +227,23 @@ class Translator(Calls):
         return declare
 
     def do_if(self, node: tree.If) -> Value:
-        """if, and a chain of `else if`: each is for the lanes that none before has taken."""
         decided = known(node.condition)
         if decided is not None:
             chosen = node.yes if decided else node.no
             return self.statement(chosen) if chosen else self.sequence([])
-        arms: list[tuple[Value, Site, Value]] = []
-        other: Node | None = node
-        while isinstance(other, tree.If):
-            site = self.site("branch", other.spot, written(other.condition))
-            arms.append((self.truth(other.condition), site, self.statement(other.yes)))
-            other = other.no
-        last = self.statement(other) if other else None
+        site = self.site("branch", node.spot, written(node.condition))
+        condition, yes = self.truth(node.condition), self.statement(node.yes)
+        sides = yes, self.statement(node.no) if node.no else None
 
         def run(w: Wave) -> None:
-            before, left, jumps = w.mask, w.mask, False
-            ends: list[Any] = []
-            for condition, site, body in arms:
-                w.mask = left
-                yes, left = w.branch(condition(w), site)
-                if yes is not False:
-                    w.mask = yes
-                    body(w)
-                    ends.append(w.mask)
-                    jumps |= w.mask is not yes
-                if left is False:
-                    break
-            if last and left is not False:
-                w.mask = left
-                last(w)
-                jumps |= w.mask is not left
-                left = w.mask
-            w.mask = before
-            if jumps:
-                w.mask = left
-                for end in ends:
-                    w.mask = union(before, w.mask, end)
+            before, masks, ends = w.mask, w.branch(condition(w), site), list[Any]()
+            for mask, side in zip(masks, sides, strict=True):
+                w.mask = mask
+                if side and mask is not False:
+                    side(w)
+                ends.append(w.mask)
+            stay = all(end is mask for end, mask in zip(ends, masks, strict=True))
+            w.mask = before if stay else union(before, *ends)
 
         return run
 

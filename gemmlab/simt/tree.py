@@ -31,7 +31,7 @@ class Node:
 # ---- expressions
 @dataclass(slots=True)
 class Expr(Node):
-    """An expression with its type and its tokens. Each implicit conversion is a node, `Convert`."""
+    """An expression with its type and its tokens. Each implicit conversion is a node, too."""
 
     type: Type = field(default=VOID, kw_only=True)
     source: Sequence[Token] = field(default=(), kw_only=True, repr=False, compare=False)
@@ -104,20 +104,15 @@ class Binary(Expr):
 class Assign(Expr):
     """`value` is what is stored if `op` is "" (a plain =), else the right side of +=, -= ...
 
-    Then `common` is the type in which the operation is carried out.
+    Then `common` is the type in which the operation is carried out; ++i and i++ are i += 1, with
+    "before" and "after" as the `step`.
     """
 
     op: str
     target: Expr
     value: Expr
     common: Type = VOID
-
-
-@dataclass(slots=True)
-class Step(Expr):
-    op: str  # ++ or --
-    target: Expr
-    before: bool  # ++i, not i++
+    step: str = ""
 
 
 @dataclass(slots=True)
@@ -129,12 +124,7 @@ class Choice(Expr):
 
 @dataclass(slots=True)
 class Cast(Expr):
-    operand: Expr
-
-
-@dataclass(slots=True)
-class Convert(Expr):
-    """A conversion that is not written in the text."""
+    """A conversion; one that is not written in the text has no tokens."""
 
     operand: Expr
 
@@ -146,12 +136,18 @@ class VectorLiteral(Expr):
 
 @dataclass(slots=True)
 class Braces(Expr):
-    """The values in { }; `filled` are pairs of byte offset and value, the rest is 0."""
+    """The values in { }, each with its `names` such as [2] or .x; `filled` are pairs of byte offset
+    and value, the rest is 0.
+    """
 
     items: list[Expr]
+    names: list[list[int | str]]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
-    # designators such as [2] or .x before items, by number
-    names: dict[int, list] = field(default_factory=dict)
+
+    @property
+    def entries(self) -> list[tuple[Expr, list[int | str]]]:
+        """The values and their names, the last first."""
+        return list(zip(self.items, self.names, strict=True))[::-1]
 
 
 @dataclass(slots=True)
@@ -175,6 +171,7 @@ class Variable:
 
     name: str
     type: Type
+    spot: Spot
     space: str = "private"
     const: bool = False
     constant: float | None = None
@@ -190,32 +187,16 @@ class Variable:
 # ---- statements
 @dataclass(slots=True)
 class Block(Node):
+    """Statements; without a `scope`, as in a declaration of several variables, their names stay."""
+
     body: list[Node]
+    scope: bool = True
 
 
 @dataclass(slots=True)
 class Declaration(Node):
     variable: Variable
     value: Expr | None
-
-    @property
-    def name(self) -> str:
-        return self.variable.name
-
-    @property
-    def type(self) -> Type:
-        return self.variable.type
-
-    @property
-    def space(self) -> str:
-        return self.variable.space
-
-
-@dataclass(slots=True)
-class Declarations(Node):
-    """Several variables in one statement; unlike a block they stay."""
-
-    items: list[Declaration]
 
 
 @dataclass(slots=True)
@@ -264,18 +245,16 @@ class Function(Node):
     """A function; `body` is None if there is only a prototype.
 
     Attributes:
-        key: its name, made unique if it is overloaded.
         size: what reqd_work_group_size says.
         problem: why it cannot be translated, if something in it is not known to this simulator.
     """
 
     name: str
     type: Type
-    params: list[Declaration]
+    params: list[Variable]
     body: Block | None
     kernel: bool = False
     size: list[Expr] = field(default_factory=list)
-    key: str = ""
     overloadable: bool = False
     problem: TextError | None = None
 
@@ -298,7 +277,7 @@ def owner(node: Expr) -> Expr:
 
 def plain(node: Node) -> Node:
     """An expression without its implicit conversions."""
-    while isinstance(node, Convert):
+    while isinstance(node, Cast) and not node.source:
         node = node.operand
     return node
 

@@ -17,8 +17,43 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+class Laid:
+    """How the values of a type lie in memory, of all types in one place."""
+
+    @property
+    def scalar(self) -> Scalar:
+        """The type of a number or of those in a vector; of a pointer, ULONG; of a struct, bytes."""
+        if isinstance(self, Vector):
+            return self.of
+        if isinstance(self, Struct):
+            return UCHAR
+        return self if isinstance(self, Scalar) else ULONG
+
+    @property
+    def length(self) -> int:
+        """How many numbers a value has: 1, those of a vector, or the bytes of a struct."""
+        return self.n if isinstance(self, Vector) else self.size if isinstance(self, Struct) else 1
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one to the next."""
+        if isinstance(self, Vector):
+            return self.of.size * (4 if self.n == 3 else self.n)
+        if isinstance(self, Array):
+            return self.n * self.of.stride
+        if isinstance(self, (Scalar, Struct)):
+            return self.size
+        return 1 if self is VOID else 8
+
+    @property
+    def alignment(self) -> int:
+        if isinstance(self, Array):
+            return self.of.alignment
+        return self.align if isinstance(self, Struct) else self.stride
+
+
 @dataclass(frozen=True, eq=False)
-class Scalar:
+class Scalar(Laid):
     """A type of numbers: size in bytes, kind ("bool", "int", "uint", "float") and rank."""
 
     name: str
@@ -65,7 +100,7 @@ class Scalar:
 
 
 @dataclass(frozen=True)
-class Vector:
+class Vector(Laid):
     """2, 3, 4, 8 or 16 numbers of one type."""
 
     of: Scalar
@@ -76,7 +111,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Pointer:
+class Pointer(Laid):
     """Where values of another type lie.
 
     `space` is "global", "constant", "local" or "private"; `const` says whether they may only be
@@ -96,7 +131,7 @@ class Pointer:
 
 
 @dataclass(frozen=True)
-class Array:
+class Array(Laid):
     """n values of another type, one behind the other; n is 0 while it is not known."""
 
     of: Type
@@ -118,7 +153,7 @@ class Field:
 
 
 @dataclass(eq=False)
-class Struct:
+class Struct(Laid):
     """A struct or union; `complete` once its fields are known."""
 
     name: str
@@ -136,10 +171,10 @@ class Struct:
         1.
         """
         for number, one in enumerate(self.fields):
-            own = max(one.align, 1 if packed else alignment(one.type))
+            own = max(one.align, 1 if packed else one.type.alignment)
             offset = 0 if self.union else -(-self.size // own) * own
             self.fields[number] = Field(one.name, one.type, offset)
-            self.size = max(self.size, offset + stride(one.type))
+            self.size = max(self.size, offset + one.type.stride)
             align = max(align, own)
         self.align = align
         self.size = -(-self.size // align) * align
@@ -157,7 +192,7 @@ class Struct:
 
 
 @dataclass(frozen=True)
-class Opaque:
+class Opaque(Laid):
     """A type whose values are unknown to this simulator (images, samplers, events), or void."""
 
     name: str
@@ -219,36 +254,6 @@ def named(name: str) -> Type | None:
     return None
 
 
-def scalar_of(t: Type) -> Scalar:
-    """The type of the numbers in a scalar or vector; of a pointer, ULONG; of a struct, bytes."""
-    if isinstance(t, Vector):
-        return t.of
-    if isinstance(t, Struct):
-        return UCHAR
-    return t if isinstance(t, Scalar) else ULONG
-
-
-def length(t: Type) -> int:
-    """How many numbers a value has: 1, those of a vector, or the bytes of a struct."""
-    return t.n if isinstance(t, Vector) else t.size if isinstance(t, Struct) else 1
-
-
-def stride(t: Type) -> int:
-    if isinstance(t, Vector):
-        return t.of.size * (4 if t.n == 3 else t.n)
-    if isinstance(t, Array):
-        return t.n * stride(t.of)
-    if isinstance(t, (Scalar, Struct)):
-        return t.size
-    return 1 if t is VOID else 8
-
-
-def alignment(t: Type) -> int:
-    if isinstance(t, Array):
-        return alignment(t.of)
-    return t.align if isinstance(t, Struct) else stride(t)
-
-
 def unreadable(t: Type) -> bool:
     """Whether a pointer to this type is all that a kernel can have of it."""
     return isinstance(t, Opaque) and t != EVENT
@@ -266,8 +271,8 @@ def leaf_of(t: Type) -> tuple[Type, tuple[int, ...]]:
 def layout(t: Type) -> tuple[Scalar, tuple[int, ...]]:
     """How an array is held: the type of its numbers, and its sizes, a vector's last."""
     leaf, sizes = leaf_of(t)
-    wide = stride(leaf) // scalar_of(leaf).size
-    return scalar_of(leaf), sizes if wide == 1 else (*sizes, wide)
+    wide = leaf.stride // leaf.scalar.size
+    return leaf.scalar, sizes if wide == 1 else (*sizes, wide)
 
 
 def with_size(t: Type, scalar: Scalar) -> Type:

@@ -207,14 +207,6 @@ def numbers_of(x):
     return x if x.shape[0] > 1 else x[0] if x.dtype.kind == "f" else x[0].item()
 
 
-def chosen(v, i):
-    """The number of a vector that each lane wants."""
-    if i.__class__ is not array:
-        return element(v, int(i) % len(v))
-    wide = np.broadcast_to(v, (len(v), max(v.shape[1], len(i))))
-    return np.take_along_axis(wide, (i % len(v))[None], 0)[0]
-
-
 def shuffled(vectors, at, n):
     """shuffle and shuffle2: numbers of vectors by their places; n of them in all."""
     lanes = max(x.shape[1] for x in (*vectors, at))
@@ -224,15 +216,12 @@ def shuffled(vectors, at, n):
 
 
 def changed(old, at, new):
-    """The vector `old` with new numbers at these places; each lane may have its own."""
+    """The vector `old` with new numbers at these places."""
     value, given = halves(old)
-    n, lanes = len(value), max(x.shape[-1] for x in (at, new, value) if x.__class__ is array)
+    n, lanes = len(value), max(x.shape[-1] for x in (new, value) if x.__class__ is array)
     given = np.broadcast_to(given, np.broadcast_shapes(np.shape(given), (n, 1))).copy()
     out = np.empty((n, lanes), value.dtype)
     out[:] = value
-    if at.__class__ is array:
-        here = np.arange(n)[:, None] == at
-        return joined(np.where(here, new, out), given | here)
     out[at], given[at] = new, True
     return joined(out, given)
 

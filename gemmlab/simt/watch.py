@@ -171,18 +171,19 @@ class Entry(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """In line `one.line` the work-item `who` touches an element that `whom` stores in line
-    `other.line`.
-    """
+    """At `one` the work-item `who` touches an element that `whom` stores at `other`."""
 
     one: Site
     who: WorkItem
     other: Site
     whom: WorkItem
-    array: str
-    element: int  # its number in the array
-    place: str  # the same in words, such as Atile[2][3]
-    phases: tuple[int, int]  # how many barriers each has passed
+    memory: Memory
+    at: int  # the byte in a group's own array
+    in_phase: bool  # whether both have passed as many barriers
+
+    @property
+    def place(self) -> str:
+        return self.memory.element(self.at)
 
 
 class Touches:
@@ -255,18 +256,12 @@ class Touches:
         """Of several conflicts the earliest in the log."""
         first = int(np.flatnonzero(bad)[np.argmin(self.entry[bad])])
         rows = first, int(other[first])
-        one, two = (self.entries[self.entry[row]] for row in rows)
-        who, whom = (one.wave.machine.item(int(self.item[row])) for row in rows)
-        phases = self._phase(rows[0]), self._phase(rows[1])
+        both = [(self.entries[self.entry[row]], self.item[row]) for row in rows]
+        who, whom = (e.wave.machine.item(int(item)) for e, item in both)
+        one, two = (e._replace(mask=e.wave.number == item) for e, item in both)
+        in_phase = one.of(one.phase)[0] == two.of(two.phase)[0]
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
-        element, place = at // self.memory.scalar.size, self.memory.element(at)
-        return Conflict(one.site, who, two.site, whom, self.memory.name, element, place, phases)
-
-    def _phase(self, row: int) -> int:
-        e = self.entries[self.entry[row]]
-        if isinstance(e.phase, int):
-            return e.phase
-        return int(e.phase[int(np.argmax(e.wave.number == self.item[row]))])
+        return Conflict(one.site, who, two.site, whom, self.memory, at, in_phase)
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
@@ -315,7 +310,7 @@ def races(log: Iterable[Entry]) -> list[Finding]:
 
 def _unordered(c: Conflict, space: str) -> str:
     """Why nothing orders two accesses of a group: no barrier, or one for another memory."""
-    if c.phases[0] == c.phases[1]:
+    if c.in_phase:
         return "no barrier between"
     fence = f"CLK_{space.upper()}_MEM_FENCE"
     return f"and the barrier between them has no {fence}: it does not order {space} memory"
@@ -330,7 +325,8 @@ def _race(c: Conflict, why: str) -> Finding:
     else:
         text = f"{c.whom} stores {c.place} in line {c.other.line}, {c.who} reads it"
     text += f" in line {c.one.line}, {why}"
-    return found_at(c.one, "race", text, (c.whom, c.who), array=c.array, element=c.element)
+    number = c.at // c.memory.scalar.size
+    return found_at(c.one, "race", text, (c.whom, c.who), array=c.memory.name, element=number)
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:

@@ -20,8 +20,6 @@ from ..simt.types import (
     Type,
     Vector,
     leaf_of,
-    length,
-    scalar_of,
 )
 from .memory import (
     ATOM,
@@ -128,8 +126,6 @@ class Expressions(Writer):
 
     # ---- operators
     def _unary(self, node):
-        if node.op == "*":
-            return self.load(self.reference(node), node)
         if node.op == "&":
             return Value("", node.type, ref=self.reference(node.operand))
         if node.op == "!":
@@ -173,7 +169,7 @@ class Expressions(Writer):
             if b.constant is not None:
                 b = self.literal(int(b.constant) & 31, UINT, node)
             else:
-                b = self.converted(b, Vector(UINT, length(to)) if length(to) > 1 else UINT, node)
+                b = self.converted(b, Vector(UINT, to.length) if to.length > 1 else UINT, node)
         level = LEVELS.get(op, LOOSE)
         code = f"{a.at_least(level or UNARY)} {op} {b.at_least(level + 1 if level else UNARY)}"
         return Value(code, to, level, range=combined(op, a.range, b.range))
@@ -218,7 +214,10 @@ class Expressions(Writer):
         self.emit(f"    {name} = {value.code};")
 
     # ---- conversions
-    def _convert(self, node):
+    def _cast(self, node):
+        if node.type is VOID:
+            self.effect(node.operand)
+            return NOTHING
         if isinstance(node.operand.type, Array):
             return self.expression(node.operand)
         if isinstance(node.type, Pointer):
@@ -226,12 +225,6 @@ class Expressions(Writer):
         if node.type is BOOL:
             return self.condition(node.operand)
         return self.converted(self.expression(node.operand), node.type, node)
-
-    def _cast(self, node):
-        if node.type is VOID:
-            self.effect(node.operand)
-            return NOTHING
-        return self._convert(node)
 
     def as_pointer(self, node) -> Value:
         value = self.expression(node.operand)
@@ -242,14 +235,14 @@ class Expressions(Writer):
 
     def same_scalar(self, ref: Ref, of: Type, node) -> None:
         held = ref.memory.scalar
-        if scalar_of(leaf_of(of)[0]) is not held:
+        if leaf_of(of)[0].scalar is not held:
             raise refuse(f"memory of {held} read as {of} is not translated", node)
 
     def converted(self, value: Value, to: Type, node) -> Value:
         of = value.type
         if of == to or to is VOID:
             return value
-        a, b = scalar_of(of), scalar_of(to)
+        a, b = of.scalar, to.scalar
         if value.constant is not None and isinstance(to, Scalar):
             return self.literal(value.constant, to, node)
         if b is BOOL:
@@ -279,8 +272,6 @@ class Expressions(Writer):
             if isinstance(node.array.type, Array):
                 return self.element(self.reference(node.array), self.whole(node.index))
             return self.further(self.pointee(node.array), self.whole(node.index))
-        if isinstance(node, tree.Unary) and node.op == "*":
-            return self.pointee(node.operand)
         raise refuse(f"{written(node)} is not translated as something in memory", node)
 
     def pointee(self, node: tree.Node) -> Ref:
@@ -306,8 +297,6 @@ class Expressions(Writer):
         """An expression of which only the effects count."""
         if isinstance(node, tree.Assign):
             self.assign(node)
-        elif isinstance(node, tree.Step):
-            self.step(node)
         elif isinstance(node, tree.Binary) and node.op == ",":
             self.effect(node.left)
             self.effect(node.right)
@@ -317,8 +306,17 @@ class Expressions(Writer):
                 self.keep(value)
 
     def _assign(self, node):
-        ref = self.assign(node)
-        return self.read(ref, node.target)
+        if node.step != "after":
+            return self.read(self.assign(node), node.target)
+        old = self.expression(node.target)
+        if old.ref is not None:
+            value, unit = self.pointer(node.target)
+            before = self.keep(Value(value.code, INT))
+            old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
+        else:
+            old = self.keep(replace(old, named=False))
+        self.assign(node)
+        return old
 
     def assign(self, node) -> Ref | None:
         """Returns the element that is assigned; None for a variable of WGSL."""
@@ -330,6 +328,9 @@ class Expressions(Writer):
             self.assign_member(node)
             return None
         ref = self.element_of(target)
+        if node.step and ref is None and isinstance(target.type, Scalar) and target.type.whole:
+            self.emit(f"{self.expression(target).code}{op}{op};")
+            return None
         value = self.expression(node.value)
         if op in ("<<", ">>"):
             value = self.converted(value, UINT, node)
@@ -374,7 +375,7 @@ class Expressions(Writer):
         assert pointer.ref is not None
         if node.op:
             number = self.converted(self.expression(node.value), INT, node)
-            code, got, _ = self.sum([(length(pointer.ref.type), number)], unit)
+            code, got, _ = self.sum([(pointer.ref.type.length, number)], unit)
         else:
             ref = self.expression(node.value).ref
             memory = pointer.ref.memory
@@ -393,29 +394,6 @@ class Expressions(Writer):
         value = self.entries[target.variable]
         assert isinstance(value, Value) and value.ref is not None
         return value, value.ref.terms[0][0]
-
-    def _step(self, node):
-        if node.before:
-            self.step(node)
-            return self.expression(node.target)
-        old = self.expression(node.target)
-        if old.ref is not None:
-            value, unit = self.pointer(node.target)
-            before = self.keep(Value(value.code, INT))
-            old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
-        else:
-            old = self.keep(replace(old, named=False))
-        self.step(node)
-        return old
-
-    def step(self, node) -> None:
-        """++ and --: one more or less."""
-        target, of = node.target, node.target.type
-        if isinstance(of, Scalar) and of.whole and self.element_of(target) is None:
-            self.emit(f"{self.expression(target).code}{node.op};")
-            return
-        one = tree.Number(node.spot, 1, type=INT if isinstance(of, Pointer) else scalar_of(of))
-        self.assign(tree.Assign(node.spot, node.op[0], target, one, of, type=of))
 
     # ---- calls
     def _call(self, node):
@@ -495,7 +473,7 @@ class Expressions(Writer):
 
     def call_as(self, node) -> Value:
         value = self.expression(node.args[0])
-        if length(node.type) != length(value.type):
+        if node.type.length != value.type.length:
             raise refuse(f"{node.name} of {value.type} is not translated", node)
         return Value(f"bitcast<{self.value_type(node.type, node)}>({value.code})", node.type)
 

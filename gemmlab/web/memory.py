@@ -25,8 +25,6 @@ from ..simt.types import (
     Type,
     Vector,
     leaf_of,
-    length,
-    scalar_of,
 )
 
 #: How tightly an expression binds: what needs no brackets as the operand of what.
@@ -35,6 +33,8 @@ ATOM, UNARY, PRODUCT, SUM, COMPARISON, LOOSE = 9, 8, 7, 6, 5, 0
 Range = tuple[int, int]
 #: Lines of WGSL, each with the line of the kernel's text that it comes from.
 Lines = list[tuple[str, int]]
+#: What a refusal points to.
+Node = tree.Node | tree.Variable
 
 
 class RefusedError(TextError):
@@ -43,7 +43,7 @@ class RefusedError(TextError):
     kind = "refused"
 
 
-def refuse(message: str, node: tree.Node) -> RefusedError:
+def refuse(message: str, node: Node) -> RefusedError:
     return RefusedError(message, node.spot)
 
 
@@ -107,7 +107,7 @@ class RowError(Exception):
 def numbers_of(of: Type) -> int:
     """How many numbers a value or an array has."""
     leaf, sizes = leaf_of(of)
-    return math.prod(sizes) * length(leaf)
+    return math.prod(sizes) * leaf.length
 
 
 def plus(code: str, i: int) -> str:
@@ -186,22 +186,22 @@ class Writer:
             self.lines = outer
 
     # ---- types and numbers
-    def scalar_type(self, of: Scalar, node: tree.Node) -> str:
+    def scalar_type(self, of: Scalar, node: Node) -> str:
         names = {BOOL: "bool", INT: "i32", LONG: "i32", UINT: "u32", ULONG: "u32", FLOAT: "f32"}
         if of not in names:
             hint = "; write float constants with an f, as in 2.0f" if of.name == "double" else ""
             raise refuse(f"WGSL has no {of}{hint}", node)
         return names[of]
 
-    def value_type(self, of: Type, node: tree.Node) -> str:
+    def value_type(self, of: Type, node: Node) -> str:
         if not isinstance(of, (Scalar, Vector)):
             raise refuse(f"WGSL has no variable of type {of}", node)
-        scalar, n = self.scalar_type(scalar_of(of), node), length(of)
+        scalar, n = self.scalar_type(of.scalar, node), of.length
         if n not in (1, 2, 4):
             raise refuse(f"vectors of {n} numbers are not translated; use two or four", node)
         return scalar if n == 1 else f"vec{n}<{scalar}>"
 
-    def literal(self, value: float, of: Scalar, node: tree.Node) -> Value:
+    def literal(self, value: float, of: Scalar, node: Node) -> Value:
         kind = self.scalar_type(of, node)
         if not of.whole:
             if not math.isfinite(value):  # no constant of WGSL is, but a variable may be
@@ -223,7 +223,7 @@ class Writer:
 
     # ---- arrays
     def array(
-        self, name: str, of: Type, space: str, kept: int | None, node: tree.Node
+        self, name: str, of: Type, space: str, kept: int | None, node: Node
     ) -> tuple[Memory, str]:
         """The memory of an array, and its type in WGSL.
 
@@ -231,7 +231,7 @@ class Writer:
         dimension of numbers, of which pointers may read one or several.
         """
         leaf, shape = leaf_of(of)
-        kind, scalar, width = self.value_type(leaf, node), scalar_of(leaf), length(leaf)
+        kind, scalar, width = self.value_type(leaf, node), leaf.scalar, leaf.length
         if kept is None:
             kept = len(shape)
         else:
@@ -283,9 +283,9 @@ class Writer:
         """An index as it stands between [ and ]; watched, it is checked first."""
         return code if proved or not self.style.watched else f"inside({code}, {size}, {self.line})"
 
-    def elements(self, ref: Ref, node: tree.Node) -> list[str]:
+    def elements(self, ref: Ref, node: Node) -> list[str]:
         """The WGSL names of the elements that hold the numbers of `ref`."""
-        memory, n, width = ref.memory, length(ref.type), ref.memory.width
+        memory, n, width = ref.memory, ref.type.length, ref.memory.width
         base = memory.name
         for value, most in zip(ref.indices, memory.shape, strict=False):
             proved = value.range is not None and value.range[0] >= 0 and value.range[1] < most
@@ -306,7 +306,7 @@ class Writer:
             code = self.keep(Value(code, INT, named=code.isidentifier())).code
         return [f"{base}[{self.index(plus(code, i), size, proved)}]" for i in range(n // width)]
 
-    def load(self, ref: Ref, node: tree.Node) -> Value:
+    def load(self, ref: Ref, node: Node) -> Value:
         if isinstance(ref.type, Array):
             return self.decay(ref)
         codes = self.elements(ref, node)
@@ -321,7 +321,7 @@ class Writer:
         of = ref.type.of
         return Value("", Pointer(of, ref.memory.space), ref=replace(ref, type=of))
 
-    def store(self, ref: Ref, value: Value, node: tree.Node, op: str = "") -> None:
+    def store(self, ref: Ref, value: Value, node: Node, op: str = "") -> None:
         ref.memory.written = True
         codes, width = self.elements(ref, node), ref.memory.width
         if len(codes) == 1:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..simt import tree
 from ..simt.meaning import constant
-from ..simt.parse import parsed
-from ..simt.text import Preprocessor, Spot, TextError
-from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector, length, scalar_of
+from ..simt.parse import kernel_of, parsed
+from ..simt.text import Preprocessor, explained
+from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
 from .memory import Memory, Ref, RowError, Style, refuse
 from .statements import Statements
 
@@ -85,27 +85,19 @@ def translate(
         TextError: the text is no OpenCL C; `RefusedError` if WGSL cannot say it. Both name the
             line.
     """
-    try:
+    with explained(text):
         return _translated(text, kernel, defines, style)
-    except TextError as error:
-        error.source = text
-        raise
 
 
 def _translated(text, kernel, defines, style) -> Shader:
     functions, constants = parsed(text, Preprocessor(defines))
-    kernels = (f for f in functions.values() if f.kernel)
-    chosen = next((f for f in kernels if kernel in (None, f.name)), None)
-    if chosen is None:
-        missing = f"there is no __kernel {kernel!r}" if kernel else "there is no __kernel"
-        raise TextError(f"{missing} in this text", Spot(1))
+    chosen = kernel_of(functions, kernel)
     if chosen.problem is not None:
         raise chosen.problem
     for outside in constants:
         if outside.variable.constant is None:
-            raise refuse(
-                f"{outside.name!r}: only numbers are translated outside functions", outside
-            )
+            words = f"{outside.variable.name!r}: only numbers are translated outside functions"
+            raise refuse(words, outside)
     flat: set[str] = set()
     while True:
         try:
@@ -162,11 +154,11 @@ class _Module(Statements):
             of = param.type.to
             if param.type.space not in ("global", "constant"):
                 raise refuse(f"{param.name!r}: a pointer to local memory is not translated", param)
-            if not isinstance(of, (Scalar, Vector)) or scalar_of(of) in (LONG, ULONG):
+            if not isinstance(of, (Scalar, Vector)) or of.scalar in (LONG, ULONG):
                 raise refuse(f"{param.name!r}: WGSL has no buffer of {of}", param)
             name = self.claim(param.name, module=True)
-            memory = memories[param.name] = Memory(name, scalar_of(of), length(of), "global")
-            self.declare_pointer(param.variable, Ref(memory, of))
+            memory = memories[param.name] = Memory(name, of.scalar, of.length, "global")
+            self.declare_pointer(param, Ref(memory, of))
         return memories, scalars
 
     def bindings(

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..simt import tree
 from ..simt.meaning import known
-from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, stride
+from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer
 from .expressions import IDS, NOTHING, Expressions
 from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
 
@@ -28,8 +28,7 @@ def root_of(node: tree.Node) -> tree.Variable | None:
 def changes(node: tree.Node, variable: tree.Variable) -> bool:
     """Whether a loop's body may change its variable, or leave the loop."""
     return any(
-        isinstance(n, tree.Jump)
-        or (isinstance(n, (tree.Assign, tree.Step)) and root_of(n.target) is variable)
+        isinstance(n, tree.Jump) or (isinstance(n, tree.Assign) and root_of(n.target) is variable)
         for n in node.walk()
     )
 
@@ -59,7 +58,9 @@ class Statements(Expressions):
         self.scopes.pop()
 
     def do_block(self, node: tree.Node) -> None:
-        if not isinstance(node, tree.Block) or node.body:
+        if isinstance(node, tree.Block) and not node.scope:
+            self.statements(node.body)
+        elif not isinstance(node, tree.Block) or node.body:
             self.emit("{")
             self.block(node)
             self.emit("}")
@@ -88,41 +89,38 @@ class Statements(Expressions):
             self.emit(f"{node.word};")
 
     # ---- declarations
-    def do_declarations(self, node: tree.Declarations) -> None:
-        for item in node.items:
-            self.do_declaration(item)
-
     def do_declaration(self, node: tree.Declaration) -> None:
-        of, variable = node.type, node.variable
-        if node.space == "local" or variable.addressed or isinstance(of, Array):
-            self.declare_array(node)
+        variable, value = node.variable, node.value
+        of = variable.type
+        if variable.space == "local" or variable.addressed or isinstance(of, Array):
+            self.declare_array(variable, value)
         elif isinstance(of, Pointer):
-            if node.value is None:
-                raise refuse(f"{node.name!r}: a pointer needs its value where it is declared", node)
-            self.declare_pointer(variable, replace(self.pointee(node.value), type=of.to))
+            if value is None:
+                words = f"{variable.name!r}: a pointer needs its value where it is declared"
+                raise refuse(words, node)
+            self.declare_pointer(variable, replace(self.pointee(value), type=of.to))
         elif variable.constant is None:  # expressions contain the value of a constant
-            value = None if node.value is None else self.expression(node.value)
-            self.declare_value(node, value)
+            self.declare_value(variable, None if value is None else self.expression(value))
 
-    def declare_value(self, node: tree.Declaration, value: Value | None) -> None:
-        of, kind, name = node.type, self.value_type(node.type, node), self.claim(node.name)
+    def declare_value(self, node: tree.Variable, value: Value | None) -> None:
+        kind, name = self.value_type(node.type, node), self.claim(node.name)
         # with a value always: in a loop, `var x: f32;` keeps that of the iteration before
         code = f"{kind}()" if value is None else value.code
-        fixed = value is not None and not node.variable.assigned
+        fixed = value is not None and not node.assigned
         self.emit(f"{'let' if fixed else 'var'} {name}: {kind} = {code};")
         span = value.range if value is not None and fixed else None
-        self.entries[node.variable] = Value(name, of, range=span, named=fixed)
+        self.entries[node] = Value(name, node.type, range=span, named=fixed)
 
-    def declare_array(self, node: tree.Declaration) -> None:
+    def declare_array(self, node: tree.Variable, braces: tree.Expr | None) -> None:
         """An array; so is a variable that pointers point to."""
-        local, braces = node.space == "local", node.value
+        local = node.space == "local"
         value = self.expression(braces) if braces and not isinstance(braces, tree.Braces) else None
         name = self.claim(node.name, module=local)
-        kept = self.decays.get(node.variable)
+        kept = self.decays.get(node)
         if name in self.flat or not isinstance(node.type, Array):
             kept = 0
         memory, kind = self.array(name, node.type, node.space, kept, node)
-        ref = self.entries[node.variable] = Ref(memory, node.type)
+        ref = self.entries[node] = Ref(memory, node.type)
         if local:
             self.local_bytes += numbers_of(node.type) * memory.scalar.size
             self.top.append((f"var<workgroup> {name}: {kind};", self.line))
@@ -138,7 +136,7 @@ class Statements(Expressions):
     def numbered(self, ref: Ref, offset: int) -> Ref:
         """The element of an array that begins at a byte."""
         while isinstance(ref.type, Array):
-            index, offset = divmod(offset, stride(ref.type.of))
+            index, offset = divmod(offset, ref.type.of.stride)
             ref = self.element(ref, Value(f"{index}", INT, constant=index, range=(index, index)))
         return ref
 
@@ -172,10 +170,11 @@ class Statements(Expressions):
     def loop_variable(self, node: tree.Loop) -> tree.Declaration | None:
         """The one variable, of whole numbers, that the head of a `for` declares."""
         start = node.start
-        if not node.first or not isinstance(start, tree.Declarations) or len(start.items) != 1:
+        if not node.first or not isinstance(start, tree.Block) or len(start.body) != 1:
             return None
-        found = start.items[0]
-        fits = found.type in (INT, UINT, LONG, ULONG) and found.value is not None
+        found = start.body[0]
+        assert isinstance(found, tree.Declaration)
+        fits = found.variable.type in (INT, UINT, LONG, ULONG) and found.value is not None
         return found if fits else None
 
     def iterations(self, node: tree.Loop) -> range | None:
@@ -186,16 +185,15 @@ class Statements(Expressions):
         variable = found.variable
         if root_of(tree.plain(test.left)) is not variable or changes(node.body, variable):
             return None
-        if not isinstance(step, (tree.Step, tree.Assign)) or root_of(step.target) is not variable:
+        if not isinstance(step, tree.Assign) or root_of(step.target) is not variable:
             return None
-        by = 1 if isinstance(step, tree.Step) else known(step.value)
-        first, last = known(found.value), known(test.right)
+        first, last, by = known(found.value), known(test.right), known(step.value)
         if not by or by < 0 or first is None or last is None:
             return None
         start, end, by = int(first), int(last), int(by)
-        if test.op in ("<", "<=") and step.op in ("+", "++"):
+        if test.op in ("<", "<=") and step.op == "+":
             return range(start, end + (test.op == "<="), by)
-        if test.op in (">", ">=") and step.op in ("-", "--"):
+        if test.op in (">", ">=") and step.op == "-":
             return range(start, end - (test.op == ">="), -by)
         return None
 
@@ -208,7 +206,7 @@ class Statements(Expressions):
         if not self.indexes_registers(node.body, variable):
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
-        declares = any(isinstance(n, tree.Declarations) for n in body)
+        declares = any(isinstance(n, tree.Block) and not n.scope for n in body)
         for value in values:
             variable.constant = value
             if declares:
@@ -239,9 +237,10 @@ class Statements(Expressions):
         if lines:
             return False
         values = self.iterations(node)
-        name, kind = self.claim(found.name), self.value_type(found.type, found)
+        variable = found.variable
+        name, kind = self.claim(variable.name), self.value_type(variable.type, variable)
         span = (min(values), max(values)) if values else None
-        self.entries[found.variable] = Value(name, found.type, range=span, named=bool(values))
+        self.entries[variable] = Value(name, variable.type, range=span, named=bool(values))
         if values and values.step > 1:
             self.even_for(node, name, kind, values)
             return True
@@ -337,7 +336,7 @@ class Statements(Expressions):
             code, unit, _ = self.sum(value.ref.terms, numbers_of(param.type.to))
             pointers[param.name] = (value.ref.memory, unit, len(value.ref.indices))
             given += [*(i.code for i in value.ref.indices), code]
-        key = (function.key or function.name, *pointers.items())
+        key = (function, *pointers.items())
         if key not in self.special:
             name = self.claim(function.name, module=True)
             self.special[key] = name, self.define(function, name, pointers)
@@ -372,13 +371,13 @@ class Statements(Expressions):
         self.bodies += [(head, function.spot.line), *inner.finished(), ("}", 0), ("", 0)]
         return inner.ids
 
-    def parameter(self, param: tree.Declaration, code: str) -> None:
+    def parameter(self, param: tree.Variable, code: str) -> None:
         """A parameter that is no pointer; one that is changed needs a variable."""
         value = Value(code, param.type, named=True)
-        if param.variable.assigned:
+        if param.assigned:
             self.declare_value(param, value)
         else:
-            self.entries[param.variable] = value
+            self.entries[param] = value
 
     def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> list[str]:
         names = [self.claim(f"{param.name}_row") for _ in range(rows)]
@@ -386,7 +385,7 @@ class Statements(Expressions):
         indices = tuple(Value(n, INT, named=True) for n in names)
         ref = Ref(memory, param.type.to, indices, ((unit, Value(at, INT, named=True)),))
         self.same_scalar(ref, param.type.to, param)
-        self.declare_pointer(param.variable, ref)
+        self.declare_pointer(param, ref)
         return [f"{n}: i32" for n in (*names, at)]
 
     def heads(self) -> str:
@@ -398,7 +397,7 @@ class Statements(Expressions):
 def decaying(node: tree.Node) -> Iterator[tuple[tree.Variable, int]]:
     """Arrays that become pointers in an expression, with the indices before that."""
     inner, depth = None, 0
-    if isinstance(node, tree.Convert) and isinstance(node.operand.type, Array):
+    if isinstance(node, tree.Cast) and isinstance(node.operand.type, Array):
         inner = node.operand
     elif isinstance(node, tree.Unary) and node.op == "&" and isinstance(node.operand, tree.Index):
         inner, depth = node.operand, -1

@@ -30,7 +30,7 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
     """Every such edit of what a kernel with these parameters carries out, macros included."""
     preprocessor = Preprocessor(defines)
     functions, _ = Parser(preprocessor.run(source)).file()
-    nodes = [n for f in functions.values() for n in f.body.walk()]
+    nodes = [n for f in functions for n in f.body.walk()]
     tokens = tokens_of(source)
     place = {(t.spot.line, t.spot.column): i for i, t in enumerate(tokens)}
     # by what and which token: from, to, new text
@@ -38,8 +38,10 @@ def edits(source: str, defines: dict[str, int]) -> list[Edit]:
     macros = [m for m in preprocessor.macros.values() if m.line]
     used = {n.spot.macro for n in nodes} | {t.text for m in macros for t in m.body}
     spots = [n.spot for n in nodes if isinstance(n, tree.Index) and not n.spot.macro]
-    spots += [t.spot for m in macros if m.name in used for t in m.body if t.text == "["]
+    spots += [t.spot for m in macros if m.name in used for t in m.body]
     for at in (place[spot.line, spot.column] for spot in spots):
+        if tokens[at].text != "[":  # *p
+            continue
         end = offset(source, tokens[closing(tokens, at)].spot)
         changes["index", at] = (end, end, " + 1")
     for n in nodes:

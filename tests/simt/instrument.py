@@ -14,7 +14,7 @@ from gemmlab.simt import tree
 from gemmlab.simt.meaning import address_of
 from gemmlab.simt.parse import Parser
 from gemmlab.simt.text import Preprocessor
-from gemmlab.simt.types import Array, Pointer, length
+from gemmlab.simt.types import Array, Pointer
 
 
 def bump(space: str, store: bool, width: int) -> str:
@@ -23,24 +23,23 @@ def bump(space: str, store: bool, width: int) -> str:
 
 def accessed(node) -> tuple[str, int] | None:
     """The memory of which an expression is an element, and how many numbers that has."""
-    of_pointer = isinstance(node, tree.Unary) and node.op == "*"
-    if not (isinstance(node, tree.Index) or of_pointer) or isinstance(node.type, (Array, Pointer)):
+    if not isinstance(node, tree.Index) or isinstance(node.type, (Array, Pointer)):
         return None
     space = address_of(node).space
-    return None if space == "private" else (space, length(node.type))
+    return None if space == "private" else (space, node.type.length)
 
 
 def stored(node) -> tree.Expr | None:
     """What an expression stores to, or takes the address of: it is not loaded."""
-    if isinstance(node, (tree.Assign, tree.Step)):
+    if isinstance(node, tree.Assign):
         return node.target
     return node.operand if isinstance(node, tree.Unary) and node.op == "&" else None
 
 
 def counters(node) -> str:
     """What to write before an expression that loads or stores."""
-    if isinstance(node, (tree.Assign, tree.Step)):
-        access, loads = accessed(node.target), isinstance(node, tree.Step) or node.op
+    if isinstance(node, tree.Assign):
+        access, loads = accessed(node.target), node.op
         return (
             "".join(bump(access[0], s, access[1]) for s in (False, True)[not loads :])
             if access
@@ -57,7 +56,7 @@ def instrumented(text: str, defines: dict[str, int]) -> str:
     """OpenCL C whose functions have one more parameter, `global int* counted`: four counters."""
     parser = Parser(Preprocessor(defines).run(text))
     functions, _ = parser.file()
-    nodes = [n for f in functions.values() for n in f.body.walk()]
+    nodes = [n for f in functions for n in f.body.walk()]
     places = set()
     for target in filter(None, map(stored, nodes)):
         while isinstance(target, tree.Member):
@@ -74,7 +73,7 @@ def instrumented(text: str, defines: dict[str, int]) -> str:
     out, depth, opened = [], 0, False
     for token in parser.tokens:
         depth += (token.text == "{") - (token.text == "}")
-        opened |= depth == 0 and token.text in functions
+        opened |= depth == 0 and token.text in parser.functions
         if depth == 0 and opened and token.text == ")":
             before[id(token)] += ", global int* counted"
             opened = False

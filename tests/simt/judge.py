@@ -145,24 +145,26 @@ def _outer(of: cindex.Type) -> str:
     return of.spelling.rpartition("*")[2] if "*" in of.spelling else of.spelling
 
 
-def ours(text: str, defines=None) -> tuple[int, str, dict[str, tree.Function]]:
+def ours(text: str, defines=None) -> tuple[int, str, list[tree.Function]]:
     """The line of the first mistake (0: none), what it is, and the functions."""
     try:
         functions, _ = parsed(text, Preprocessor(defines))
-        problem = next((f.problem for f in functions.values() if f.problem), None)
+        problem = next((f.problem for f in functions if f.problem), None)
         if problem:
             raise problem
         return 0, "", functions
     except TextError as error:
-        return error.line, error.message, {}
+        return error.line, error.message, []
 
 
 def start(node: tree.Expr) -> tree.Expr:
     """The expression that begins where this one does."""
     parts = {"Binary": "left", "Index": "array", "Assign": "target", "Choice": "condition",
-             "Member": "vector", "Convert": "operand"}  # fmt: skip
-    while type(node).__name__ in parts or (isinstance(node, tree.Step) and not node.before):
-        node = getattr(node, parts.get(type(node).__name__, "target"))
+             "Member": "vector", "Cast": "operand"}  # fmt: skip
+    while type(node).__name__ in parts and not (
+        node.source and node.spot == node.source[0].spot  # *p, ++i
+    ):
+        node = getattr(node, parts[type(node).__name__])
     return node
 
 
@@ -173,9 +175,9 @@ def differences(text: str, defines=None) -> tuple[list[str], int]:
     assert verdict is not None
     assert (line, verdict.line) == (0, 0), (message, verdict.message)
     lines, wrong, count = text.split("\n"), [], 0
-    for node in (n for f in functions.values() if f.body for n in f.body.walk()):
-        nameless = (tree.Convert, tree.Braces, tree.Text, tree.Part)
-        if not isinstance(node, tree.Expr) or isinstance(node, nameless):
+    for node in (n for f in functions if f.body for n in f.body.walk()):
+        nameless = (tree.Braces, tree.Text, tree.Part)
+        if not isinstance(node, tree.Expr) or isinstance(node, nameless) or not node.source:
             continue
         first, shown = start(node), str(node.type)
         before = lines[first.spot.line - 1][: first.spot.column - 1].rstrip()

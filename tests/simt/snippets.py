@@ -34,6 +34,8 @@ SNIPPETS: list[tuple[str, str]] = [
     ("void f() {}", "r = f();"),
     ("int f(int a) { int a = 1; return a; }", "r = 1;"),
     ("int f;", "r = 1;"),
+    ("__global int f(void) { return 1; }", "r = 1;"),
+    ("__global int* f(__global int* p) { return p; }", "r = 1;"),
     ("int x() { return 1; }\nint x() { return 2; }", "r = 1;"),
     ("__kernel void k(float4 v, int n) {}", "r = 1;"),
     ("__kernel void k(bool b) {}", "r = 1;"),

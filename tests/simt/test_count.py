@@ -5,8 +5,7 @@ diverge.
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from simt.cases import SMALL, line_of, product, text
+from simt.cases import line_of, product, text
 
 from gemmlab import simt
 from gemmlab.simt.count import total, transactions, turns
@@ -40,11 +39,8 @@ def test_random_indices_and_lanes_that_are_away():
         assert transactions(as_rows(starts), 16) == sectors(starts, 4)
 
 
-@pytest.mark.parametrize("number", SMALL)
-def test_the_log_counted_by_hand(number):
-    """Transactions and turns of every kernel, once more from the table of events."""
-    run = simt.simulate(number, 16, 16, 16, SMALL[number])
-    events = run.events()
+def by_hand(events):
+    """Transactions and turns, once more from the table of events."""
     in_global = in_local = 0
     keys = np.stack([events["entry"], events["group"], events["item"] // 32], 1)
     for key in np.unique(keys, axis=0):
@@ -58,7 +54,7 @@ def test_the_log_counted_by_hand(number):
                 "index"
             ].tolist()
             in_local += bank_turns([i + j for i in served for j in range(width)]) if served else 0
-    assert (run.counts.transactions, run.counts.turns) == (in_global, in_local)
+    return in_global, in_local
 
 
 def test_by_line():

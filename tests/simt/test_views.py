@@ -1,4 +1,6 @@
-"""What pictures and chapters ask of a run, and the counts of any legal parameters."""
+"""What pictures and chapters ask of a run: its steps, line by line, the accesses of warps, macros;
+and the counts of any legal parameters.
+"""
 
 import itertools
 from functools import cache
@@ -8,16 +10,17 @@ import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from simt.cases import SMALL, edited, line_of, text
 from texts import without_barrier
 
-from gemmlab import catalog, model, simulate
+from gemmlab import catalog, model, simt
 from gemmlab.simt import views
 
 
 def simulated(number, params, tiles, **options):
     multiples = catalog[number].tiles(catalog[number].complete(params))
     sizes = (t * m for t, m in zip(tiles, multiples, strict=True))
-    return simulate(number, *sizes, params, **options)
+    return simt.simulate(number, *sizes, params, **options)
 
 
 def loaded(run, *names):
@@ -70,7 +73,7 @@ def test_any_small_legal_parameters(number, data):
 
 
 def test_touches_have_one_row_a_load_and_one_column_a_lane():
-    run = simulate(1, 16, 8, 5, {"TS": 8})
+    run = simt.simulate(1, 16, 8, 5, {"TS": 8})
     touched = views.touches(run, "A", group=0, warp=1)
     assert touched.shape == (5, 32)
     rows, ks = touched % 16, touched // 16
@@ -83,3 +86,31 @@ def test_segments():
     assert views.segments(range(32)) == 4 and views.segments([]) == 0
     assert views.segments(range(1, 33), 128) == 2
     assert views.segments(range(6, 134, 16), width=3) == 16  # the third is in the next segment
+
+
+def test_a_step_is_one_execution_of_a_line():
+    run = simt.simulate(2, 16, 16, 16, {"TS": 8})
+    source = text(2)
+    a, b = line_of(source, "Atile[tn][tm] ="), line_of(source, "Btile[tn][tm] =")
+    first, add = line_of(source, "barrier(CLK"), line_of(source, "acc +=")
+    second, store = line_of(source, "barrier(CLK", 1), line_of(source, "= acc;")
+    assert [s.line for s in views.steps(run)] == 2 * [a, b, first, *8 * [add], second] + [store]
+
+
+def test_a_run_that_stops_ends_with_the_line_that_stopped_it():
+    source = edited(text(2), "Atile[k][tm]", "Atile[k + 1][tm]")
+    run = simt.simulate(2, 16, 16, 16, {"TS": 8}, source)
+    last = views.steps(run)[-1]
+    assert last.line == run.stop.line == line_of(source, "Atile[k + 1][tm]") and not last.entries
+
+
+def test_macros_are_explained_where_they_are_used():
+    run = simt.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 4})
+    source, means = text(3), views.macros(run)
+    assert means[line_of(source, "for (int j0 = 0")] == {"TS": "8", "RTS": "(TS/WPT) = 2"}
+    assert line_of(source, "#define RTS") not in means and line_of(source, "#if !") not in means
+    of_11 = simt.simulate(11, 16, 16, 16, SMALL[11])
+    shown = {name: value for line in views.macros(of_11).values() for name, value in line.items()}
+    assert any(
+        name.startswith("B_AT(") and value.startswith("B[(") for name, value in shown.items()
+    ), shown

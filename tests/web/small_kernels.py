@@ -93,7 +93,7 @@ class Random:
             "barrier(CLK_LOCAL_MEM_FENCE);",
             "n = y[n++ & 15] + l;",
             "{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); f = dot(w, v); }",
-            f"f++; v *= 2.0f; part[1]--; n <<= {rng.randint(0, 2)}; n &= 255; grid[1][1]++;",
+            f"f++; v.y--; v *= 2.0f; part[1]--; n <<= {rng.randint(0, 2)}; n &= 255; grid[1][1]++;",
             f"{{ int a, b; for (a = 0, b = {rng.randint(2, 5)}; a < b; a++, b--) "
             "n = (n ^ a) & 63; }",
             f"{{ uint w = (uint)n & 7u; w += {rng.randint(1, 9)}; "
