@@ -1047,7 +1047,24 @@ def parsed(
     """A text's functions and global variables. Raises TextError for the first mistake."""
     lines = text.removesuffix("\n").split("\n")
     end = Token("end", "", Spot(len(lines), len(lines[-1]) + 1))
-    return Parser([*preprocessor.run(text), end], preprocessor).file()
+    try:
+        tokens = preprocessor.run(text)
+    except TextError as error:
+        raise _first_mistake(preprocessor, error) from None
+    return Parser([*tokens, end], preprocessor).file()
+
+
+def _first_mistake(preprocessor: Preprocessor, error: TextError) -> TextError:
+    """The error of a line with #, or a mistake in the lines before: after an `ifndef` without #
+    an #endif has no #if.
+    """
+    end = Token("end", "", error.spot)
+    try:
+        functions, _ = Parser([*preprocessor.out, end], preprocessor).file()
+        found = [f.problem for f in functions if f.problem]
+    except TextError as first:
+        found = [first]
+    return min([error, *found], key=lambda one: one.line)
 
 
 def kernel_of(functions: list[tree.Function], name: str | None) -> tree.Function:

@@ -145,11 +145,12 @@ def _crossed(run: ProductRun) -> list[Finding]:
 
 
 def _last_load(run: ProductRun) -> Site | None:
+    """The last load of a tile, or of A and B; where nothing is loaded, the first store to C."""
     names = {run.names["A"], run.names["B"]}
     loads = [e for e in reversed(run.log) if e.memory is not None and e.site.kind == "load"]
     shared = [e for e in loads if e.memory and e.memory.space == "local"]
     mine = shared or [e for e in loads if e.memory and e.memory.name in names]
-    return mine[0].site if mine else None
+    return mine[0].site if mine else _line(run, "store", run.names["C"])
 
 
 def _columns_read(run: ProductRun) -> set[int]:

@@ -186,13 +186,14 @@ class Preprocessor:
 
     def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
         self.clock, self.expanded = clock, 0
+        self.out: list[Token] = []  # so far
         self.macros = dict(PREDEFINED)
         for name, value in (defines or {}).items():
             self.macros[name] = Macro(name, None, tokens_of(str(value)), 0)
 
     def run(self, text: str) -> list[Token]:
         """The tokens that remain. Raises TextError, also for an `#error`."""
-        out: list[Token] = []
+        out = self.out = []
         # since the last line with #: a macro's arguments may go over several lines
         pending: list[Token] = []
         conditions: list[_Condition] = []

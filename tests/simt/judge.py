@@ -19,12 +19,14 @@ from gemmlab.simt import tree
 from gemmlab.simt.parse import parsed
 from gemmlab.simt.text import PREDEFINED, Preprocessor, TextError, shown
 
-#: What the simulator refuses on purpose although clang takes it, as an extension or with a warning.
+#: What the simulator refuses on purpose although clang takes it, as an extension or with a warning;
+#: such as a declaration without a type (C99, 6.7.2), or `? :` of a pointer and a number (6.5.15).
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
     "one value is expected|has no element|not one character|that is no number|is no number|"
     "#include|twice|a declaration stands in a block of its own|expected '{', found 'case'|"
-    "there is no atom|no '}'"
+    "there is no atom|no '}'|expected a type, found ';'|"
+    "cannot choose between .*[*] and an? u?(int|long)"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {f"u{of}": f"unsigned {of}" for of in ("char", "short", "int", "long")}
