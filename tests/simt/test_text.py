@@ -59,6 +59,30 @@ def test_mistakes(old, new, message, at):
         )
 
 
+@pytest.mark.parametrize(
+    "text, line, message",
+    [
+        ("typedef int of;\nifndef TS\n#endif\n", 2, "expected a type, found 'ifndef'"),
+        ("__kernel void f() {\n  x = 1;\n#error no\n}\n", 2, "'x' is not declared"),
+        ("__kernel void f() {\n#error no\n  x = 1;\n}\n", 2, "#error: no"),
+        ("typedef int of;\n#if 1\nint y\n", 2, "this #if has no #endif"),
+    ],
+)
+def test_the_first_mistake_is_named_also_before_a_wrong_line_with_a_number_sign(
+    text, line, message
+):
+    error = refused(text)
+    assert (error.line, error.message) == (line, message)
+
+
+def test_a_sum_of_nothing_has_a_line():
+    kernel = sources.read("02_tiled.cl")
+    text = kernel.replace("acc += Atile[k][tm] * Btile[tn][k];", "")
+    assert text != kernel
+    (finding,) = simt.simulate(2, 8, 8, 8, {"TS": 8}, text).findings
+    assert finding.kind == "wrong product" and finding.line > 0
+
+
 def test_an_error_travels_to_another_process():
     error = refused("x")
     copy = pickle.loads(pickle.dumps(error))
