@@ -182,8 +182,8 @@ def recorded() -> list[dict]:
 
 
 def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
-    """The best recorded GFLOPS of each of these kernels, by the title of the record, as {title:
-    {kernel: GFLOPS}}; the fastest device comes first.
+    """The best recorded GFLOPS of these kernels, {title of the record: {kernel: GFLOPS}}; the
+    fastest device comes first.
 
     A kernel that was not recorded by itself gets its best result where "auto" selected it, with M
     up to 4096. Records whose title contains no word of `only` are left out.

@@ -270,7 +270,7 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class Runs:
-    """Runs of one product, after one to warm up, of so many `seconds`.
+    """Runs of one product, after one to warm up, which took `seconds`.
 
     If that run shows that the device's clock is not `credible`, all wall-clock time counts as the
     kernel's, passes included.

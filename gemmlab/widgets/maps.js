@@ -69,7 +69,7 @@ function render({ model, el }) {
     grid.append(make("span", "gemmlab-tick", map.down ? `${map.down}↑ ${map.across}→` : map.across));
     for (const x of map.xs) grid.append(make("span", "gemmlab-tick", x));
     part.append(title, grid);
-    part.append(make("div", "gemmlab-hint", number ? "A line spans the rates of the runs. · is not allowed." : "Click or drag here to set the sliders."));
+    part.append(make("div", "gemmlab-hint", number ? "A line spans the rates of the runs. A dot: not allowed." : "Click or drag here to set the sliders."));
     return part;
   };
 

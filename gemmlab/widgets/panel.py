@@ -258,7 +258,7 @@ def note(moved: Sequence[str], found: Comparison | None) -> str:
     """One line: what gave way and why, or that something else uses the machine."""
     words = "; ".join(moved)
     if not words and found and found.noisy:
-        words = f"This machine is busy: runs of one kernel differ by {100 * found.spread:.0f} %."
+        words = f"Runs of one kernel differ by {100 * found.spread:.0f} %: the machine may be busy."
     return (
         f'<div class="gemmlab-note gemmlab-said" title="{escape(words)}" '
         f'style="--colour:var(--gemmlab-b)">{escape(words)}</div>'

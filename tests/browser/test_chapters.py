@@ -89,10 +89,13 @@ def written(book, *words: str) -> list[int]:
 
 def too_wide(book, number: int) -> list[str]:
     """What of a cell's output sticks out of it, but for pictures that scroll in a narrow cell."""
-    return book.cell(number).evaluate("""cell => [...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
+    return book.cell(number).evaluate("""cell => [
+        ...cell.querySelectorAll(".jp-OutputArea-output")].flatMap(area => {
         const right = area.getBoundingClientRect().right + 1, found = [];
-        const scrolls = e => e.closest(".gemmlab-wide") || (e.closest(".jp-RenderedImage") && area.clientWidth < 520);
-        for (const e of area.querySelectorAll(".gemmlab, .gemmlab-result, .gemmlab-result > *, svg, img"))
+        const scrolls = e => e.closest(".gemmlab-wide")
+            || (e.closest(".jp-RenderedImage") && area.clientWidth < 520);
+        const parts = ".gemmlab, .gemmlab-result, .gemmlab-result > *, svg, img";
+        for (const e of area.querySelectorAll(parts))
             if (!scrolls(e) && e.getBoundingClientRect().right > right)
                 found.push(`${e.tagName}.${e.getAttribute("class")}`);
         const picture = area.querySelector("svg, img");

@@ -36,7 +36,8 @@ WHY = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
 #: The name of what has the focus.
 FOCUSED = """(() => {
     const e = document.activeElement;
-    return e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.closest("label")?.textContent
+    return e.getAttribute("aria-label") || e.labels?.[0]?.textContent
+        || e.closest("label")?.textContent
         || e.title || e.textContent;
 })()"""
 #: Whether the lit line can be seen in a kernel's text, and where all is.
