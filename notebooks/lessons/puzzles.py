@@ -176,7 +176,8 @@ def check(number: int, text: str) -> str:
         names = [b.name for b in program.buffers] + [name for name, _ in program.scalars]
         if set(names) != set(given):
             return f"the kernel's arguments must stay {', '.join(given)}"
-        order = sorted(given, key=lambda name: re.search(rf"\b{name}\b\s*[,)]", text).start())  # type: ignore[union-attr]
+        found = {name: re.search(rf"\b{name}\b\s*[,)]", text) for name in given}
+        order = sorted(given, key=lambda name: found[name].start())  # type: ignore[union-attr]
         sizes = tuple(g * i for g, i in zip(puzzle.groups, program.size, strict=True))
         run = simt.run(text, None, sizes, program.size, [given[name] for name in order])
     except simt.TextError as error:
