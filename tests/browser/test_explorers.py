@@ -262,7 +262,7 @@ def test_nothing_is_cut_on_a_narrow_page(book):
     book.wait_key(EXPLORER, f"TS=20 WPT=4 {SIZES}")
     book.wait_until(lambda: settled(book, EXPLORER))
     cut = box.evaluate(
-        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-compared, h4, .gemmlab-axes')]"
+        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-said, h4, .gemmlab-axes')]"
         ".filter(e => e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)"
         ".map(e => e.textContent)"
     )
