@@ -10,7 +10,6 @@ case its record is short.
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cache
 from math import log
 from pathlib import Path
 from statistics import geometric_mean
@@ -23,6 +22,7 @@ from scipy.optimize import least_squares
 
 from gemmlab import files
 from gemmlab.catalog import find
+from gemmlab.catalog.spec import round_up
 from gemmlab.cli import output_file
 from gemmlab.generate.cost import Chip, Constants, Work, seconds, work
 from gemmlab.generate.table import IMPLIED, Choice, Sizes, kind_of
@@ -30,10 +30,13 @@ from gemmlab.measurement import records
 
 #: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.
 REGISTERS = 65536
-#: Registers of a work-item for addresses and counters, besides accumulators and operands.
+#: A warp gets registers for each work-item in multiples of so many.
+REGISTER_UNIT = 8
+#: Registers of a work-item for addresses and counters, besides accumulators and operands, where the
+#: compiler did not report the number.
 OTHER_REGISTERS = 40
-#: Bytes of local memory of a compute unit.
-LOCAL_BYTES = 220 * 1024
+#: Bytes of local memory of a compute unit, and those that each work-group needs beside its own.
+LOCAL_BYTES, LOCAL_EXTRA = 228 * 1024, 1024
 #: Work-items of a compute unit.
 ITEMS = 2048
 #: Where the fit of a text begins, in seconds: to start, per tile, per step of the loop, per step of
@@ -74,57 +77,70 @@ def timed(record: dict[str, Any]) -> list[Timed]:
             best = min((least for _, least, *_ in runs), default=0.0)
             for number, least, *_ in runs:
                 one = choices[number]
-                does = work(one, (m, n, k), resident(one))
+                does = work(one, (m, n, k))
                 rows.append(Timed(one, (m, n, k), does, 1e-6 * least, 1e-6 * best))
     return rows
 
 
-@cache
-def resident(choice: Choice) -> int:
-    """How many work-groups of a kernel a compute unit holds at the same time."""
-    spec, p = find(choice[0]), dict(choice[1])
+def reported(record: dict[str, Any]) -> dict[Choice, int]:
+    """Registers per work-item of each text, as the compiler reported them."""
+    return {
+        (name, tuple(params.items())): count for name, params, count in record.get("registers", [])
+    }
+
+
+def resident(text: Choice, registers: dict[Choice, int]) -> int:
+    """How many work-groups of a text a compute unit holds at the same time."""
+    spec, p = find(text[0]), find(text[0]).complete(dict(text[1]))
     items, _ = spec.local_size(p)
     down = p.get("WPTM") or p.get("WM", 8) // 8
     across = p.get("WPTN") or p.get("WN", 32) // 4
-    registers = min(255, down * across + 2 * (down + across) + OTHER_REGISTERS)
-    by_memory = LOCAL_BYTES // (spec.local_memory(p) + 1024)
-    return max(1, min(REGISTERS // (registers * items), by_memory, ITEMS // items, 32))
+    estimate = min(255, down * across + 2 * (down + across) + OTHER_REGISTERS)
+    per_item = round_up(registers.get(text, estimate), REGISTER_UNIT)
+    by_memory = LOCAL_BYTES // (spec.local_memory(p) + LOCAL_EXTRA)
+    return max(1, min(REGISTERS // (per_item * items), by_memory, ITEMS // items, 32))
 
 
 # Fitting
 
 
-def fit(rows: list[Timed], units: int) -> tuple[Chip, dict[Choice, Constants]]:
-    """The constants of a chip, and of each text among the rows."""
+def fit(
+    rows: list[Timed], units: int, registers: dict[Choice, int]
+) -> tuple[Chip, dict[Choice, Constants]]:
+    """The constants of a chip, and of each text among the rows; see `reported` for `registers`."""
     read = min((r.seconds / r.work.read for r in rows if r.work.read > MUCH), default=BYTE)
     write = min((r.seconds / r.work.written for r in rows if r.work.written > MUCH), default=BYTE)
     chip = Chip(read, write, LAUNCH, units)  # nothing beats the best rates that were seen
     groups: dict[Choice, list[Timed]] = defaultdict(list)
     for row in rows:
         groups[text_of(row.choice)].append(row)
-    return chip, {text: fit_text(own, usual_constants(text), chip) for text, own in groups.items()}
+    return chip, {
+        text: fit_text(own, usual_constants(text, resident(text, registers)), chip)
+        for text, own in groups.items()
+    }
 
 
 def fit_text(rows: list[Timed], usual: Constants, chip: Chip) -> Constants:
     """The constants of a text, drawn towards the usual ones."""
-    start = np.log(usual)
+    *seconds_of_each, held = usual
+    start = np.log(seconds_of_each)
 
     def errors(x: np.ndarray) -> np.ndarray:
-        own = Constants(*np.exp(x).tolist())
+        own = Constants._make([*np.exp(x).tolist(), held])
         measured = [log(seconds(row.work, own, chip) / row.seconds) for row in rows]
         return np.concatenate([measured, LARGE * (x - start)])
 
     found = least_squares(errors, start, loss="soft_l1", f_scale=LARGE, max_nfev=30)
-    return Constants(*np.exp(found.x).tolist())
+    return Constants._make([*np.exp(found.x).tolist(), held])
 
 
-def usual_constants(text: Choice) -> Constants:
+def usual_constants(text: Choice, held: int) -> Constants:
     """The constants of a text that follow from the size of its tile."""
     rows, columns, depth = find(text[0]).tiles(dict(text[1]))
     start, tile, step, deep, flop, cut, part = BEGIN
     operations = 2 * rows * columns * depth
     return Constants(
-        start, tile, step + deep * depth, flop * operations, cut, part * rows * columns
+        start, tile, step + deep * depth, flop * operations, cut, part * rows * columns, held
     )
 
 
@@ -159,7 +175,8 @@ def kept(rows: list[Timed]) -> set[Choice]:
 def constants(record: dict[str, Any]) -> dict[str, Any]:
     """What is written of a device, in nanoseconds."""
     rows, units = timed(record), record["device"]["units"]
-    (chip, fitted), best = fit(rows, units), kept(rows)
+    registers = reported(record)
+    (chip, fitted), best = fit(rows, units, registers), kept(rows)
     groups = {text: number for precision in IMPLIED for text, number in texts(precision).items()}
     return {
         **record["device"],
@@ -173,14 +190,14 @@ def constants(record: dict[str, Any]) -> dict[str, Any]:
             [
                 text[0],
                 dict(text[1]),
-                [*map(nanoseconds, own)],
+                [*map(nanoseconds, own[:-1])],
                 [*groups.get(text, ())],
-                resident(text),
+                own.resident,
             ]
             for text, own in fitted.items()
             if text in best
         ],
-        "held_out": judged(rows, units),
+        "held_out": judged(rows, units, registers),
     }
 
 
@@ -198,7 +215,9 @@ def nanoseconds(value: float) -> float:
     return common.short(1e9 * value)
 
 
-def judged(rows: list[Timed], units: int, folds: int = 4) -> dict[str, float]:
+def judged(
+    rows: list[Timed], units: int, registers: dict[Choice, int], folds: int = 4
+) -> dict[str, float]:
     """How good the choice is at shapes that were left out of the fit: over all shapes in float32,
     the best recorded time divided by that of the chosen candidate, as geometric "mean", "share"
     above 0.9 and "least".
@@ -210,7 +229,7 @@ def judged(rows: list[Timed], units: int, folds: int = 4) -> dict[str, float]:
     for fold in range(folds):
         left_out: dict[Sizes, list] = {(m, n, k): [] for m, n, k in order[fold::folds]}
         others = [row for row in rows if row.sizes not in left_out]
-        (chip, fitted), best = fit(others, units), kept(others)
+        (chip, fitted), best = fit(others, units, registers), kept(others)
         for row in rows:
             text = text_of(row.choice)
             if row.sizes in left_out and not find(text[0]).tensor and text in best:

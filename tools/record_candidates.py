@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
@@ -23,6 +23,7 @@ import numpy as np
 import pyopencl as cl
 from compare import MOST_FLOPS, random_shapes
 from pyopencl.clrandom import PhiloxGenerator
+from registers import registers
 from tqdm import tqdm
 
 from gemmlab import files, matmul
@@ -71,8 +72,8 @@ WARP_TILES: tuple[tuple[tuple[int, ...], tuple[float, ...]], ...] = (
     ((256, 128, 8, 16, 8, 4, 3, 7), (1,)),
     ((128, 256, 8, 8, 16, 8, 3, 7), (1,)),
     ((128, 128, 8, 8, 8, 4, 3, 7), (1, 2)),
-    ((128, 64, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
-    ((64, 128, 16, 8, 8, 4, 3, 10), (1, 2, 4)),
+    ((128, 64, 16, 8, 8, 4, 3, 10), (1, 2, 3)),
+    ((64, 128, 16, 8, 8, 4, 3, 10), (1, 2, 3)),
     ((128, 32, 16, 8, 4, 8, 3, 6), (1, 2, 4)),
     ((32, 128, 16, 4, 8, 8, 3, 6), (1, 2, 4)),
     ((64, 64, 16, 8, 4, 8, 3, 10), (1 / 2, 1, 2, 4)),
@@ -165,6 +166,8 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
             wanted[sizes] = {one: candidates(device, sizes, one) for one in precisions}
             if not wanted[sizes]["float32"]:
                 raise ValueError(f"{device} has no candidates to time; they are for GPUs")
+    if "nvidia" in device.features and "registers" not in data:
+        data["registers"] = registers_of_all(device)
     compile_all(device, {one for each in wanted.values() for some in each.values() for one in some})
     if "tensor" in device.features and "range_call_us" not in data:
         data["range_us"] = [range_check(device, side) for side in RANGE_SIDES]
@@ -187,6 +190,25 @@ def begin(path: Path, device: Device) -> dict[str, Any]:
         return data
     note = "runs: number in kernels, least and median microseconds of all launches"
     return {**common.head(device), "note": note, "kernels": [], "shapes": []}
+
+
+def registers_of_all(device: Device) -> list[list]:
+    """Each text, by kernel and parameters, with its registers per work-item; compiled on all cores,
+    without groups that share tiles.
+    """
+    some = [
+        (name, dict(params))
+        for precision in table.IMPLIED
+        for name, params in texts(precision)
+        if not find(name).problems(find(name).complete(dict(params)), device.limits)
+    ]
+    with ThreadPoolExecutor() as pool:
+        counts = pool.map(lambda one: registers(one[0], one[1], device), some)
+        return [
+            [name, params, count[0]]
+            for (name, params), count in zip(some, tqdm(counts, total=len(some)), strict=True)
+            if count
+        ]
 
 
 def compile_all(device: Device, wanted: set[Choice]) -> None:

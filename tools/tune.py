@@ -17,11 +17,12 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 from compare import operands
+from scipy.optimize import least_squares
 
 from gemmlab import check, files, matmul
 from gemmlab.cli import output_file
 from gemmlab.generate import table as choices
-from gemmlab.generate.cost import Constants
+from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.table import Sizes
 from gemmlab.generate.tiles import complete_tile, fits
@@ -32,10 +33,13 @@ Tile = dict[str, int]
 
 #: The precisions of generated kernels: float64, complex64, complex128 and float16.
 LETTERS = ("d", "c", "z", "h")
-#: Steps of k of the products that show a tile's constants.
-STEPS = (1024, 4096)
-#: Work-groups per compute unit where many share it.
-MANY = 16
+#: Steps of k of the products that show a tile's constants, and their work-groups per compute unit.
+STEPS = 1024
+LOADS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32)
+#: Work-groups that a compute unit holds at the same time, at most.
+MOST_RESIDENT = 16
+#: An error of this size, as a logarithm, counts as large.
+LARGE = 0.02
 #: Seconds of a launch with its first loads. These five were measured on an H200.
 START = 2.5e-6
 #: Seconds to store 1024 bytes of a tile of C.
@@ -53,7 +57,7 @@ def with_constants(letter: str) -> list[Tile]:
     return [
         complete_tile(tile)
         for kind in choices.table()
-        for tile, _ in choices.section(kind, "tiles").get("constants", {}).get(letter, [])
+        for tile, *_ in choices.section(kind, "tiles").get("constants", {}).get(letter, [])
     ]
 
 
@@ -76,22 +80,36 @@ def call_seconds(device: Device, letter: str, tile: Tile, sizes: Sizes) -> float
 
 
 def constants(device: Device, letter: str, tile: Tile) -> Constants:
-    """The constants of a tile, in seconds: of a step with about a work-group for each compute unit,
-    and with many of them. The others follow from the bytes of a tile of C.
+    """The constants of a tile that best explain products of whole tiles, with more and more
+    work-groups for each compute unit. START, STORE and the others give those of storing and
+    sharing, from the bytes of a tile of C.
     """
     down = isqrt(device.units)
     across = device.units // down
     kilobytes = tile["TSM"] * tile["TSN"] * PRECISIONS[letter].size / 1024
-    start = START + STORE * kilobytes
-
-    def spent(groups: int, steps: int) -> float:
-        sizes = groups * down * tile["TSM"], across * tile["TSN"], steps
-        return call_seconds(device, letter, tile, sizes) - start
-
-    alone = sum(spent(1, steps) for steps in STEPS) / (sum(STEPS) / tile["TSK"])
-    shared = spent(MANY, STEPS[0]) / (MANY * STEPS[0] / tile["TSK"])
     part = PART + ADD * kilobytes
-    return Constants(start, 0.0, alone, shared, CUT + part, part)
+    chip = Chip(0.0, 0.0, 0.0, device.units)
+    sizes = [(load * down * tile["TSM"], across * tile["TSN"], STEPS) for load in LOADS]
+    measured = np.log([call_seconds(device, letter, tile, each) for each in sizes])
+    work = [generated_work(tile, each) for each in sizes]
+
+    def made(logarithms: np.ndarray, resident: int) -> Constants:
+        latency, share = np.exp(logarithms).tolist()
+        return Constants(START + STORE * kilobytes, 0.0, latency, share, CUT + part, part, resident)
+
+    def errors(logarithms: np.ndarray, resident: int) -> np.ndarray:
+        own = made(logarithms, resident)
+        return np.log([seconds(each, own, chip) for each in work]) - measured
+
+    begin, limits, options = np.log([1e-6, 1e-6]), np.log([1e-9, 1e-3]), {"loss": "soft_l1"}
+    fits = {
+        resident: least_squares(
+            errors, begin, args=(resident,), bounds=limits, f_scale=LARGE, **options
+        )
+        for resident in range(1, MOST_RESIDENT + 1)
+    }
+    best = min(fits, key=lambda resident: fits[resident].cost)
+    return made(fits[best].x, best)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -115,10 +133,11 @@ def main(arguments: list[str] | None = None) -> None:
     entry["commands"] = [*others, common.command()]
     rows = entry.setdefault("constants", {}).setdefault(letter, [])
     for tile in tiles:
-        rows[:] = [row for row in rows if row[0] != tile]
+        rows[:] = [row for row in rows if complete_tile(row[0]) != tile]
         if is_exact(device, letter, tile):
             measured = constants(device, letter, tile)
-            rows.append([tile, [float(f"{1e9 * value:.5g}") for value in measured]])
+            in_ns = [float(f"{1e9 * value:.5g}") for value in measured[:-1]]
+            rows.append([tile, in_ns, measured.resident])
         records.write(given.file, table)
 
 

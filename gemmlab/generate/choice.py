@@ -44,13 +44,11 @@ class KnownText(NamedTuple):
         choice: the kernel, and its parameters except those of sharing.
         constants: of the model.
         groups: numbers of work-groups per compute unit among which its work may be shared.
-        resident: work-groups that a compute unit holds at the same time.
     """
 
     choice: Choice
     constants: Constants
     groups: tuple[float, ...]
-    resident: int
 
 
 class Model(NamedTuple):
@@ -89,11 +87,10 @@ def model(device: Device) -> Model | None:
         spec = find(name)
         if spec.problems(spec.complete(params), device.limits):
             continue
-        choice, own = (name, tuple(params.items())), Constants(*(1e-9 * x for x in constants))
+        choice = name, tuple(params.items())
+        own = Constants._make([*(1e-9 * x for x in constants), resident])
         parts = params["PARTS"] if spec.tensor else 0
-        texts[("float32", "tf32", "tf32x3")[parts]].append(
-            KnownText(choice, own, tuple(groups), resident)
-        )
+        texts[("float32", "tf32", "tf32x3")[parts]].append(KnownText(choice, own, tuple(groups)))
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     check = tuple(1e-9 * value for value in found["check"])
     return Model(found["device"], chip, texts, check)
@@ -162,7 +159,7 @@ def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Can
     for kind in dict.fromkeys((precision, "float32")):
         for text in known.texts[kind]:
             for choice in settings(text.choice, text.groups, sizes, device.units):
-                does = work(choice, sizes, text.resident)
+                does = work(choice, sizes)
                 predicted = seconds(does, text.constants, known.chip)
                 if kind != "float32":
                     predicted = with_check(predicted, sizes, known)
@@ -218,7 +215,7 @@ def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Ch
         for text in known.texts["float32"]:
             for choice in settings(text.choice, (), (number * m, n, k), device.units):
                 rows, _, _ = find(choice[0]).tiles(dict(choice[1]))
-                does = work(choice, (number * round_up(m, rows), n, k), text.resident)
+                does = work(choice, (number * round_up(m, rows), n, k))
                 found.append((choice, seconds(does, text.constants, known.chip)))
     return sorted(found, key=lambda pair: pair[1])
 

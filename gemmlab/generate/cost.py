@@ -1,8 +1,10 @@
 """How long a kernel takes, on paper: a few constants per kernel, fitted to measurements.
 
 A kernel is launched as G work-groups, each of which does s steps of k (see `Work`). A compute unit
-holds R of them, so they run in rounds. A step of one work-group takes `latency` seconds at least; q
-of them on a unit share its arithmetic, which takes q times `share` seconds. The larger of the two
+holds R of them (`resident`), so they run in rounds. Those of the first round are spread evenly;
+later ones go to the unit that is free first, which may take more than its share. A step of one
+work-group takes `latency` seconds at least; q of them on a unit share its arithmetic, which takes q
+times `share` seconds. The larger of the two
 hides most of the other, but not all: where they are equal, a step takes 15 % longer (a 5-norm; it
 ranks the recorded candidates better than 3 to 8 and than the maximum). Beginning a tile and storing
 it takes `tile` seconds. Memory is a second bound: nothing is faster than reading A and B and
@@ -29,7 +31,6 @@ class Work(NamedTuple):
 
     Attributes:
         groups: work-groups.
-        resident: work-groups that a compute unit holds at the same time.
         steps: steps of k of a work-group, at most.
         tiles: tiles that a work-group begins, at most.
         parts: work-groups that share a tile, at most.
@@ -40,7 +41,6 @@ class Work(NamedTuple):
     """
 
     groups: int
-    resident: int
     steps: int
     tiles: int = 1
     parts: int = 1
@@ -51,7 +51,9 @@ class Work(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of a text on a device, in seconds: see the top of this page."""
+    """The constants of a text on a device, in seconds: see the top of this page. `resident` is the
+    number of work-groups that a compute unit holds at the same time.
+    """
 
     start: float
     tile: float
@@ -59,6 +61,7 @@ class Constants(NamedTuple):
     share: float
     cut: float
     part: float
+    resident: int
 
 
 class Chip(NamedTuple):
@@ -72,10 +75,11 @@ class Chip(NamedTuple):
 
 def seconds(work: Work, own: Constants, chip: Chip) -> float:
     """How long a kernel takes."""
-    full, rest = divmod(work.groups, work.resident * chip.units)
-    busy = full * _step(own, work.resident)
+    full, rest = divmod(work.groups, own.resident * chip.units)
+    busy = full * _step(own, own.resident)
     if rest:
-        busy += _step(own, ceil(rest / chip.units))
+        each = rest / chip.units
+        busy += _step(own, min(own.resident, 1 + each) if full else ceil(each))
     rounds = full + (rest > 0)
     memory = work.read * chip.read + work.written * chip.write
     time = rounds * work.tiles * own.tile + max(work.steps * busy, memory)
@@ -84,12 +88,12 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
     return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
 
 
-def _step(own: Constants, groups: int) -> float:
+def _step(own: Constants, groups: float) -> float:
     """Seconds of a step of so many work-groups on a unit."""
     return (own.latency**5 + (groups * own.share) ** 5) ** 0.2
 
 
-def work(choice: Choice, sizes: Sizes, resident: int) -> Work:
+def work(choice: Choice, sizes: Sizes) -> Work:
     """What a kernel of the catalog does for M, N, K of a column-major product."""
     (m, n, k), spec, p = sizes, find(choice[0]), dict(choice[1])
     rows, columns, depth = spec.tiles(p)
@@ -106,7 +110,7 @@ def work(choice: Choice, sizes: Sizes, resident: int) -> Work:
     if round_up(m, align_a) != m:
         launches, copied = launches + 1, copied + 4 * k * m
     read, written = 4 * (m + n) * k, 4 * m * n
-    return Work(groups, resident, steps, begun, parts, read, written, launches, copied)
+    return Work(groups, steps, begun, parts, read, written, launches, copied)
 
 
 def generated_work(tile: Params, sizes: Sizes, number: int = 1) -> Work:
@@ -118,4 +122,4 @@ def generated_work(tile: Params, sizes: Sizes, number: int = 1) -> Work:
     shares = tile["SHARES"]
     tiles = tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])
     groups = tiles * number * shares
-    return Work(groups, groups, tiles_over(tiles_over(sizes[2], tile["TSK"]), shares), parts=shares)
+    return Work(groups, tiles_over(tiles_over(sizes[2], tile["TSK"]), shares), parts=shares)

@@ -140,7 +140,10 @@ def complete_tile(params: Params | None) -> dict[str, int]:
 def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
     """The tiles whose constants the table has, of those that the device supports."""
     known = table.section(table.kind(device), "tiles").get("constants", {}).get(precision, [])
-    found = [(complete_tile(tile), Constants(*(1e-9 * v for v in own))) for tile, own in known]
+    found = [
+        (complete_tile(tile), Constants._make([*(1e-9 * v for v in own), resident]))
+        for tile, own, resident in known
+    ]
     return [(tile, own) for tile, own in found if fits(precision, tile, device)]
 
 

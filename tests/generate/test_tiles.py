@@ -67,8 +67,8 @@ def test_the_rule_gives_every_device_a_legal_tile(any_device):
 
 
 def test_the_fastest_tile_depends_on_the_product():
-    large = {**TILE, "TSM": 128, "TSN": 128}, Constants(3e-6, 0.0, 4e-6, 4e-6, 1e-6, 1e-7)
-    small = TILE, Constants(3e-6, 0.0, 1e-6, 2.5e-7, 1e-6, 1e-7)
+    large = {**TILE, "TSM": 128, "TSN": 128}, Constants(3e-6, 0.0, 4e-6, 4e-6, 1e-6, 1e-7, 1)
+    small = TILE, Constants(3e-6, 0.0, 1e-6, 2.5e-7, 1e-6, 1e-7, 4)
 
     def best(sizes, number=1):
         return tiles.ranked([small, large], sizes, 132, number)[0].tile
@@ -78,7 +78,7 @@ def test_the_fastest_tile_depends_on_the_product():
     assert best((64, 64, 100_000))["SHARES"] > 8, "few tiles are shared"
     assert best((64, 64, 100_000), 1000)["SHARES"] == 1, "those of a batch are not"
     # by hand: 2 x 3 tiles of 32 x 16, 10 steps of 8, each 2 us alone, or 1 us of a unit's time
-    known = [(TILE, Constants(5e-6, 0.0, 2e-6, 1e-6, 1e-6, 1e-7))]
+    known = [(TILE, Constants(5e-6, 0.0, 2e-6, 1e-6, 1e-6, 1e-7, 16))]
     for units, number, spent in ((6, 1, 20.12), (2, 1, 30.76), (6, 4, 40.25)):
         one = next(x for x in tiles.ranked(known, (64, 48, 80), units, number))
         assert one.seconds == pytest.approx((5 + spent) * 1e-6, rel=1e-3)
@@ -91,7 +91,7 @@ def test_measured_tiles_are_legal_and_chosen_where_the_device_has_what_they_need
         assert len(known) > 5
         for tile, own in known:
             assert list(tile) == list(DEFAULTS)
-            assert 0 < own.share <= 1.1 * own.latency, "sharing a unit can only save time"
+            assert 0 < own.share < 1e-5 and 1 <= own.resident <= 32
         tile, seconds = tiles.tile_for(device, letter, (1000, 1000, 1000))
         assert tile["UNIT"] and 0 < seconds < 1
         assert tiles.constants(older, letter) == []

@@ -73,13 +73,15 @@ def made(units: int = 20) -> tuple[dict, dict]:
     """A record in which every time follows from constants, and these constants."""
     rng = np.random.default_rng(0)
     chip = cost.Chip(1e-12, 1e-12, 5e-6, units)
-    kernels, texts = [], {}
+    kernels, texts, registers = [], {}, []
     for lines in (2, 4, 8):
-        constants = cost.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7)
         for groups in (0, 20, 40):
             params = TILE | {"LINES": lines, "GROUPS": groups}
             kernels.append(["narrow", params])
-            texts[record_candidates.text_of((NARROW.number, tuple(params.items())))] = constants
+            text = record_candidates.text_of((NARROW.number, tuple(params.items())))
+        registers.append(["narrow", dict(text[1]), 16 * lines])
+        held = fit.resident(text, fit.reported({"registers": registers}))
+        texts[text] = cost.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7, held)
     shapes = []
     for _ in range(60):
         low, high = np.log((50, 1, 50)), np.log((5000, 8, 5000))
@@ -87,18 +89,15 @@ def made(units: int = 20) -> tuple[dict, dict]:
         runs = []
         for number, (_, params) in enumerate(kernels):
             taken = (NARROW.number, tuple(params.items()))
-            time = cost.seconds(
-                cost.work(taken, (m, n, k), fit.resident(taken)),
-                texts[record_candidates.text_of(taken)],
-                chip,
-            )
+            text = record_candidates.text_of(taken)
+            time = cost.seconds(cost.work(taken, (m, n, k)), texts[text], chip)
             time *= float(np.exp(rng.normal(0, 0.02)))
             runs.append([number, 1e6 * time, 1e6 * time])
         shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}})
     device = {"device": "made up", "platform": "NVIDIA CUDA", "driver": "1.0", "units": units}
     record = {"device": device, "date": "2026-11-23", "kernels": kernels, "shapes": shapes}
     looks = {"range_us": [[100, 20.0], [10**6, 30.0], [10**7, 120.0]], "range_call_us": 100.0}
-    return record | looks, texts
+    return record | looks | {"registers": registers}, texts
 
 
 def test_constants_are_recovered(tmp_path, capsys):
@@ -117,8 +116,10 @@ def test_constants_are_recovered(tmp_path, capsys):
     assert start + host == pytest.approx(1e5, rel=1e-3)
     chip = cost.Chip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
     own = {
-        (name, tuple(params.items())): cost.Constants(*(1e-9 * ns for ns in constants))
-        for name, params, constants, *_ in found["texts"]
+        (name, tuple(params.items())): cost.Constants(
+            *(1e-9 * ns for ns in constants), resident=resident
+        )
+        for name, params, constants, _, resident in found["texts"]
     }
     assert own.keys() <= texts.keys()
     errors = [

@@ -14,7 +14,7 @@ from gemmlab.generate.tiles import complete_tile
 def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path):
     """Products that take as long as the model says give back the model's constants."""
     tile = complete_tile({"TSM": 64, "TSN": 32})
-    known = Constants(2.5e-6 + 16 * 4e-8, 0.0, 2e-6, 0.5e-6, 1.294e-6, 2.94e-7)
+    known = Constants(2.5e-6 + 16 * 4e-8, 0.0, 2e-6, 0.5e-6, 1.294e-6, 2.94e-7, 5)
     device = dataclasses.replace(any_device, units=132)
 
     def call_seconds(device, letter, tile, sizes):
@@ -31,7 +31,7 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     tune.main([str(file), "--letter", "d"])
     written = json.loads(file.read_text())
     found = written[kind]["tiles"]
-    wanted = [tile, pytest.approx([1e9 * x for x in known], rel=1e-3)]
+    wanted = [tile, pytest.approx([1e9 * x for x in known[:-1]], rel=1e-2), 5]
     assert found["constants"] == {"d": [wanted]} and len(found["commands"]) == 2
     assert written["other"] == {"rows": []}
 
