@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from math import isqrt
 
 import common
@@ -33,9 +33,10 @@ Tile = dict[str, int]
 
 #: The precisions of generated kernels: float64, complex64, complex128 and float16.
 LETTERS = ("d", "c", "z", "h")
-#: Steps of k of the products that show a tile's constants, and their work-groups per compute unit.
-STEPS = 1024
-LOADS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32)
+#: Steps of k of the products that show a tile's constants: so many that the host's time does not
+#: matter; and their work-groups per compute unit.
+STEPS = 8192
+LOADS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 #: Work-groups that a compute unit holds at the same time, at most.
 MOST_RESIDENT = 16
 #: An error of this size, as a logarithm, counts as large.
@@ -70,13 +71,22 @@ def is_exact(device: Device, letter: str, tile: Tile) -> bool:
     return bool(np.array_equal(c, (a.astype(wide) @ b.astype(wide)).astype(a.dtype)))
 
 
+@cache
+def numbers(device: Device, letter: str, elements: int) -> tuple[cla.Array, cl.CommandQueue]:
+    """So many numbers on the device, on a queue without profiling, which takes time."""
+    queue = cl.CommandQueue(device.context, device.cl)
+    row, _ = operands(1, 1, elements, str(PRECISIONS[letter].dtype))
+    return cla.to_device(queue, row[0]), queue
+
+
 def call_seconds(device: Device, letter: str, tile: Tile, sizes: Sizes) -> float:
     """Seconds of `matmul` on device arrays at M, N and K of the column-major product."""
     m, n, k = sizes
-    queue = cl.CommandQueue(device.context, device.cl)  # profiling, as on other queues, takes time
-    a, b = (cla.to_device(queue, x) for x in operands(n, m, k, str(PRECISIONS[letter].dtype)))
-    call = partial(matmul, a, b, kernel="family", params=tile)
-    return clock.call_seconds(call, queue.finish)
+    longest = max(each["TSM"] for each in [tile, *with_constants(letter)])
+    most = LOADS[-1] * isqrt(device.units) * longest * STEPS
+    both, queue = numbers(device, letter, most)
+    a, b = both[: n * k].reshape(n, k), both[: k * m].reshape(k, m)
+    return clock.call_seconds(partial(matmul, a, b, kernel="family", params=tile), queue.finish)
 
 
 def constants(device: Device, letter: str, tile: Tile) -> Constants:
@@ -87,7 +97,7 @@ def constants(device: Device, letter: str, tile: Tile) -> Constants:
     down = isqrt(device.units)
     across = device.units // down
     kilobytes = tile["TSM"] * tile["TSN"] * PRECISIONS[letter].size / 1024
-    part = PART + ADD * kilobytes
+    part = PART + ADD * kilobytes * PRECISIONS[letter].sum_size / PRECISIONS[letter].size
     chip = Chip(0.0, 0.0, 0.0, device.units)
     sizes = [(load * down * tile["TSM"], across * tile["TSN"], STEPS) for load in LOADS]
     measured = np.log([call_seconds(device, letter, tile, each) for each in sizes])

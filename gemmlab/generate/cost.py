@@ -37,7 +37,7 @@ class Work(NamedTuple):
         read: bytes of A and B.
         written: bytes of C.
         launches: launches besides the kernel itself, such as padding.
-        copied: bytes that each of them reads and writes.
+        copied: bytes that are read and written besides: by each of them, and as parts of tiles.
     """
 
     groups: int
@@ -113,13 +113,15 @@ def work(choice: Choice, sizes: Sizes) -> Work:
     return Work(groups, steps, begun, parts, read, written, launches, copied)
 
 
-def generated_work(tile: Params, sizes: Sizes, number: int = 1) -> Work:
+def generated_work(tile: Params, sizes: Sizes, sum_size: int = 0, number: int = 1) -> Work:
     """What a generated kernel does for M, N, K, or for so many products of a batch.
 
-    Its constants come from products in which work-groups filled the device, and memory did not
-    matter.
+    Work-groups that share a tile write and read partial sums, of `sum_size` bytes per element. Its
+    constants come from products in which memory did not matter.
     """
     shares = tile["SHARES"]
     tiles = tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])
     groups = tiles * number * shares
-    return Work(groups, tiles_over(tiles_over(sizes[2], tile["TSK"]), shares), parts=shares)
+    steps = tiles_over(tiles_over(sizes[2], tile["TSK"]), shares)
+    parts = groups * tile["TSM"] * tile["TSN"] * sum_size if shares > 1 else 0
+    return Work(groups, steps, parts=shares, copied=parts)

@@ -148,16 +148,21 @@ def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Cons
 
 
 def ranked(
-    known: Iterable[tuple[Params, Constants]], sizes: Sizes, units: int, number: int = 1
+    known: Iterable[tuple[Params, Constants]],
+    sizes: Sizes,
+    chip: Chip,
+    sum_size: int = 0,
+    number: int = 1,
 ) -> list[RankedTile]:
-    """Tiles, each with every number of work-groups that may share it, the fastest first."""
-    chip = Chip(0.0, 0.0, 0.0, units)
+    """Tiles, each with every number of work-groups that may share it, the fastest first. See
+    `generated_work` for `sum_size` and `number`.
+    """
     found = []
     for tile, own in known:
-        most = min(sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * units // _count(tile, sizes))
+        most = min(sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * chip.units // _count(tile, sizes))
         for shares in range(1, 1 + (max(1, most) if number == 1 else 1)):
             shared = {**tile, "SHARES": shares}
-            spent = seconds(generated_work(shared, sizes, number), own, chip)
+            spent = seconds(generated_work(shared, sizes, sum_size, number), own, chip)
             found.append(RankedTile(shared, spent))
     return sorted(found, key=lambda one: one.seconds)
 
@@ -169,7 +174,9 @@ def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> R
     """
     known = constants(device, precision)
     if known:
-        return ranked(known, sizes, device.units, number)[0]
+        rates = table.section(table.kind(device), "model")["chip"]
+        chip = Chip(1e-9 * rates["read"], 1e-9 * rates["write"], 0.0, device.units)
+        return ranked(known, sizes, chip, PRECISIONS[precision].sum_size, number)[0]
     return RankedTile(by_rule(device, precision, sizes, number), inf)
 
 

@@ -8,7 +8,7 @@ import pytest
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
 from gemmlab.generate import tiles
-from gemmlab.generate.cost import Constants
+from gemmlab.generate.cost import Chip, Constants
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_tile, configure
 
@@ -71,7 +71,7 @@ def test_the_fastest_tile_depends_on_the_product():
     small = TILE, Constants(3e-6, 0.0, 1e-6, 2.5e-7, 1e-6, 1e-7, 4)
 
     def best(sizes, number=1):
-        return tiles.ranked([small, large], sizes, 132, number)[0].tile
+        return tiles.ranked([small, large], sizes, Chip(0.0, 0.0, 0.0, 132), 4, number)[0].tile
 
     assert best((4096, 4096, 4096))["TSM"] == 128, "it needs a sixteenth of the work-groups"
     assert best((64, 64, 64)) == {**TILE, "SHARES": 1}, "here it would be mostly empty"
@@ -80,7 +80,9 @@ def test_the_fastest_tile_depends_on_the_product():
     # by hand: 2 x 3 tiles of 32 x 16, 10 steps of 8, each 2 us alone, or 1 us of a unit's time
     known = [(TILE, Constants(5e-6, 0.0, 2e-6, 1e-6, 1e-6, 1e-7, 16))]
     for units, number, spent in ((6, 1, 20.12), (2, 1, 30.76), (6, 4, 40.25)):
-        one = next(x for x in tiles.ranked(known, (64, 48, 80), units, number))
+        one = next(
+            x for x in tiles.ranked(known, (64, 48, 80), Chip(0.0, 0.0, 0.0, units), 4, number)
+        )
         assert one.seconds == pytest.approx((5 + spent) * 1e-6, rel=1e-3)
 
 
