@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.patches import Rectangle
 
-from gemmlab.catalog import sources
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, faint
 from gemmlab.generate.split import Launch
 from gemmlab.measurement import records
@@ -21,16 +19,12 @@ MIN_STRIP = 0.28
 Rates = dict[int, float]
 
 
-def recorded() -> dict[str, dict[str, dict[int, dict[str, Any]]]]:
-    """The recorded comparisons in ``results/``, by their titles."""
-    by_title = {}
-    for path in sorted(sources.folder("results").glob("edges_*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        by_title[record["title"]] = {
-            strategy: {int(size): result for size, result in results.items()}
-            for strategy, results in record["strategies"].items()
-        }
-    return by_title
+def recorded() -> dict[str, dict[int, dict[str, Any]]]:
+    """What an H200 reached with each strategy, {strategy: {size: result}}."""
+    return {
+        strategy: {int(size): result for size, result in results.items()}
+        for strategy, results in records.read("edges_h200")["strategies"].items()
+    }
 
 
 def rates(low: int, high: int) -> dict[str, Rates]:
@@ -39,7 +33,7 @@ def rates(low: int, high: int) -> dict[str, Rates]:
         strategy: {
             size: result["gflops"] for size, result in results.items() if low <= size <= high
         }
-        for strategy, results in recorded()["NVIDIA H200"].items()
+        for strategy, results in recorded().items()
     }
 
 
