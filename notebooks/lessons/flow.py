@@ -12,6 +12,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 
 from gemmlab import model
 from gemmlab.catalog import Key
@@ -34,21 +35,19 @@ SECONDS = 1.6  # of the animation
 SIZE = 4096  # M = N = K of the records
 
 
+@dataclass(frozen=True)
 class Drawing:
-    """Something that a notebook shows as SVG, described by its `alt`.
+    """An <svg> element, described by its `alt`.
 
-    It is the source of an image: in a notebook that is not trusted yet, JupyterLab shows images,
-    but no <svg> elements.
+    A notebook shows it as the source of an image: in a notebook that is not trusted yet, JupyterLab
+    shows images, but no <svg> elements.
     """
 
+    svg: str
     alt: str
 
-    def svg(self) -> str:
-        """An <svg> element."""
-        raise NotImplementedError
-
     def _repr_mimebundle_(self, include=None, exclude=None):
-        source = b64encode(self.svg().encode()).decode()
+        source = b64encode(self.svg.encode()).decode()
         html = (
             f'<img alt="{escape(self.alt)}" style="width:100%;max-width:{WIDTH}px" '
             f'src="data:image/svg+xml;base64,{source}">'
@@ -56,15 +55,15 @@ class Drawing:
         return {"text/html": html, "text/plain": f"[picture: {self.alt}]"}
 
 
-def page(height: float, alt: str, *parts: str) -> str:
-    """An <svg> element that shrinks with the page."""
-    words = escape(alt)
-    return (
+def page(height: float, alt: str, *parts: str) -> Drawing:
+    """A drawing that shrinks with the page."""
+    svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         f'width="100%" style="max-width:{WIDTH}px;height:auto" role="img" '
-        f'font-family="system-ui, sans-serif"><title>{words}</title>'
+        f'font-family="system-ui, sans-serif"><title>{escape(alt)}</title>'
         f"{''.join(parts)}</svg>"
     )
+    return Drawing(svg, alt)
 
 
 def box(x: float, y: float, width: float, height: float, colour: str = SLATE) -> str:
@@ -150,7 +149,7 @@ def of(rung: model.Explanation, title: str = "") -> Flow:
     return Flow(title or f"kernel {rung.kernel}", pipes, rung.share)
 
 
-def counted(*kernels: Key) -> Picture:
+def counted(*kernels: Key) -> Drawing:
     """The flows of recorded kernels, with the turns of local memory that the chip itself counted.
 
     The simulator counts the fewest turns that vector loads can take; the chip takes more.
@@ -158,29 +157,24 @@ def counted(*kernels: Key) -> Picture:
     flows = []
     for kernel in kernels:
         flow = of(explained.rung(kernel))
-        pipes = list(flow.pipes)
-        pipes[2] = replace(pipes[2], need=turns(kernel))
-        flows.append(replace(flow, pipes=tuple(pipes)))
-    return Picture(flows)
+        dram, l2, local, issue = flow.pipes
+        local = replace(local, need=turns(kernel))
+        flows.append(replace(flow, pipes=(dram, l2, local, issue)))
+    return picture(flows)
 
 
-class Picture(Drawing):
+def picture(flows: Sequence[Flow]) -> Drawing:
     """Flows below each other; each pipe begins at the fill of the one above it, and moves."""
-
-    def __init__(self, flows: Sequence[Flow]):
-        self.flows = tuple(flows)
-        self.alt = " ".join(map(str, self.flows))
-
-    def svg(self) -> str:
-        glow = (
-            '<defs><filter id="glow" x="-20%" y="-40%" width="140%" height="180%">'
-            f'<feDropShadow dx="0" dy="0" stdDeviation="5" flood-color="{TIGHT}"/></filter></defs>'
-        )
-        rows = []
-        for row, flow in enumerate(self.flows):
-            start = self.flows[row - 1] if row else None
-            rows.append(f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>')
-        return page(ROW * len(rows), self.alt, glow, *rows)
+    glow = (
+        '<defs><filter id="glow" x="-20%" y="-40%" width="140%" height="180%">'
+        f'<feDropShadow dx="0" dy="0" stdDeviation="5" flood-color="{TIGHT}"/></filter></defs>'
+    )
+    rows = [
+        f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>'
+        for row, (start, flow) in enumerate(pairwise([None, *flows]))
+        if flow
+    ]
+    return page(ROW * len(rows), " ".join(map(str, flows)), glow, *rows)
 
 
 def short(value: float) -> str:

@@ -5,18 +5,18 @@ from xml.etree import ElementTree
 import pytest
 
 from gemmlab import model
+from gemmlab.measurement import explained
 from lessons import chip, flow
 
 
-@pytest.mark.parametrize("picture", [chip.Multiprocessor(model.H200), flow.counted(1, 2)])
+@pytest.mark.parametrize("picture", [chip.multiprocessor(model.H200), flow.counted(1, 2)])
 def test_a_picture_is_svg_that_describes_itself(picture):
-    root = ElementTree.fromstring(picture.svg())
+    root = ElementTree.fromstring(picture.svg)
     title = root.find("{http://www.w3.org/2000/svg}title")
     assert root.get("role") == "img" and title is not None and title.text == picture.alt
 
 
 def test_a_multiprocessor_delivers_what_the_pipes_of_a_flow_have_room_for():
-    drawn, pipes = chip.Multiprocessor(model.H200), flow.counted(1).flows[0].pipes
-    delivered = (drawn.from_dram, drawn.from_l2, drawn.from_l1)
+    pipes = flow.of(explained.rung(1)).pipes
     room = [pipe.width * model.H200.lanes for pipe in pipes[:3]]
-    assert delivered == pytest.approx(room)
+    assert chip.delivered(model.H200) == pytest.approx(room)
