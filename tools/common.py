@@ -1,18 +1,22 @@
-"""What the tools share: options, refusals, and the head of a record."""
+"""What the tools share: options, refusals, and how a record begins and continues."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyopencl as cl
+from tqdm import tqdm
 
-from gemmlab import cli
+from gemmlab import cli, files
 from gemmlab.measurement import records
 from gemmlab.opencl.devices import Device
+
+Item = TypeVar("Item")
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,6 +53,26 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 def head(device: Device, title: str | None = None) -> dict[str, Any]:
     """The first entries of a record: title, command, date, versions, and device."""
     return {"title": title or device.name, **records.origin(command()), "device": device.facts()}
+
+
+def continued(path: Path, device: Device, **also: Any) -> dict[str, Any]:
+    """What a file has, or {} if there is none. Raises ValueError for a record of another device, or
+    with other values of the entries `also`.
+    """
+    here = {"device": device.facts(), **also}
+    found = files.load_json(path, dict)
+    recorded = {name: found.get(name) for name in here}
+    if found and recorded != here:
+        raise ValueError(f"{path} was recorded with {recorded}, not with {here}; name another file")
+    return found
+
+
+def begun(items: Iterable[Item], end: float, unit: str) -> Iterator[Item]:
+    """The items, with a bar of progress, as long as `time.monotonic()` is before the end."""
+    for item in tqdm(items, unit=unit, disable=None):
+        if time.monotonic() >= end:
+            break
+        yield item
 
 
 def short(value: float) -> float:

@@ -26,7 +26,7 @@ from pyopencl.clrandom import PhiloxGenerator
 from registers import registers
 from tqdm import tqdm
 
-from gemmlab import files, matmul
+from gemmlab import matmul
 from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
@@ -156,7 +156,10 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
     seconds. Raises ValueError for a device without candidates, such as a CPU, and a file of another
     device.
     """
-    end, data = time.monotonic() + seconds, begin(path, device)
+    end = time.monotonic() + seconds
+    note = "runs: number in kernels, least and median microseconds of all launches"
+    empty = {**common.head(device), "note": note, "kernels": [], "shapes": []}
+    data = common.continued(path, device) or empty
     recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]
     wanted: dict[Sizes, dict[str, list[Choice]]] = {}
     precisions = table.IMPLIED if "tensor" in device.features else ("float32",)
@@ -172,24 +175,9 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
     if "tensor" in device.features and "range_call_us" not in data:
         data["range_us"] = [range_check(device, side) for side in RANGE_SIDES]
         data["range_call_us"] = call_with_range_check(device)
-    for sizes, each in tqdm(wanted.items(), unit="shape", disable=None):
-        if time.monotonic() > end:
-            break
+    for sizes, each in common.begun(wanted.items(), end, "shape"):
         data["shapes"].append(time_shape(device, sizes, each, data["kernels"]))
         records.write(path, data)
-
-
-def begin(path: Path, device: Device) -> dict[str, Any]:
-    if path.exists():
-        data = files.load_json(path, dict)
-        if data.get("device") != device.facts():
-            raise ValueError(
-                f"{path} was recorded on {data.get('device')}, not on {device.facts()}; "
-                "name another file"
-            )
-        return data
-    note = "runs: number in kernels, least and median microseconds of all launches"
-    return {**common.head(device), "note": note, "kernels": [], "shapes": []}
 
 
 def registers_of_all(device: Device) -> list[list]:

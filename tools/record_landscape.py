@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import common
 from registers import VERBOSE, registers
-from tqdm import tqdm
 
 from gemmlab import model, trial
 from gemmlab.catalog import KernelSpec, Key, Limits, find, in_order
@@ -91,9 +90,7 @@ def record(
     saved = time.monotonic()
     try:
         with compiled_ahead(device, jobs) as used:
-            for job, of_job in zip(tqdm(jobs, unit="setting", disable=None), used, strict=True):
-                if time.monotonic() >= end:
-                    break
+            for job, of_job in zip(common.begun(jobs, end, "setting"), used, strict=False):
                 outcome = trial(
                     job.kernel, job.size, params=job.params, device=device, repeats=REPEATS
                 )
@@ -149,12 +146,7 @@ def begin(path: Path, device: Device, size: int) -> Recording:
     except ValueError as error:
         raise ValueError(f"{path} is no landscape: {error}") from None
     landscape = Recording(found.head, found.kernels)
-    recorded, here = landscape.head["device"], device.facts()
-    if (recorded, landscape.size) != (here, size):
-        raise ValueError(
-            f"{path} was recorded with size {landscape.size} on {recorded}, not with size {size} "
-            f"on {here}; name another file with --out"
-        )
+    common.continued(path, device, size=size)
     for kernel in [kernel for kernel in landscape.kernels if not landscape.current(kernel)]:
         print(f"kernel {kernel}: its text has changed since it was recorded; it is recorded again")
         landscape.forget(kernel)

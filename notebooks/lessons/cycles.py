@@ -58,7 +58,9 @@ class Counted(NamedTuple):
         gflops: the rate, by OpenCL's clock.
         shares: per cent of all cycles in which a multiply-add was issued, another instruction was,
             or none was because all warps waited, by what they waited for.
-        row: the record.
+        row: the record: totals; by reason, the warps that wait per issued instruction; per cents of
+            a peak while active, such as "issue", Nsight Compute's smsp__issue_active, "local_pipe",
+            l1tex__data_pipe_lsu_wavefronts, and "tensor_pipe", sm__pipe_tensor_cycles_active.
     """
 
     gflops: float
@@ -69,8 +71,8 @@ class Counted(NamedTuple):
 def counted(kernel: Key, change: str = "") -> Counted:
     """What the H200 counted for a kernel, or for one with a change of its text.
 
-    Raises KeyError if there is no record. Cycles without an
-    instruction are divided in proportion to the warps that waited for each reason.
+    Raises KeyError if there is no record. Cycles without an instruction are divided in proportion
+    to the warps that waited for each reason.
     """
     rows = records.read("nvidia_h200_counters")["rows"]
     row = next((row for row in rows if (row["kernel"], row["change"]) == (kernel, change)), None)

@@ -84,7 +84,7 @@ def trial_of_a_rate(rate: float):
 def test_a_file_of_something_else_is_not_continued(any_device, tmp_path):
     path = tmp_path / "landscape.json"
     record_landscape.record(any_device, [2], SIZE, path, seconds=0)
-    with pytest.raises(ValueError, match=f"size {SIZE} .*, not with size 128"):
+    with pytest.raises(ValueError, match=f"'size': {SIZE}}}, not with .*'size': 128"):
         record_landscape.record(any_device, [2], 128, path)
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, "device": {**data["device"], "driver": "older"}}))
