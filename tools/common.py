@@ -56,8 +56,8 @@ def head(device: Device, title: str | None = None) -> dict[str, Any]:
 
 
 def continued(path: Path, device: Device, **also: Any) -> dict[str, Any]:
-    """What a file has, or {} if there is none. Raises ValueError for a record of another device, or
-    with other values of the entries `also`.
+    """The record to continue; {} if there is no file. Raises ValueError for a record of another
+    device, or with other values of the entries `also`.
     """
     here = {"device": device.facts(), **also}
     found = files.load_json(path, dict)

@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from itertools import pairwise
 
 from gemmlab import model
 from gemmlab.catalog import Key
@@ -171,8 +170,7 @@ def picture(flows: Sequence[Flow]) -> Drawing:
     )
     rows = [
         f'<g transform="translate(0 {row * ROW})">{_row(flow, start)}</g>'
-        for row, (start, flow) in enumerate(pairwise([None, *flows]))
-        if flow
+        for row, (start, flow) in enumerate(zip([None, *flows], flows, strict=False))
     ]
     return page(ROW * len(rows), " ".join(map(str, flows)), glow, *rows)
 
