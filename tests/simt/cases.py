@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from gemmlab import catalog
 from gemmlab.simt.api import read
 
@@ -70,3 +72,22 @@ void gemm(const int M, const int N, const int K,
 {body}
 }}
 """
+
+
+def on_device(device, source: str, name: str, sizes, local, args, *options: str) -> list:
+    """The arguments of a kernel after a launch on a real device; arrays are copied."""
+    import pyopencl as cl
+
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    after = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    arrays = {
+        at: cl.Buffer(device.context, flags, hostbuf=a)
+        for at, a in enumerate(after)
+        if isinstance(a, np.ndarray)
+    }
+    program = cl.Program(device.context, source).build(options=["-cl-std=CL1.2", *options])
+    given = [arrays.get(at, a) for at, a in enumerate(after)]
+    cl.Kernel(program, name)(device.queue, sizes, local, *given)
+    for at, buffer in arrays.items():
+        cl.enqueue_copy(device.queue, after[at], buffer)
+    return after
