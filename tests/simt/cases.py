@@ -5,29 +5,15 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import texts
 
 from gemmlab import catalog
 from gemmlab.simt.api import read
 
-BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 1}
 WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 
-#: Tiles of 8 for the kernels of the ladder.
-SMALL: dict[int, dict[str, int]] = {
-    1: {"TS": 8},
-    2: {"TS": 8},
-    3: {"TS": 8, "WPT": 4},
-    4: {"TS": 8, "WIDTH": 4},
-    5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1},
-    6: {**BLOCKS, "PAD": 1},
-    7: {**BLOCKS, "WIDTH": 4},
-    8: {**BLOCKS, "WIDTH": 2},
-    9: {**BLOCKS, "WIDTH": 4},
-    10: {**BLOCKS, "TSN": 16, "WPTN": 4, "WIDTH": 2},
-    11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 4},
-    12: {"TS": 8, "WPT": 4},
-    13: BLOCKS,
-}
+#: Small tiles for the kernels of the ladder.
+SMALL = {number: texts.SMALL[number] for number in range(1, 14)}
 
 #: Sizes and parameters for products with a few columns, or rows: several tiles, and edges. None is
 #: shared (GROUPS), since the order that an atomic counter gives to work-groups is none that the
