@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nbformat
@@ -98,7 +98,7 @@ class Lab:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
         caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts; by default both begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
-        browser: one that is open, because Playwright starts no second one; by default a new one.
+        flags: of the browser, beside `CHROMIUM`.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class Lab:
         device: str | None = None,
         caches: Path | None = None,
         startup: str = "",
-        browser: Browser | None = None,
+        flags: Sequence[str] = (),
     ):
-        self._given, self.token = browser, secrets.token_hex(16)
+        self._flags, self.token = flags, secrets.token_hex(16)
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
         self._end = contextlib.ExitStack()
@@ -134,7 +134,7 @@ class Lab:
         with contextlib.ExitStack() as end:
             end.callback(shutil.rmtree, self.folder, ignore_errors=True)
             self._start_server(end)
-            self.browser = self._given or end.enter_context(opened())
+            self.browser = end.enter_context(opened(*self._flags))
             # its pages share what the browser has loaded of JupyterLab
             self._context = end.enter_context(self.browser.new_context())
             self._end = end.pop_all()
@@ -262,13 +262,13 @@ class Book:
     def cell(self, number: int):
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
-    def prompt(self, number: int) -> str:
-        """The prompt of a code cell, "[ ]:", "[*]:" or "[n]:", also of folded code."""
-        folded = self.cell(number).locator(".jp-Placeholder-prompt")
-        if folded.count():
-            cells = "jupyterapp.shell.currentWidget.content.model.cells"
-            return f"[{self.page.evaluate(f'{cells}.get({number}).executionCount') or ' '}]:"
-        return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
+    def counts(self, *numbers: int) -> list[int | None]:
+        """The numbers that code cells got when they ran; None before, and while they run."""
+        return self.page.evaluate(
+            "numbers => numbers.map("
+            "n => jupyterapp.shell.currentWidget.content.model.cells.get(n).executionCount)",
+            numbers,
+        )
 
     def output(self, number: int) -> str:
         """The text that a cell printed."""
@@ -310,10 +310,10 @@ class Book:
     def wait_ran(self, *numbers: int) -> None:
         """Wait until these code cells have run. Raises at the first that fails."""
         late = time.monotonic() + 2 * PATIENCE
-        while not self.page.evaluate(RAN, numbers):
+        while None in self.counts(*numbers):
             self.page.wait_for_timeout(200)
             if time.monotonic() > late:
-                raise TimeoutError(f"cells still at {[self.prompt(number) for number in numbers]}")
+                raise TimeoutError(f"cells still at {self.counts(*numbers)}")
             self.raise_errors()
         self.raise_errors()
 
@@ -381,25 +381,21 @@ class Book:
         )
         left = place > least if name in ("M", "N", "K") else place == most
         self.press(number, name, "ArrowLeft" if left else "ArrowRight")
-        self.wait_until(
-            lambda: self.value(number, name) != old and self.follows(number),
-            lambda: f"{name} was {old}; the sliders say {self.values(number)!r}",
-            number,
-        )
+        self.wait_until(lambda: self.value(number, name) != old and self.follows(number), number)
         return self.shown(number)
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
-        self.wait_until(lambda: self.shown(number)["key"] == key, lambda: key, number)
+        self.wait_until(lambda: self.shown(number)["key"] == key, number)
         return self.shown(number)
 
-    def wait_until(self, true, words=lambda: "", number: int | None = None) -> None:
-        """Wait until `true()` is; or fail with these `words()`, and what a widget shows."""
+    def wait_until(self, true, number: int | None = None) -> None:
+        """Wait until `true()` is; or fail with what a widget says and shows."""
         late = time.monotonic() + PATIENCE
         while not true():
             if time.monotonic() > late:
-                shown = "" if number is None else self.shown(number)
-                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {words()}; {shown}")
+                seen = "" if number is None else (self.values(number), self.shown(number))
+                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {seen}")
             # looking all the time would slow down what is waited for
             self.page.wait_for_timeout(100)
 
@@ -443,15 +439,6 @@ class Book:
         self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
         self.wait_idle()
 
-
-# Whether code cells have run, by their prompts; where the code is folded away there is none.
-RAN = """numbers => {
-    const cells = document.querySelectorAll(".jp-Notebook .jp-Cell");
-    const { model } = jupyterapp.shell.currentWidget.content;
-    return numbers.every(n => cells[n].querySelector(".jp-Placeholder-prompt")
-        ? model.cells.get(n).executionCount
-        : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
-}"""
 
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {

@@ -5,7 +5,7 @@ import re
 import patient
 import pytest
 from conftest import lacking
-from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook, opened
+from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook
 
 from gemmlab.catalog import sources
 
@@ -36,8 +36,7 @@ KEEP = """() => {
 def lab():
     if browser_path() is None:
         lacking("no Chromium")
-    startup = patient.STARTUP + patient.BUSY
-    with opened(WEBGPU) as browser, Lab(browser=browser, startup=startup) as lab:
+    with Lab(startup=patient.STARTUP + patient.BUSY, flags=[WEBGPU]) as lab:
         yield lab
 
 
