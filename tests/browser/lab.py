@@ -204,18 +204,12 @@ class Lab:
 
     def open(self, path: Path, page: Page | None = None) -> Book:
         """Copy a notebook, and the modules beside it, into the lab, and open it in a new page, or
-        in one that another notebook has left: loading JupyterLab takes seconds. Nothing is run.
+        in one of another browser. Nothing is run.
         """
         target = self.copy(path)
-        if page is None:
-            page = self._context.new_page()
-            page.set_default_timeout(1000 * PATIENCE)
-            page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
-        else:
-            page.evaluate(
-                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)",
-                target.name,
-            )
+        page = page or self._context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
         page.set_viewport_size({"width": 1280, "height": 900})
         book = Book(page, target)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
@@ -236,17 +230,6 @@ class Book:
             self.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
             self.page.wait_for_timeout(300)
         self.page.close()
-
-    def leave(self) -> Page:
-        """Shut the kernel down, and close the notebook without saving it; the page, for another."""
-        self.command("kernelmenu:shutdown")
-        self.page.evaluate("""() => {
-            const book = jupyterapp.shell.currentWidget;
-            book.context.model.dirty = false;
-            book.close();
-        }""")
-        self.page.wait_for_function("!document.querySelector('.jp-Notebook')")
-        return self.page
 
     def command(self, name: str) -> None:
         """Run a command of JupyterLab and wait for its end."""

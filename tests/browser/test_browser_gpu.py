@@ -5,7 +5,7 @@ import re
 import patient
 import pytest
 from conftest import lacking
-from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook
+from lab import CHROMIUM, Lab, browser_path, notebook
 
 from gemmlab.catalog import sources
 
@@ -127,11 +127,7 @@ def test_the_explorer_and_the_magic_on_the_browsers_gpu(lab):
 
 def test_without_an_adapter_the_panel_says_what_helps(lab):
     chromium = lab.browser.browser_type.launch(executable_path=browser_path(), args=CHROMIUM)
-    page = chromium.new_page()
-    page.set_default_timeout(1000 * PATIENCE)
-    page.goto(f"{lab.url}/lab?reset&token={lab.token}")
-    page.wait_for_selector(".jp-Launcher, .jp-NotebookPanel")
-    book = lab.open(notebook(lab.notebooks / "none.ipynb", *CELLS), page=page)
+    book = lab.open(notebook(lab.notebooks / "none.ipynb", *CELLS), page=chromium.new_page())
     for number in (SHOW, PRODUCT):
         book.run(number)
         book.wait_ran(number)
