@@ -17,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
+from jupyter_server.serverapp import list_running_servers
 from playwright.sync_api import Browser, Page, sync_playwright
 
 #: Seconds that nothing in a test exceeds, even on a slow machine that does much else meanwhile.
@@ -165,8 +166,8 @@ class Lab:
         while server.poll() is None and time.monotonic() < late:
             # until then the file is not there, or being written
             with contextlib.suppress(StopIteration, ValueError):
-                file = next(Path(self._env["JUPYTER_RUNTIME_DIR"]).glob("jpserver-*.json"))
-                self.url = json.loads(file.read_text())["url"].rstrip("/")
+                running = next(list_running_servers(self._env["JUPYTER_RUNTIME_DIR"]))
+                self.url = running["url"].rstrip("/")
                 return
             time.sleep(0.1)
         raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")

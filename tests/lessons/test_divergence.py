@@ -27,9 +27,7 @@ def test_the_formula_is_what_the_kernel_does(sizes, tile, warp, name):
     m, n, k = sizes
     run = gemmlab.simulate(12, m, n, k, {"TS": tile, "WPT": 1})
     parts = divergence.formula(name, m, n, k, tile, warp)
-    assert sum(p.diverging for p in parts.values()) == counted(
-        views.select(run, name), tile, warp
-    )
+    assert sum(p.diverging for p in parts.values()) == counted(views.select(run, name), tile, warp)
     groups, warps = -(-m // tile) * -(-n // tile), -(-tile * tile // warp)
     assert sum(p.groups for p in parts.values()) == groups
     assert parts[1].warp_phases + parts[2].warp_phases == groups * warps * -(-k // tile)
