@@ -33,6 +33,13 @@ CASES += [
 ]
 
 
+def plain(of, value):
+    """An argument as PyOpenCL takes it."""
+    if isinstance(of, Scalar):
+        return of.dtype.type(value)
+    return np.zeros(value.size, value.dtype) if isinstance(value, simt.Empty) else np.ravel(value)
+
+
 def counted(source: str, name: str, sizes: Sequence[int], args: Sequence, defines=None):
     """Loads and stores of global and of local memory, and the arrays, of a real device; arguments
     as `simt.run` takes them.
@@ -42,16 +49,9 @@ def counted(source: str, name: str, sizes: Sequence[int], args: Sequence, define
     except NoDeviceError:
         lacking("no PoCL")
     program = program_of(source, name, defines)
-    given = [
-        param.type.dtype.type(value)
-        if isinstance(param.type, Scalar)
-        else np.zeros(value.size, value.dtype)
-        if isinstance(value, simt.Empty)
-        else np.ravel(value)
-        for param, value in zip(program.params, args, strict=True)
-    ]
-    text = instrumented(source, dict(defines or {}))
-    local, given = program.size[: len(sizes)], [*given, np.zeros(4, np.int32)]
+    given = [plain(p.type, value) for p, value in zip(program.params, args, strict=True)]
+    given.append(np.zeros(4, np.int32))
+    text, local = instrumented(source, dict(defines or {})), program.size[: len(sizes)]
     *after, counts = on_device(device, text, name, tuple(sizes), local, given)
     return counts.tolist(), [a for a in after if isinstance(a, np.ndarray)]
 
