@@ -136,10 +136,14 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
     book.control(EXPLORER, "M").focus()  # the first drag takes the focus from another control
     book.page.mouse.move(*middle)
     book.page.mouse.down()
-    for steps in (2, 3, 2):
+    for steps, ts, wpt in ((2, "20", "4"), (3, "16", "8"), (2, "20", "4")):
         book.page.mouse.move(middle[0] - steps * stop, middle[1], steps=4)
-        book.page.wait_for_timeout(250)
-    book.wait_until(lambda: book.value(EXPLORER, "TS") == "20")
+        # WPT goes back to where it was as soon as that is legal again
+        book.wait_until(
+            lambda ts=ts, wpt=wpt: (
+                [book.value(EXPLORER, "TS"), book.value(EXPLORER, "WPT")] == [ts, wpt]
+            )
+        )
     assert int(book.shown(EXPLORER)["count"]) == count, "held, not measured"
     book.page.mouse.up()
     shown = book.wait_key(EXPLORER, f"TS=20 WPT=4 {SIZES}")
@@ -149,7 +153,6 @@ def test_a_drag_is_measured_where_it_ends_and_its_reasons_stay(book):
     assert marked.count() == 1 and "elements of C" in marked.inner_text()
     book.press(EXPLORER, "TS", "ArrowLeft")
     book.wait_until(lambda: marked.count() == 0)
-    assert book.value(EXPLORER, "WPT") == "8", "where it had been is legal again"
 
 
 def test_a_move_by_key_is_explained_and_spoken(book):
