@@ -18,7 +18,7 @@ from pyopencl.tools import ImmediateAllocator
 from texts import SMALL
 
 import gemmlab
-from gemmlab.blas import staging
+from gemmlab.blas import problem, staging
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -31,8 +31,8 @@ NAMED = {
     "complex128": "zgemm",
     "float16": "hgemm",
 }
-#: 0, 1, primes, and one more and less than sides of the tiles below.
-SIDES = st.sampled_from((0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 23, 31, 32, 33, 47, 65))
+#: 0, 1, primes, and one more and less than sides of tiles.
+SIDES = st.sampled_from((0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 23, 31, 32, 33, 47, 65, 130))
 EVERY_TYPE: tuple[dict, ...] = (
     *2 * ({},),
     {"kernel": "family", "params": SMALL_TILE},
@@ -114,7 +114,7 @@ def calls(draw) -> Call:
             "overwrite": draw(st.sampled_from((False, True, 1))),
         }
     elif draw(st.integers(0, 2)) == 0:  # a batch, broadcast
-        batch = draw(st.lists(st.sampled_from((0, 1, 2, 2, 3)), min_size=1, max_size=2))
+        batch = draw(st.lists(st.sampled_from((0, 1, 2, 2, 3)), min_size=1, max_size=3))
         for i in (0, 1):
             own = [draw(st.sampled_from((size, size, 1))) for size in batch]
             shapes[i] = (*own[draw(st.integers(0, len(own))) :], *shapes[i])
@@ -232,6 +232,7 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys, monkeypatch):
         monkeypatch.setattr(staging, name, value)
     monkeypatch.setattr(staging, "staging_for", lambda *_: pinned[-1])
     ring = staging.Staging(gpu.context, gpu)
+    monkeypatch.setattr(problem, "MAX_BATCH", 2)  # products of a launch
 
     @settings(
         max_examples=EXAMPLES,

@@ -12,6 +12,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
+from texts import portable
 
 import gemmlab
 from gemmlab import ParameterError, gemm, matmul, sgemm
@@ -115,14 +116,23 @@ CONTRADICTIONS = (
     ("kernel", SQUARE, {"kernel": "packed", "edges": "pad"}),
     ("kernel", SQUARE.astype("c8"), {"kernel": "packed"}),
     ("precision", SQUARE, TF32 | {"kernel": "packed"}),
+    ("precision", SQUARE, TF32 | {"kernel": 3}),
     ("precision", SQUARE, {"precision": "double"}),
     ("precision", DOUBLE, TF32),
+    ("precision", SQUARE, {"precision": "tf32x3", "edges": "pad"}),
+    ("PARTS", SQUARE, {"precision": "tf32x3", "kernel": "tensor_cores", "params": {"PARTS": 1}}),
+    ("TENSOR", SQUARE, TF32 | {"kernel": "warpgroups", "params": {"TENSOR": 0}}),
+    ("precision", SQUARE, {"kernel": "tensor_cores"}),
 )
 
 
 def test_choices_that_contradict_each_other_or_the_device(any_device, no_launch):
+    tensor = dataclasses.replace(any_device, features=any_device.features | {"tensor"})
     for name, x, options in CONTRADICTIONS:
-        refused(ValueError, name, matmul, x, x, device=any_device, **options)
+        refused(ValueError, name, matmul, x, x, device=tensor, **options)
+    for precision in ("tf32", "tf32x3"):
+        options = {"precision": precision, "device": portable(any_device)}
+        refused(ValueError, "precision", matmul, SQUARE, SQUARE, **options)
     gpu = dataclasses.replace(any_device, kind="GPU")
     refused(ValueError, "kernel", matmul, SQUARE, SQUARE, kernel="packed", device=gpu)
     single = dataclasses.replace(any_device, features=any_device.features - {"double"})

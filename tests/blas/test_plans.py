@@ -1,8 +1,7 @@
-"""What a plan launches are the passes on paper, with the memory that these need."""
+"""What a plan launches: a batch, or transposed operands, in one launch wherever that can be."""
 
 import dataclasses
 import itertools
-import random
 
 import numpy as np
 import pyopencl.array as cla
@@ -14,12 +13,8 @@ from texts import SMALL
 
 import gemmlab
 from gemmlab import catalog, matmul
-from gemmlab.blas import problem
-from gemmlab.blas.plan import Builder, Plan
-from gemmlab.blas.problem import Batch, Matrix, Problem, plan
-from gemmlab.blas.request import ArraySpec
+from gemmlab.blas.plan import Plan
 from gemmlab.generate import choice
-from gemmlab.opencl.launch import Kernel
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -42,33 +37,6 @@ def launched(monkeypatch) -> list[str]:
     return names
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("number", KERNELS)
-def test_the_plan_is_what_is_launched(number, some_device):
-    """For random sizes and layouts."""
-    rng, spec, params = random.Random(number), catalog[number], SMALL[number]
-    kernel = Kernel(spec, params, some_device, some_device.context)
-    smallest = spec.minimum_sizes(spec.complete(params))
-    for _ in range(6):
-        m, n, k = (
-            max(rng.choice((1, 7, 8, 16, 33)), least if spec.edges == "shift" else 1)
-            for least in smallest
-        )
-        a, b = (x.copy(order=rng.choice("CF")) for x in (whole((m, k)), whole((k, n), 1)))
-        x, y = (cla.to_device(some_device.queue, z) for z in (a, b))
-        left, right = (ArraySpec.on_device(z).matrix("x", z.base_data) for z in (x, y))
-        out = cla.empty(some_device.queue, (m, n), np.float32)
-        product = Matrix.compact(n, m, out.base_data).T
-        turned = Problem(left._replace(name="a"), right._replace(name="b"), product).turned
-        builder = Builder(some_device.queue, some_device)
-        builder.multiply(kernel, turned)
-        made, passes = builder.plan(), plan(spec, kernel.params, turned, some_device.features)
-        assert [name for name, _ in made.steps] == [step.kind for step in passes]
-        assert made.size_bytes == 4 * sum(step.out.room for step in passes if step.out)
-        made(some_device.queue)
-        assert np.array_equal(out.get(), a @ b)
-
-
 @pytest.mark.parametrize(
     "m, n, k, params",
     [(64, 32, 48, {}), (67, 45, 33, {"WIDTH": 1}), (66, 34, 16, {"TRANSPOSED": 1})],
@@ -88,25 +56,6 @@ def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monk
         if (x, y) == ("F", "F") and fits:
             assert launched == ["gemm"]
         assert np.array_equal(gemmlab.sgemm(2, u, v, 3, c, device=gpu), 2 * (a @ b) + 3), (x, y)
-
-
-def test_a_batch_on_paper(monkeypatch):
-    """Its products are those of the arrays, in their order, in launches of two at most."""
-    monkeypatch.setattr(problem, "MAX_BATCH", 2)
-    rng = random.Random(0)
-    for _ in range(300):
-        shape = tuple(rng.choice((1, 2, 3)) for _ in range(rng.randrange(1, 5)))
-        steps = [tuple(rng.choice((0, 2, 6)) for _ in shape) for _ in "ab"]
-        wanted = [tuple(np.dot(index, own) for own in steps) for index in np.ndindex(*shape)]
-        batch = Batch.over(shape, *steps)
-        assert list(batch.products()) == wanted
-        launches = list(batch.launches())
-        assert wanted == [
-            (a + i * batch.steps[0], b + i * batch.steps[1])
-            for a, b, _, number in launches
-            for i in range(number)
-        ]
-        assert all(number <= 2 for *_, number in launches)
 
 
 def test_a_batch_is_one_launch_if_its_matrices_are_at_equal_distances(some_device, launched):

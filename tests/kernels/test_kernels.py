@@ -139,6 +139,19 @@ def test_a_kernel_is_right_by_both_checks(name, number, params):
         assert 0 <= result.error <= result.bound and result.params == params
 
 
+@pytest.mark.system
+@pytest.mark.parametrize("number", (12, 13, "warp_tiling"))
+def test_every_size_from_1_to_130_is_right_and_nothing_around_c_is_touched(number, device):
+    """Each of M, N and K takes every value; `measure` looks at the memory around C."""
+    least = catalog[number].minimum_sizes(catalog[number].complete(SMALL[number]))
+    orders = [random.Random(f"{number} {axis}").sample(range(1, 131), 130) for axis in "MNK"]
+    for sizes in zip(*orders, strict=True):
+        sizes = map(max, sizes, least)
+        result = gemmlab.measure(number, *sizes, params=SMALL[number], device=device, repeats=1)
+        assert result.ok, result
+        assert list(result.passes_ms) in (["gemm"], ["transpose", "gemm"]), "no copies"
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.optimised(False)
 @pytest.mark.parametrize(

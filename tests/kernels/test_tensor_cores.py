@@ -1,4 +1,4 @@
-"""precision=: what is refused and why, what goes the ordinary way, and what the kernels compute."""
+"""precision=: what goes the ordinary way, and what the kernels compute; see `test_errors`, too."""
 
 import dataclasses
 import re
@@ -6,8 +6,7 @@ import re
 import numpy as np
 import pyopencl.array as cla
 import pytest
-from configurations import on_device
-from texts import SMALL, edited, portable
+from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import check, matmul
@@ -24,32 +23,8 @@ def able(some_device):
     return dataclasses.replace(some_device, features=some_device.features | {"tensor"})
 
 
-def refused(words: list[str], **options) -> None:
-    with pytest.raises(ValueError) as error:
-        matmul(A, B, **options)
-    assert all(word in str(error.value) for word in words), str(error.value)
-
-
 TENSOR = ["tensor_cores", "warpgroups"]
 A, B = check.random_inputs(70, 45, 90, kind="normal")
-
-
-def test_bad_requests_name_what_came_and_what_was_expected(able, device):
-    expected = "precision must be one of 'float32', 'tf32', 'tf32x3'"
-    tf32, both = {"precision": "tf32"}, {"precision": "tf32x3"}
-    for words, options in (
-        ([expected, "'double'"], {"precision": "double"}),
-        (["precision='tf32'", "kernel 3", "'tensor_cores'", "'warpgroups'"], tf32 | {"kernel": 3}),
-        (["precision='tf32x3'", "edges='pad'"], both | {"edges": "pad"}),
-        (["PARTS=1", "precision='tf32x3'"],
-         both | {"kernel": "tensor_cores", "params": {"PARTS": 1}}),
-        (["TENSOR=0"], tf32 | {"kernel": "warpgroups", "params": {"TENSOR": 0}}),
-        (["tensor_cores", "precision='tf32'"], {"kernel": "tensor_cores"}),
-    ):  # fmt: skip
-        refused(words, device=able, **options)
-    for precision in ("tf32", "tf32x3"):
-        words = [f"precision={precision!r}", "tensor cores", device.name, "'float32'"]
-        refused(words, precision=precision, device=portable(device))
 
 
 @pytest.mark.sampled(2)
@@ -86,15 +61,19 @@ def has_unsplittable(device, *matrices: Matrix) -> bool:
 
 @pytest.mark.parametrize("value", STRANGE + ORDINARY)
 def test_numbers_that_do_not_split_are_found(value, device):
-    def uploaded(x):
-        return Matrix.compact(*x.shape[::-1], on_device(device, x))
+    """In a block of something larger, whose infinities around it do not count."""
+
+    def block(x):
+        whole = cla.to_device(device.queue, np.pad(x, ((2, 2), (3, 3)), constant_values=np.inf))
+        inner = whole[2:-2, 3:-3]
+        return ArraySpec.on_device(inner).matrix("x", inner.base_data)
 
     for shape in ((1, 1), (7, 600), (5000, 2)):
         for place in ((0, 0), (-1, -1)):
             x = np.ones(shape, np.float32)
             x[place] = value
-            alone = has_unsplittable(device, uploaded(x))
-            second = has_unsplittable(device, uploaded(np.ones_like(x)), uploaded(x))
+            alone = has_unsplittable(device, block(x))
+            second = has_unsplittable(device, block(np.ones_like(x)), block(x))
             assert alone == second == (value not in ORDINARY), (shape, place)
 
 
@@ -114,17 +93,6 @@ def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
             assert np.array_equal(matmul(b.T, a.T, **options), other, equal_nan=True)
             control = matmul(A, B, device=able)
             assert not np.array_equal(matmul(A, B, **options), control)
-
-
-def test_only_what_lies_in_the_matrix_is_looked_at(device):
-    """A block of something larger, with infinities around it."""
-    around = np.full((9, 12), np.inf, np.float32)
-    around[2:7, 3:9] = 1
-    whole = cla.to_device(device.queue, around)
-    blocks = (whole[2:7, 3:9], False), (whole[2:8, 3:9], True), (whole[2:7, 2:9], True)
-    for block, strange in blocks:
-        matrix = ArraySpec.on_device(block).matrix("x", block.base_data)
-        assert has_unsplittable(device, matrix) == strange
 
 
 LOST = {
