@@ -109,16 +109,25 @@ def test_bench_keeps_what_it_has_when_it_fails_or_is_interrupted(
     assert "17 x 17 x 17 failed: made up" in said.out and "interrupted" in said.err
 
 
-@pytest.mark.parametrize("name", ["nowhere/found.json", "precious.txt"])
-def test_bench_looks_at_its_file_before_it_measures(name, tmp_path, measured, capsys, any_device):
-    (tmp_path / "precious.txt").write_text("precious")
+RECORD = '{"command": "python tools/compare.py", "date": "2026-11-22"}'
+PRECIOUS = ("", "my notes", "[]", '{"precious": 1}')
+
+
+@pytest.mark.parametrize("name", ["nowhere/x.json", "x.json"])
+@pytest.mark.parametrize("text", [*PRECIOUS, RECORD])
+def test_bench_looks_at_its_file_before_it_measures(
+    name, text, tmp_path, measured, capsys, any_device
+):
+    """Only a record is overwritten."""
+    (tmp_path / "x.json").write_text(text)
     wanted = ["--kernels", "1", "--sizes", "16", "--json", str(tmp_path / name)]
-    try:
-        assert cli.main(["bench", *wanted]) == 2
-    except SystemExit as end:  # of argparse
-        assert end.code == 2
+    if (name, text) == ("x.json", RECORD):
+        assert cli.main(["bench", *wanted]) == 0 and measured
+        return
+    with pytest.raises(SystemExit, match="2"):  # of argparse
+        cli.main(["bench", *wanted])
     assert name.partition("/")[0] in capsys.readouterr().err and not measured
-    assert (tmp_path / "precious.txt").read_text() == "precious"
+    assert (tmp_path / "x.json").read_text() == text
 
 
 @pytest.mark.system

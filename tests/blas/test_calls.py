@@ -41,11 +41,14 @@ EVERY_TYPE: tuple[dict, ...] = (
     {"kernel": "family", "params": SMALL_TILE, "edges": "split"},
 )
 SMALL_LADDER = tuple({"kernel": number, "params": SMALL[number]} for number in (3, 10, 12, 13))
+#: Its tiles are shared by work-groups.
+NARROW = {"LINES": 2, "TSK": 32, "WIDTH": 1, "WPT": 1, "GROUPS": 5}
 LADDER: tuple[dict, ...] = (
     *SMALL_LADDER,
     {"kernel": 3, "params": SMALL[3], "edges": "pad"},
     {"kernel": 12, "edges": "shift"},
     *({"edges": edges} for edges in ("pad", "guard", "shift")),
+    *({"kernel": "narrow", "params": NARROW | {"ROWS": rows}} for rows in (0, 1)),
 )
 #: Where the arrays are; the last two are in NumPy's memory, for a device with separate memory.
 WHERE = ("on a device", "in NumPy", "in NumPy, pinned", "in NumPy, copied")
@@ -148,7 +151,7 @@ def refusals(call: Call, device, arrays: dict[str, Framed | None]) -> tuple[set[
             must.add(name)
     single, real = call.dtype == "float32", np.dtype(call.dtype).kind == "f"
     if (
-        isinstance(kernel, int)
+        (isinstance(kernel, int) or kernel == "narrow")
         and not single
         or kernel == "packed"
         and not (real and device.kind == "CPU")

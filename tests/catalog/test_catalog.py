@@ -4,10 +4,8 @@ import itertools
 import math
 import random
 import re
-import warnings
 
 import numpy as np
-import pyopencl as cl
 import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
@@ -52,32 +50,23 @@ HEADER = """// 99 example: nothing.
 """
 
 
-def test_names_of_parameters_may_have_digits_and_small_letters():
-    """As the device, the catalog and the simulator read them."""
+def test_a_header_is_read():
+    """Names of parameters may have digits and small letters, as for devices and the simulator."""
     text = HEADER.replace("TS", "TS_2x")
+    side, pad = header.parameters(text)
+    assert side == Param("TS_2x", 32, "side of a tile: in elements", (8, 16, 32))
+    assert pad == Param("PAD", 2, "floats", (0, 2)) and (side.least, pad.least) == (1, 0)
     (rule,) = header.rules(text)
-    assert rule.names == {"TS_2x", "PAD"} and rule.holds({"TS_2x": 9, "PAD": 2})
+    assert rule.names == {"TS_2x", "PAD"}
+    assert rule.holds({"TS_2x": 9, "PAD": 2}) and not rule.holds({"TS_2x": 8, "PAD": 2})
     assert rule.broken == "TS_2x={TS_2x} is not a multiple of PAD={PAD} plus 1"
+    assert header.predecessor(text) == "03_work_per_thread" and header.idea(text) == "Nothing."
     assert header.names_in("min(RX4, 8) * RX4 // _K") == {"RX4", "_K"}
     source = "#define AT2x(a1) a1\n__kernel void f(__global int* x) { x[0] = AT2x(N1_) + N1; }"
     run = simt.run(source, None, (1,), (1,), [np.zeros(1, "i4")], {"N1_": 4, "N1": 3})
     assert run.arrays["x"][0] == 7
-
-
-def test_a_header_is_read():
-    side, pad = header.parameters(HEADER)
-    assert side == Param("TS", 32, "side of a tile: in elements", (8, 16, 32)) and side.least == 1
-    assert pad == Param("PAD", 2, "floats", (0, 2)) and pad.least == 0
-    (rule,) = header.rules(HEADER)
-    assert rule.names == {"TS", "PAD"} and rule.holds({"TS": 9, "PAD": 2})
-    assert not rule.holds({"TS": 8, "PAD": 2})
-    assert rule.broken == "TS={TS} is not a multiple of PAD={PAD} plus 1"
-    assert header.predecessor(HEADER) == "03_work_per_thread" and header.idea(HEADER) == "Nothing."
-
-
-def test_an_incomplete_header_is_refused():
     with pytest.raises(ValueError, match="#ifndef PAD must be followed by"):
-        header.parameters(HEADER.replace("[0, 2]", ""))
+        header.parameters(text.replace("[0, 2]", ""))
     with pytest.raises(ValueError, match="each #error must follow"):
         header.rules(HEADER.replace("#if !(TS % (PAD + 1) == 0)", "#if TS % (PAD + 1)"))
 
@@ -118,18 +107,6 @@ def test_work_group_and_local_memory_are_those_of_the_file(number):
             elements = math.prod(eval(side.replace("/", "//"), {}, names) for side in sides)
             floats += elements * (params["WIDTH"] if kind == "floatX" else 1)
         assert spec.local_memory(params) == 4 * floats
-
-
-@EVERY_KERNEL
-def test_a_file_compiles_on_its_own_to_a_kernel_of_its_size(number, device):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", cl.CompilerWarning)
-        program = cl.Program(device.context, text_of(number))
-        program = program.build(list(build.OPTIONS), devices=[device.cl])
-    assert program.num_kernels == 1
-    spec, info = find(number), cl.kernel_work_group_info
-    size = cl.Kernel(program, "gemm").get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
-    assert tuple(size) == (*spec.local_size(spec.defaults), 1)
 
 
 @pytest.mark.sampled(3)

@@ -7,35 +7,22 @@ import pytest
 from conftest import in_part
 from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
+from texts import SMALL
 
-from gemmlab import simulate
+from gemmlab import catalog, simulate
 from gemmlab.catalog import sources
 from gemmlab.draw import diagram, replay
 from gemmlab.draw.picture import INK, RED
 from gemmlab.simt import views
 from pictures import assert_can_be_shown
 
-BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 4, "WPTM": 2, "WPTN": 4, "UNROLL": 1}
-#: Of every kernel small parameters, and M, N, K: several groups, two or three tiles along K.
-SMALL = {
-    1: ({"TS": 4}, (8, 4, 3)),
-    2: ({"TS": 4}, (8, 4, 12)),
-    3: ({"TS": 4, "WPT": 2}, (4, 8, 12)),
-    4: ({"TS": 4, "WIDTH": 2}, (8, 4, 12)),
-    5: ({"TS": 4, "TSK": 2, "WPT": 2, "PAD": 1}, (8, 4, 6)),
-    6: (BLOCKS | {"PAD": 2}, (8, 16, 12)),
-    7: (BLOCKS | {"WIDTH": 2}, (16, 8, 12)),
-    8: (BLOCKS | {"WIDTH": 4}, (16, 8, 12)),
-    9: (BLOCKS | {"WIDTH": 4}, (8, 16, 12)),
-    10: (BLOCKS | {"TSN": 16, "WIDTH": 2}, (8, 16, 12)),
-    11: ({"RX": 4, "RY": 2, "RK": 1, "WIDTH": 2, "GX": 2, "GY": 1}, (8, 4, 3)),
-}
-
 
 @cache
 def ran(kernel):
-    params, sizes = SMALL[kernel]
-    return simulate(kernel, *sizes, params)
+    """A product of several tiles: two groups, and two tiles along K."""
+    spec, params = catalog[kernel], catalog[kernel].complete(SMALL[kernel])
+    rows, cols, depth = spec.tiles(params)
+    return simulate(kernel, 2 * rows, cols, 2 * depth, params)
 
 
 # A run, step by step
@@ -52,7 +39,7 @@ def coloured(picture) -> Counter:
     return found
 
 
-@pytest.mark.parametrize("kernel", in_part(SMALL, 3))
+@pytest.mark.parametrize("kernel", in_part(range(1, 12), 3))
 def test_a_replay_colours_what_a_step_touches(kernel):
     r = ran(kernel)
     film = replay.Replay(r, group=int(r.events()["group"].max()))

@@ -188,14 +188,3 @@ def test_a_strategy_that_does_not_support_a_size_names_one_that_does(device):
         matmul(a, b, edges="shift", device=device)
     with pytest.raises(ValueError, match="M=200 is less|N=3 is less"):
         matmul(a, b, kernel=13, device=device)
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_a_narrow_product_is_exact(first_device, rows):
-    """With tiles shared by work-groups, and at sizes that fill none."""
-    params = {"ROWS": rows, "LINES": 2, "TSK": 32, "WIDTH": 1, "WPT": 1, "GROUPS": 5}
-    for few, side, k in ((1, 1, 1), (2, 33, 100), (3, 70, 65)):
-        m, n = (side, few) if rows else (few, side)
-        a, b = check.exact_inputs(m, n, k)
-        c = matmul(a, b, kernel="narrow", params=params, device=first_device)
-        assert check.exact(c, a, b).ok, (m, n, k)

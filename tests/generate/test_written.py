@@ -52,14 +52,6 @@ def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
     gemmlab.clear_caches()
 
 
-def test_c_may_be_updated_in_place(device):
-    for s in covering():
-        if s.beta and s.edges in ("none", "both"):
-            given = case(s)
-            c, inside = computed(s, device, given, in_place=True)
-            assert np.array_equal(c, given.expected) and inside, s.name
-
-
 def test_what_a_device_cannot_run_is_refused_by_name(any_device):
     tight = replace(any_device, limits=replace(any_device.limits, local_memory=100))
     a, b = check.exact_inputs(8, 8, 8)
