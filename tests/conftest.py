@@ -3,6 +3,8 @@
 import contextlib
 import os
 import re
+import subprocess
+import sys
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -96,6 +98,26 @@ def lacking(what: str) -> None:
 def turn(names: list[str], of: str) -> str:
     """One of the names, chosen by a hash: the same in every run."""
     return names[zlib.crc32(of.encode()) % len(names)]
+
+
+def run_python(*arguments: str, folder=None, **variables: str) -> subprocess.CompletedProcess:
+    """Python in a fresh process, with these environment variables besides."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, **variables},
+        timeout=600,
+    )
+
+
+@pytest.fixture
+def fresh():
+    """Nothing that was compiled, planned or chosen is remembered, before or after."""
+    clear_caches()
+    yield
+    clear_caches()
 
 
 def _device(request):

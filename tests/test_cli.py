@@ -2,26 +2,20 @@
 
 import json
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import run_python
 
 from gemmlab import catalog, cli
 from gemmlab.measurement import timing, tuned
 from gemmlab.worker import verify
 
 
-def command(*arguments, folder: Path) -> subprocess.CompletedProcess:
+def command(*arguments, folder: Path):
     """Run ``python -m gemmlab`` far from the checkout."""
-    return subprocess.run(
-        [sys.executable, "-m", "gemmlab", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=300,
-    )
+    return run_python("-m", "gemmlab", *arguments, folder=folder)
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """The code in README and in the documentation runs as it stands, as a script, on every runtime."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from conftest import run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Other blocks: pages in docs/ quote sources, and tests/distributed runs the product on workers.
@@ -35,10 +33,7 @@ def test_blocks_are_found():
 def test_a_block_runs_as_a_script(name, device, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPTS[name], encoding="utf-8")
-    environment = {**os.environ, "GEMMLAB_DEVICE": str(device.index)}
-    command = [sys.executable, "-W", "error::DeprecationWarning:__main__", "script.py"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=600
-    )
+    options, chosen = ["-W", "error::DeprecationWarning:__main__"], str(device.index)
+    done = run_python(*options, "script.py", folder=tmp_path, GEMMLAB_DEVICE=chosen)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

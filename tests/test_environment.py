@@ -3,12 +3,12 @@
 import contextlib
 import os
 import sqlite3
-import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
+from conftest import run_python
 
 import gemmlab
 from gemmlab import environment
@@ -28,10 +28,7 @@ print(*gemmlab.devices(), sep="; ")
 
 def multiply(**variables: str) -> str:
     """The devices of a process with these variables, all of which multiplied correctly."""
-    env = {**os.environ, "PYOPENCL_BUILD_OPTIONS": "-cl-opt-disable", **variables}
-    done = subprocess.run(
-        [sys.executable, "-c", PRODUCT], env=env, capture_output=True, text=True, timeout=120
-    )
+    done = run_python("-c", PRODUCT, PYOPENCL_BUILD_OPTIONS="-cl-opt-disable", **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

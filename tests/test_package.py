@@ -2,15 +2,14 @@
 
 import ast
 import importlib.util
-import os
 import re
-import subprocess
 import sys
 import textwrap
 import zipfile
 from pathlib import Path
 
 import pytest
+from conftest import run_python
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -21,15 +20,9 @@ from gemmlab import catalog
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def python(text: str, *, folder: Path, path: Path | None = None) -> str:
+def python(text: str, *, folder: Path, path: Path | str = "") -> str:
     """Run Python text in a fresh process, far from the checkout; return what it prints."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if path:
-        environment["PYTHONPATH"] = str(path)
-    command = [sys.executable, "-c", textwrap.dedent(text)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env=environment, timeout=300
-    )
+    done = run_python("-c", textwrap.dedent(text), folder=folder, PYTHONPATH=str(path))
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -69,8 +62,7 @@ def test_every_public_name_is_there():
 
 @pytest.mark.system
 def test_the_tables_are_those_of_the_records_and_texts():
-    command = [sys.executable, str(ROOT / "tools" / "tables.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = run_python(str(ROOT / "tools" / "tables.py"), "--check")
     assert done.returncode == 0, done.stderr or "run `make tables`"
 
 
@@ -100,11 +92,18 @@ def wheel(tmp_path_factory):
     """Built as a release is; from the tools already installed where hatchling is one of them."""
     isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", *isolation, "--outdir", str(folder)]
-    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True, timeout=300)
+    done = run_python("-m", "build", "--wheel", *isolation, "--outdir", str(folder), str(ROOT))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (file,) = folder.iterdir()
     return file
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    options = ["--quiet", "--no-deps", "--no-index", "--target", str(folder), str(wheel)]
+    assert run_python("-m", "pip", "install", *options).returncode == 0
+    return folder
 
 
 def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
@@ -123,10 +122,8 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in held)
 
 
-def test_the_installed_notebooks_are_written_once(wheel, tmp_path):
-    """From a wheel, by the console command; the links between the files written lead somewhere."""
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "site")
+def test_the_installed_notebooks_are_written_once(installed, tmp_path):
+    """By the console command; the links between the files written lead somewhere."""
     text = """
         import sys
         from importlib.metadata import distribution
@@ -134,7 +131,7 @@ def test_the_installed_notebooks_are_written_once(wheel, tmp_path):
         sys.argv = ["gemmlab", "notebooks", "mine"]
         print(command.load()(), command.load()())
     """
-    said = python(text, folder=tmp_path, path=tmp_path / "site")
+    said = python(text, folder=tmp_path, path=installed)
     assert said.endswith("0 2"), "the second run refuses to overwrite"
     mine = tmp_path / "mine"
     assert len(list((mine / "notebooks").glob("*.ipynb"))) >= 23
@@ -144,13 +141,9 @@ def test_the_installed_notebooks_are_written_once(wheel, tmp_path):
         assert all(link.startswith("../gemmlab/") for link in missing), missing
 
 
-def test_the_wheel_multiplies_from_a_fresh_folder(wheel, tmp_path, any_device):
-    site, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    options = ["--quiet", "--no-deps", "--no-index", "--target", str(site), str(wheel)]
-    subprocess.run([sys.executable, "-m", "pip", "install", *options], check=True, timeout=300)
-    package, kernels = python(PRODUCT, folder=elsewhere, path=site).splitlines()
-    assert Path(package) == site / "gemmlab" and Path(kernels) == site / "gemmlab" / "kernels"
+def test_the_wheel_multiplies_from_a_fresh_folder(installed, tmp_path, any_device):
+    package, kernels = map(Path, python(PRODUCT, folder=tmp_path, path=installed).splitlines())
+    assert package == installed / "gemmlab" and kernels == package / "kernels"
 
 
 # The packages that it needs

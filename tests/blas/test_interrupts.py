@@ -1,7 +1,5 @@
 """Ctrl-C in a product: no device may go on writing to memory that its owner has back."""
 
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -20,9 +18,8 @@ COUNT = 4000 if conftest.FULL else 400
 
 
 def test_random_interrupts_change_no_array_of_others(device):
-    program = Path(__file__).with_name("interrupts.py")
-    command = [sys.executable, program, str(device.index), str(COUNT)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    program = str(Path(__file__).with_name("interrupts.py"))
+    run = conftest.run_python(program, str(device.index), str(COUNT))
     assert run.returncode == 0, f"the process died ({run.returncode}): {run.stderr[-2000:]}"
     assert run.stdout.split() == [str(COUNT), "0", "0"], "interrupted, overwritten, wrong"
 

@@ -11,13 +11,11 @@ pytestmark = pytest.mark.optimised(False)
 
 
 @pytest.fixture(params=[64, 16])
-def limit(request, monkeypatch):
+def limit(request, monkeypatch, fresh):
     """Every kernel as compiled fits so many work-items, as on Mesa 22.3."""
     few = property(lambda self: request.param, lambda self, value: None)
-    gemmlab.clear_caches()
     monkeypatch.setattr(Built, "work_group_limit", few, raising=False)
-    yield request.param
-    gemmlab.clear_caches()
+    return request.param
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])

@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from conftest import lacking
+from conftest import lacking, run_python
 
 pytest.importorskip("dask")
 
@@ -170,8 +170,7 @@ def test_the_documented_script(guarded, tmp_path, any_device):
     text = rest.partition("```python\n")[2].partition("```")[0]
     assert GUARD in text
     (tmp_path / "script.py").write_text(text if guarded else text.replace(GUARD, "if True:"))
-    command = [sys.executable, "script.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = run_python("script.py", folder=tmp_path)
     if guarded:
         assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
         c = zarr.open(str(tmp_path / "c.zarr"), mode="r")

@@ -33,11 +33,8 @@ def cpu(any_device):
 
 
 @pytest.fixture(autouse=True)
-def own_notes(tmp_path, monkeypatch):
+def own_notes(tmp_path, monkeypatch, fresh):
     monkeypatch.setattr(choice, "winners", Notes(str(tmp_path / "choices.json")))
-    gemmlab.clear_caches()
-    yield
-    gemmlab.clear_caches()
 
 
 # By the model

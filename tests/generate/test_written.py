@@ -35,7 +35,7 @@ def test_a_product_with_split_k_is_repeated_by_threads(any_device):
         assert all(np.array_equal(c, first) for c in found)
 
 
-def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
+def test_counters_are_zero_after_a_launch(any_device, monkeypatch, fresh):
     """With a negative control: without the line that resets them they are not."""
     s = Schedule("c", unit="warps", split_k=2, **WARPS | {"stages": 2})
     reset, made, given = "if (before == SHARES - 1) arrived[tile] = 0;", Builder.for_shares, case(s)
@@ -49,7 +49,6 @@ def test_counters_are_zero_after_a_launch(any_device, monkeypatch):
         found = np.full(counters.size // 4, -1, np.int32)
         cl.enqueue_copy(any_device.queue, found, counters)
         assert np.array_equal(c, given.expected) and (found == counted).all()
-    gemmlab.clear_caches()
 
 
 def test_what_a_device_cannot_run_is_refused_by_name(any_device):

@@ -20,7 +20,7 @@ def test_what_is_credible(seconds, wall, credible):
 
 
 @pytest.fixture(params=[1e-9, 100.0])
-def wrong_clock(request, monkeypatch):
+def wrong_clock(request, monkeypatch, fresh):
     """Each command takes a nanosecond, as Mesa 22.3 says, or minutes."""
 
     def device_seconds(*events):
@@ -29,9 +29,6 @@ def wrong_clock(request, monkeypatch):
         return request.param
 
     monkeypatch.setattr(clock, "device_seconds", device_seconds)
-    gemmlab.clear_caches()
-    yield
-    gemmlab.clear_caches()
 
 
 def test_a_wrong_clock_gives_way_to_wall_clock_time(wrong_clock, any_device):

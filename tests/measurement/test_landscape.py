@@ -18,16 +18,14 @@ RECORDED = sorted((Path(__file__).resolve().parents[2] / "results").glob("landsc
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch):
+def own(tmp_path, monkeypatch, fresh):
     """A folder for the user's own landscapes, empty at first, and no others."""
     (tmp_path / "results").mkdir()
     monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     monkeypatch.setattr(sources, "folder", lambda name="kernels", real=sources.folder: (
         tmp_path / "results" if name == "results" else real(name)
     ))  # fmt: skip
-    clear_caches()
-    yield tmp_path
-    clear_caches()
+    return tmp_path
 
 
 @pytest.mark.parametrize("number", catalog)

@@ -38,16 +38,11 @@ def test_peaks_of_every_device(device):
     assert found.gflops > 0 and found.bandwidth > 0
 
 
-@pytest.fixture
-def result(any_device):
+def test_a_kernel_that_beats_the_peak_corrects_it(any_device, fresh):
     """A rate above every peak, of a small product that was measured."""
     found = gemmlab.measure(1, 64, device=any_device, params={"TS": 8}, repeats=1)
     fast = {"ok": True, "m": 4096, "n": 4096, "k": 4096, "kernel_ms": (1.0, 1.0, 1.0)}
-    yield dataclasses.replace(found, **fast)
-    gemmlab.clear_caches()
-
-
-def test_a_kernel_that_beats_the_peak_corrects_it(any_device, result):
+    result = dataclasses.replace(found, **fast)
     before = peaks.peaks(any_device)
     for change in ({"ok": False}, {"kernel": "tensor_cores"}, {"kernel_ms": (1e-3, 1e-3, 1e-3)}):
         peaks.note(any_device, dataclasses.replace(result, **change))
@@ -70,7 +65,7 @@ def test_the_highest_peak_of_all_processes_counts(any_device):
     assert peaks.highest.read() == {}
 
 
-def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
+def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch, fresh):
     """Mesa 26.2 of Debian compiles no fma."""
     device = dataclasses.replace(any_device, kind="CPU")  # loops of both kinds
     real, refuses = peaks.build, {"fused"}
@@ -80,11 +75,9 @@ def test_loops_that_do_not_build_are_left_out(any_device, monkeypatch):
             raise gemmlab.BuildError(title, "Internal compilation error", text)
         return real(device, context, title, text, params, *others)
 
-    gemmlab.clear_caches()
     monkeypatch.setattr(peaks, "build", build)
     assert peaks.peaks(device).gflops > 0
     gemmlab.clear_caches()
     refuses.add("all")
     with pytest.raises(gemmlab.BuildError, match="Internal compilation error"):
         peaks.peaks(device)
-    gemmlab.clear_caches()

@@ -33,6 +33,7 @@ def test_a_record_names_device_command_and_date(path):
     found = json.loads(path.read_text(encoding="utf-8"))
     if path.name == TABLE:
         for entry in (each for kind in found.values() for each in kind.values()):
+            assert entry["commands"]
             for command in entry["commands"]:
                 given = {"date": entry["date"], "command": command, "title": TABLE}
                 device = {"device": entry["device"], "platform": "any", "driver": "any"}

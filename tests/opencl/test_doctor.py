@@ -1,12 +1,11 @@
 """The doctor explains each situation that keeps people from starting, with the command to type."""
 
-import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pyopencl as cl
 import pytest
+from conftest import run_python
 
 import gemmlab
 from gemmlab.opencl import devices, doctor
@@ -29,8 +28,7 @@ def test_every_device_multiplies_in_the_end(capsys, any_device):
 def test_a_home_that_cannot_be_written_costs_no_device(tmp_path):
     (tmp_path / "file").touch()
     nowhere = {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache"), "POCL_CACHE_DIR": ""}
-    command = [sys.executable, "-m", "gemmlab", "doctor"]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **nowhere})
+    done = run_python("-m", "gemmlab", "doctor", **nowhere)
     assert done.returncode == 0 and "export XDG_CACHE_HOME=" in done.stdout
     assert done.stdout.count("product: right") == done.stdout.count("\ndevice ")
 

@@ -1,7 +1,6 @@
 """What all threads of a process share."""
 
-import subprocess
-import sys
+from conftest import run_python
 
 PROGRAM = """
 from concurrent.futures import ThreadPoolExecutor
@@ -23,5 +22,5 @@ print(len({*contexts}), len({*queues}))
 def test_threads_that_come_first_share_context_and_queue(any_device):
     """Blocks that two threads of a worker made were once in two contexts."""
     for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+        done = run_python("-c", PROGRAM)
         assert done.stdout == "1 1\n", done.stderr

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import run_python
 from texts import and_store, edited
 
 from gemmlab import Result
@@ -311,7 +312,7 @@ def test_the_shared_worker_ends_with_its_process(any_device):
         "from gemmlab.worker import client; print(client.trial(1, 32).ok, "
         "client.worker().child.process.pid)"
     )
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
+    done = run_python("-c", text)
     ok, child = done.stdout.split()
     assert ok == "True" and gone(int(child)) and done.stderr == ""
 
