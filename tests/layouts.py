@@ -9,7 +9,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 
-#: Bytes before a sub-buffer: a multiple of every device's alignment.
+#: Bytes before and behind a sub-buffer: a multiple of every device's alignment.
 _ALIGNED = 4096
 
 
@@ -31,7 +31,7 @@ class Layout:
     batch: int = 1  # step of the first dimension, if there are more than two
     unaligned: bool = False  # one byte off an element's alignment (NumPy's memory only)
     read_only: bool = False  # for NumPy
-    sub_buffer: bool = False  # in a part of a buffer (devices only)
+    sub_buffer: bool = False  # in a part of a larger buffer (devices only)
 
 
 class Framed:
@@ -75,10 +75,13 @@ class Framed:
             self.given = self._on_device(queue, allocator, layout.sub_buffer)
 
     def _on_device(self, queue: cl.CommandQueue, allocator: Any, sub_buffer: bool) -> cla.Array:
-        size, before = max(1, self._memory.nbytes), _ALIGNED if sub_buffer else 0
-        self._buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, size + before)
+        size = max(1, self._memory.nbytes)
+        self._ends = np.full(size + 2 * _ALIGNED if sub_buffer else 0, 7, np.uint8)
+        self._buffer = cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, max(size, self._ends.size))
+        self._larger = self._buffer
         if sub_buffer:
-            self._buffer = self._buffer.get_sub_region(before, size)
+            cl.enqueue_copy(queue, self._larger, self._ends)
+            self._buffer = self._larger.get_sub_region(_ALIGNED, size)
         if self._memory.size:
             cl.enqueue_copy(queue, self._buffer, self._memory)
         first = self.host.ctypes.data - self._memory.ctypes.data if self.host.size else 0
@@ -92,6 +95,10 @@ class Framed:
         if self._queue is not None and memory.size:
             memory = np.empty_like(memory)
             cl.enqueue_copy(self._queue, memory, self._buffer)
+        if self._queue is not None and self._ends.size:
+            cl.enqueue_copy(self._queue, self._ends, self._larger)
+            if (self._ends[:_ALIGNED] != 7).any() or (self._ends[-_ALIGNED:] != 7).any():
+                return False
         if expected is not None:  # the same view of memory that is as it should be
             now, self._memory[...] = self._memory.copy(), self._before
             writeable, self.host.flags.writeable = self.host.flags.writeable, True
