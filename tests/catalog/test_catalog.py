@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gemmlab import ParameterError, catalog, simt
 from gemmlab.catalog import Limits, Param, find, header, sources
 from gemmlab.opencl import build
+from gemmlab.simt.text import Preprocessor
 
 KERNELS = pytest.mark.parametrize("number", catalog)
 EVERY_KERNEL = pytest.mark.parametrize("number", [*catalog, "narrow"])
@@ -82,30 +83,17 @@ def test_every_parameter_and_every_rule_of_a_file_is_read(number):
         assert names and all(f"{name}={{{name}}}" in rule.broken for name in names)
 
 
-def with_macros(params: dict[str, int], text: str) -> dict[str, int]:
-    """The parameters, and macros of the form NAME (expression) or NAME number."""
-    names = dict(params)
-    macros = re.findall(r"^#define (\w+) (\(.+\)|\d+)(?: *//.*)?$", text, re.MULTILINE)
-    for name, body in macros:
-        names[name] = params.get(name, eval(body.replace("/", "//"), {}, dict(names)))
-    return names
-
-
 @KERNELS
 def test_work_group_and_local_memory_are_those_of_the_file(number):
-    spec, text = catalog[number], text_of(number)
-    required = re.search(r"reqd_work_group_size\(([^,]+),([^,]+),\s*1\)", text).groups()
-    array = r"__local (floatX?) \w+((?:\[[^\]]+\])+)(?: __attribute__.+)?;"
-    for params in spec.sample(None, 200):
-        names = with_macros(params, text)
-        if "TS" in params:
-            names["TSV"] = params["TS"] // params.get("WIDTH", 1)
-        assert spec.local_size(params) == tuple(eval(size, {}, names) for size in required)
+    spec = catalog[number]
+    for params in spec.sample(None, 60):
+        text = " ".join(token.text for token in Preprocessor(params).run(text_of(number)))
+        text = text.replace("/", "//")
+        (required,) = re.findall(r"reqd_work_group_size (\(.+?, 1 \))", text)
+        assert eval(required) == (*spec.local_size(params), 1)
         floats = 0
-        for kind, shape in re.findall(array, text):
-            sides = re.findall(r"\[([^\]]+)\]", shape)
-            elements = math.prod(eval(side.replace("/", "//"), {}, names) for side in sides)
-            floats += elements * (params["WIDTH"] if kind == "floatX" else 1)
+        for width, shape in re.findall(r"__local float(\d*) \w+ ((?:\[ [^\]]+ \] )+)", text):
+            floats += int(width or 1) * math.prod(map(eval, re.findall(r"\[([^\]]+)\]", shape)))
         assert spec.local_memory(params) == 4 * floats
 
 
