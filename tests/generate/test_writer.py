@@ -103,14 +103,11 @@ def simulated(s: Schedule, text: str, seed: int = 0):
     return run, bool(np.array_equal(got, given.expected))
 
 
-@pytest.mark.parametrize("s", covering(), ids=lambda s: s.name)
+SIMULATED = [*covering(), *in_part(covering(warped()), 8)]
+
+
+@pytest.mark.parametrize("s", SIMULATED, ids=lambda s: s.name)
 def test_the_microscope_finds_nothing(s):
-    run, right = simulated(s, write(s))
-    assert run.ok and right, run.verdict
-
-
-@pytest.mark.parametrize("s", in_part(covering(warped()), 8), ids=lambda s: s.name)
-def test_the_microscope_finds_nothing_in_kernels_of_warps(s):
     """With ordinary arithmetic in place of the tensor cores' instructions."""
     run, right = simulated(s, write(s))
     assert run.ok and right, run.verdict

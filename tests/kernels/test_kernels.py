@@ -7,7 +7,7 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from conftest import DEVICES, FULL, NO_SKIP, RUNTIMES, lacking, turn
+from conftest import FULL, NO_SKIP
 from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, portable, without_barrier
 
 import gemmlab
@@ -80,63 +80,42 @@ WRONG = [
 ]  # fmt: skip
 
 
-def some(number: int | str, name: str) -> list[dict[str, int]]:
-    """All parameters on offer in full runs, else the default and a few by the device."""
-    spec, limits = catalog[number], DEVICES[name].limits
-    if FULL:
-        return spec.sample(limits)
-    few = 1 if NO_SKIP and number not in range(6) else 2  # in CI there are more devices
-    return [spec.fit(limits), *spec.sample(limits, few, seed=f"{number} {name}")]
-
-
 def production(number: int | str) -> list[pytest.MarkDecorator]:
     """The marks of kernels past 13, which take seconds to compile."""
     return [pytest.mark.system] if isinstance(number, str) or number > 13 else []
 
 
-def devices_for(number: int | str) -> list[str]:
-    """The names of the devices for a kernel: in CI one of each runtime, else one."""
-    if FULL:
-        return list(DEVICES)
-    of_one = [[name for name in DEVICES if name.endswith(runtime)] for runtime in RUNTIMES]
-    return [
-        turn(names, str(number))
-        for names in (of_one if NO_SKIP else [list(DEVICES)] if DEVICES else [])
-    ]
-
-
+#: Kernels, and which of their `settings`; in CI there are more devices.
 CASES = [
-    pytest.param(name, number, params, marks=production(number) if nth else [])
+    pytest.param(number, nth, marks=production(number) if nth else [])
     for number in catalog
-    for name in devices_for(number)
-    for nth, params in enumerate(some(number, name))
+    for nth in range(1 if FULL else 2 if NO_SKIP and number not in range(6) else 3)
 ]
 
 
-def _id(value) -> str:
-    return "-".join(f"{k}{v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
-
-
-def test_there_is_a_device():
-    if not DEVICES:
-        lacking("no OpenCL device")
-    assert CASES
+def settings(number: int | str, nth: int, limits) -> list[dict[str, int]]:
+    """All parameters on offer in full runs, else the default or one by the device."""
+    spec = catalog[number]
+    if FULL:
+        return spec.sample(limits)
+    some = [spec.fit(limits), *spec.sample(limits, 2, seed=f"{number} {limits.name}")]
+    return [some[nth % len(some)]]
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("name", "number", "params"), CASES, ids=_id)
-def test_a_kernel_is_right_by_both_checks(name, number, params):
-    rng = random.Random(f"{number} {params}")
-    tile = catalog[number].tiles(params)
-    least = catalog[number].minimum_sizes(params) if catalog[number].edges == "shift" else (1, 1, 1)
-    padded = [
-        max(rng.randint(1, 2 * t + 40), smallest) for t, smallest in zip(tile, least, strict=True)
-    ]
-    whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
-    for m, n, k in (padded, whole):
-        result = gemmlab.measure(number, m, n, k, params=params, device=DEVICES[name], repeats=1)
-        assert result.ok and result.verdict == "right: every element exact", result
-        assert 0 <= result.error <= result.bound and result.params == params
+@pytest.mark.parametrize(("number", "nth"), CASES)
+def test_a_kernel_is_right_by_both_checks(number, nth, device):
+    spec = catalog[number]
+    for params in settings(number, nth, device.limits):
+        rng = random.Random(f"{number} {params}")
+        tile = spec.tiles(params)
+        least = spec.minimum_sizes(params) if spec.edges == "shift" else (1, 1, 1)
+        padded = [max(rng.randint(1, 2 * t + 40), few) for t, few in zip(tile, least, strict=True)]
+        whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
+        for m, n, k in (padded, whole):
+            result = gemmlab.measure(number, m, n, k, params=params, device=device, repeats=1)
+            assert result.ok and result.verdict == "right: every element exact", result
+            assert 0 <= result.error <= result.bound and result.params == params
 
 
 @pytest.mark.system
