@@ -161,8 +161,9 @@ def test_no_recorded_rate_is_above_its_ceiling():
 
 
 def test_bad_input_is_refused_in_words():
-    with pytest.raises(ValueError, match="chip must be one of H200, K40m, not 'H300'"):
-        explained.ladder("H300")
+    for recorded in (explained.ladder, explained.rates):
+        with pytest.raises(ValueError, match="chip must be one of H200, K40m, not 'H300'"):
+            recorded("H300")
     with pytest.raises(ValueError, match="k must be a positive whole number, not 2.5"):
         model.ceilings(2, size=(8, 8, 2.5))
     with pytest.raises(TypeError, match="chip must be a gemmlab.model.Chip"):
@@ -182,6 +183,8 @@ def test_an_edited_text_has_its_own_ceilings():
     text = sources.read(catalog[2].file)
     greedy = text.replace("* Btile[tn][k];", "* Btile[tn][k] + 0*Btile[tn][k];")
     assert per_multiply_add("local_turns", 2, {"TS": 16}, greedy) > 2.5
+    own, edited = (explained.allowed(2, {"TS": 16}, source=x).gflops for x in (text, greedy))
+    assert edited < own == explained.allowed(2, {"TS": 16}).gflops
     stopped = text.replace("Atile[tn][tm] = A", "Atile[tn + 32][tm] = A")
     with pytest.raises(ValueError, match="cannot be counted, because it stopped"):
         model.costs(2, {"TS": 16}, stopped)
