@@ -152,8 +152,16 @@ def test_wrong_parameters_reach_the_caller(any_device, no_launch):
             call(params={"TS": 8.0})
     empty_tile = {"TSM": 0, "TSN": 0}
     refused(ParameterError, "TSM", matmul, SQUARE, SQUARE, kernel=6, params=empty_tile)
-    with pytest.raises(ParameterError, match="TSX"):
-        matmul(SQUARE, SQUARE, kernel="family", params={"TSX": 8}, device=any_device)
+    direct = {"TSM": 8, "TSN": 8, "TSK": 1, "WPTM": 8, "UNROLL": 1, "WIDTH": 8, "STAGES": 0}
+    for kind, words, params in (
+        (ParameterError, "TSX", {"TSX": 8}),
+        (TypeError, "TSM", {"TSM": 8.0}),
+        (ParameterError, "UNIT must be from 0 to 3, not 4", {"UNIT": 4}),
+        (ParameterError, "30 rows", {"TSM": 30}),
+        (ParameterError, "STAGES=0.*4 x 4", direct),
+    ):
+        with pytest.raises(kind, match=words):
+            matmul(SQUARE, SQUARE, kernel="family", params=params, device=any_device)
     refused(TypeError, "params", matmul, SQUARE, SQUARE, kernel=3, params=[8])
 
 

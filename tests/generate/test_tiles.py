@@ -98,17 +98,3 @@ def test_measured_tiles_are_legal_and_chosen_where_the_device_has_what_they_need
         assert tile["UNIT"] and 0 < seconds < 1
         assert tiles.constants(older, letter) == []
         assert tiles.tile_for(older, letter, (1000,) * 3).tile["UNIT"] == 0
-
-
-def test_parameters_that_are_refused():
-    assert complete_tile(None) == DEFAULTS
-    direct = {"TSM": 8, "TSN": 8, "TSK": 1, "WPTM": 8, "UNROLL": 1, "WIDTH": 8, "STAGES": 0}
-    for params, error, words in (
-        ({"TSQ": 8}, ParameterError, "TSQ"),
-        ({"TSM": 8.0}, TypeError, "TSM"),
-        ({"UNIT": 4}, ParameterError, "UNIT must be from 0 to 3, not 4"),
-        ({"TSM": 30}, ParameterError, "30 rows"),
-        (direct, ParameterError, "STAGES=0.*9 x 7"),
-    ):
-        with pytest.raises(error, match=words):
-            configure("s", complete_tile(params), (7, 9, 8), PLAIN, PLAIN)
