@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import random
 
 import numpy as np
 import pyopencl.array as cla
@@ -13,7 +14,9 @@ from texts import SMALL
 
 import gemmlab
 from gemmlab import catalog, matmul
+from gemmlab.blas import problem
 from gemmlab.blas.plan import Plan
+from gemmlab.blas.problem import Batch
 from gemmlab.generate import choice
 
 pytestmark = pytest.mark.optimised(False)
@@ -56,6 +59,25 @@ def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monk
         if (x, y) == ("F", "F") and fits:
             assert launched == ["gemm"]
         assert np.array_equal(gemmlab.sgemm(2, u, v, 3, c, device=gpu), 2 * (a @ b) + 3), (x, y)
+
+
+def test_a_batch_on_paper(monkeypatch):
+    """Its products are those of the arrays, in their order, in launches of two at most."""
+    monkeypatch.setattr(problem, "MAX_BATCH", 2)
+    rng = random.Random(0)
+    for _ in range(300):
+        shape = tuple(rng.choice((1, 2, 3)) for _ in range(rng.randrange(1, 5)))
+        steps = [tuple(rng.choice((0, 2, 6)) for _ in shape) for _ in "ab"]
+        wanted = [tuple(np.dot(index, own) for own in steps) for index in np.ndindex(*shape)]
+        batch = Batch.over(shape, *steps)
+        assert list(batch.products()) == wanted
+        launches = list(batch.launches())
+        assert wanted == [
+            (a + i * batch.steps[0], b + i * batch.steps[1])
+            for a, b, _, number in launches
+            for i in range(number)
+        ]
+        assert all(number <= 2 for *_, number in launches)
 
 
 def test_a_batch_is_one_launch_if_its_matrices_are_at_equal_distances(some_device, launched):
