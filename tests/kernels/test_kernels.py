@@ -118,13 +118,27 @@ def test_a_kernel_is_right_by_both_checks(number, nth, device):
             assert 0 <= result.error <= result.bound and result.params == params
 
 
+def every_size_to_130(seed) -> zip:
+    """Sizes among which each of M, N and K takes every value."""
+    orders = [random.Random(f"{seed} {axis}").sample(range(1, 131), 130) for axis in "MNK"]
+    return zip(*orders, strict=True)
+
+
+@pytest.mark.parametrize("edges", ("pad", "guard", "shift", "auto"))
+def test_matmul_is_right_at_every_size(edges, device):
+    for m, n, k in every_size_to_130(edges):
+        if edges == "shift":
+            m, n = max(m, 32), max(n, 32)
+        a, b = check.exact_inputs(m, n, k)
+        assert check.exact(gemmlab.matmul(a, b, edges=edges, device=device), a, b).ok, (m, n, k)
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("number", (12, 13, "warp_tiling"))
 def test_every_size_from_1_to_130_is_right_and_nothing_around_c_is_touched(number, device):
-    """Each of M, N and K takes every value; `measure` looks at the memory around C."""
+    """`measure` looks at the memory around C."""
     least = catalog[number].minimum_sizes(catalog[number].complete(SMALL[number]))
-    orders = [random.Random(f"{number} {axis}").sample(range(1, 131), 130) for axis in "MNK"]
-    for sizes in zip(*orders, strict=True):
+    for sizes in every_size_to_130(number):
         sizes = map(max, sizes, least)
         result = gemmlab.measure(number, *sizes, params=SMALL[number], device=device, repeats=1)
         assert result.ok, result
