@@ -1,4 +1,4 @@
-"""What a plan launches: a batch, or transposed operands, in one launch wherever that can be."""
+"""What a plan launches are the passes on paper, with the memory that these need."""
 
 import dataclasses
 import itertools
@@ -15,9 +15,11 @@ from texts import SMALL
 import gemmlab
 from gemmlab import catalog, matmul
 from gemmlab.blas import problem
-from gemmlab.blas.plan import Plan
-from gemmlab.blas.problem import Batch
+from gemmlab.blas.plan import Builder, Plan
+from gemmlab.blas.problem import Batch, Matrix, Problem, plan
+from gemmlab.blas.request import ArraySpec
 from gemmlab.generate import choice
+from gemmlab.opencl.launch import Kernel
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -38,6 +40,33 @@ def launched(monkeypatch) -> list[str]:
 
     monkeypatch.setattr(Plan, "__call__", spied)
     return names
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", KERNELS)
+def test_the_plan_is_what_is_launched(number, some_device):
+    """For random sizes and layouts."""
+    rng, spec, params = random.Random(number), catalog[number], SMALL[number]
+    kernel = Kernel(spec, params, some_device, some_device.context)
+    smallest = spec.minimum_sizes(spec.complete(params))
+    for _ in range(6):
+        m, n, k = (
+            max(rng.choice((1, 7, 8, 16, 33)), least if spec.edges == "shift" else 1)
+            for least in smallest
+        )
+        a, b = (x.copy(order=rng.choice("CF")) for x in (whole((m, k)), whole((k, n), 1)))
+        x, y = (cla.to_device(some_device.queue, z) for z in (a, b))
+        left, right = (ArraySpec.on_device(z).matrix("x", z.base_data) for z in (x, y))
+        out = cla.empty(some_device.queue, (m, n), np.float32)
+        product = Matrix.compact(n, m, out.base_data).T
+        turned = Problem(left._replace(name="a"), right._replace(name="b"), product).turned
+        builder = Builder(some_device.queue, some_device)
+        builder.multiply(kernel, turned)
+        made, passes = builder.plan(), plan(spec, kernel.params, turned, some_device.features)
+        assert [name for name, _ in made.steps] == [step.kind for step in passes]
+        assert made.size_bytes == 4 * sum(step.out.room for step in passes if step.out)
+        made(some_device.queue)
+        assert np.array_equal(out.get(), a @ b)
 
 
 @pytest.mark.parametrize(

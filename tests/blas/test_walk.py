@@ -38,7 +38,7 @@ def walk(call) -> tuple[set[str], set[str]]:
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the qualified names of functions")
 @pytest.mark.parametrize("side", BOUNDS)
-def test_the_walk_of_a_product(side):
+def test_the_walk_of_a_product(side, capsys):
     """Of NumPy arrays on a CPU, as most begin; of device arrays on any device."""
     device = next((d for d in devices() if d.kind == "CPU" or side != "NumPy"), None)
     if device is None:
@@ -51,6 +51,10 @@ def test_the_walk_of_a_product(side):
     gemmlab.matmul(*arrays, **options)  # imported
     gemmlab.clear_caches()
     first, second, later = (walk(lambda: gemmlab.matmul(*arrays, **options)) for _ in range(3))
+    for title, (files, functions) in (("first", first), ("later", later)):
+        with capsys.disabled():
+            print(f"\n{title} product of {side} on {device}: ", end="")
+            print(f"{len(files)} files, {len(functions)} functions\n  " + ", ".join(sorted(files)))
     for (files, functions), bounds in zip((first, second, later), (0, 1, 1), strict=True):
         most_files, most_functions = BOUNDS[side][bounds]
         if bounds == 0 and model(device):

@@ -4,8 +4,10 @@ import itertools
 import math
 import random
 import re
+import warnings
 
 import numpy as np
+import pyopencl as cl
 import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
@@ -95,6 +97,18 @@ def test_work_group_and_local_memory_are_those_of_the_file(number):
         for width, shape in re.findall(r"__local float(\d*) \w+ ((?:\[ [^\]]+ \] )+)", text):
             floats += int(width or 1) * math.prod(map(eval, re.findall(r"\[([^\]]+)\]", shape)))
         assert spec.local_memory(params) == 4 * floats
+
+
+@EVERY_KERNEL
+def test_a_file_compiles_on_its_own_to_a_kernel_of_its_size(number, device):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cl.CompilerWarning)
+        program = cl.Program(device.context, text_of(number))
+        program = program.build(list(build.OPTIONS), devices=[device.cl])
+    assert program.num_kernels == 1
+    spec, info = find(number), cl.kernel_work_group_info
+    size = cl.Kernel(program, "gemm").get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
+    assert tuple(size) == (*spec.local_size(spec.defaults), 1)
 
 
 @pytest.mark.sampled(3)
