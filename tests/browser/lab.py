@@ -12,12 +12,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import psutil
-from jupyter_server.serverapp import list_running_servers
 from playwright.sync_api import Browser, Page, sync_playwright
 
 #: Seconds that nothing in a test exceeds, even on a slow machine that does much else meanwhile.
@@ -99,7 +98,7 @@ class Lab:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
         caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts; by default both begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
-        flags: of the browser, beside `CHROMIUM`.
+        browser: one that is open, because Playwright starts no second one; by default a new one.
     """
 
     def __init__(
@@ -107,9 +106,9 @@ class Lab:
         device: str | None = None,
         caches: Path | None = None,
         startup: str = "",
-        flags: Sequence[str] = (),
+        browser: Browser | None = None,
     ):
-        self._flags, self.token = flags, secrets.token_hex(16)
+        self._given, self.token = browser, secrets.token_hex(16)
         self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
         self.notebooks = self.folder / "notebooks"
         self._end = contextlib.ExitStack()
@@ -135,7 +134,7 @@ class Lab:
         with contextlib.ExitStack() as end:
             end.callback(shutil.rmtree, self.folder, ignore_errors=True)
             self._start_server(end)
-            self.browser = end.enter_context(opened(*self._flags))
+            self.browser = self._given or end.enter_context(opened())
             # its pages share what the browser has loaded of JupyterLab
             self._context = end.enter_context(self.browser.new_context())
             self._end = end.pop_all()
@@ -166,8 +165,8 @@ class Lab:
         while server.poll() is None and time.monotonic() < late:
             # until then the file is not there, or being written
             with contextlib.suppress(StopIteration, ValueError):
-                running = next(list_running_servers(self._env["JUPYTER_RUNTIME_DIR"]))
-                self.url = running["url"].rstrip("/")
+                file = next(Path(self._env["JUPYTER_RUNTIME_DIR"]).glob("jpserver-*.json"))
+                self.url = json.loads(file.read_text())["url"].rstrip("/")
                 return
             time.sleep(0.1)
         raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
@@ -205,12 +204,18 @@ class Lab:
 
     def open(self, path: Path, page: Page | None = None) -> Book:
         """Copy a notebook, and the modules beside it, into the lab, and open it in a new page, or
-        in one of another browser. Nothing is run.
+        in one that another notebook has left: loading JupyterLab takes seconds. Nothing is run.
         """
         target = self.copy(path)
-        page = page or self._context.new_page()
-        page.set_default_timeout(1000 * PATIENCE)
-        page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
+        if page is None:
+            page = self._context.new_page()
+            page.set_default_timeout(1000 * PATIENCE)
+            page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
+        else:
+            page.evaluate(
+                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)",
+                target.name,
+            )
         page.set_viewport_size({"width": 1280, "height": 900})
         book = Book(page, target)
         page.wait_for_selector(".jp-Notebook .jp-Cell")
@@ -232,6 +237,17 @@ class Book:
             self.page.wait_for_timeout(300)
         self.page.close()
 
+    def leave(self) -> Page:
+        """Shut the kernel down, and close the notebook without saving it; the page, for another."""
+        self.command("kernelmenu:shutdown")
+        self.page.evaluate("""() => {
+            const book = jupyterapp.shell.currentWidget;
+            book.context.model.dirty = false;
+            book.close();
+        }""")
+        self.page.wait_for_function("!document.querySelector('.jp-Notebook')")
+        return self.page
+
     def command(self, name: str) -> None:
         """Run a command of JupyterLab and wait for its end."""
         self.page.evaluate("name => jupyterapp.commands.execute(name).then(() => null)", name)
@@ -246,13 +262,13 @@ class Book:
     def cell(self, number: int):
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
-    def counts(self, *numbers: int) -> list[int | None]:
-        """The numbers that code cells got when they ran; None before, and while they run."""
-        return self.page.evaluate(
-            "numbers => numbers.map("
-            "n => jupyterapp.shell.currentWidget.content.model.cells.get(n).executionCount)",
-            numbers,
-        )
+    def prompt(self, number: int) -> str:
+        """The prompt of a code cell, "[ ]:", "[*]:" or "[n]:", also of folded code."""
+        folded = self.cell(number).locator(".jp-Placeholder-prompt")
+        if folded.count():
+            cells = "jupyterapp.shell.currentWidget.content.model.cells"
+            return f"[{self.page.evaluate(f'{cells}.get({number}).executionCount') or ' '}]:"
+        return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
 
     def output(self, number: int) -> str:
         """The text that a cell printed."""
@@ -294,10 +310,10 @@ class Book:
     def wait_ran(self, *numbers: int) -> None:
         """Wait until these code cells have run. Raises at the first that fails."""
         late = time.monotonic() + 2 * PATIENCE
-        while None in self.counts(*numbers):
+        while not self.page.evaluate(RAN, numbers):
             self.page.wait_for_timeout(200)
             if time.monotonic() > late:
-                raise TimeoutError(f"cells still at {self.counts(*numbers)}")
+                raise TimeoutError(f"cells still at {[self.prompt(number) for number in numbers]}")
             self.raise_errors()
         self.raise_errors()
 
@@ -365,21 +381,25 @@ class Book:
         )
         left = place > least if name in ("M", "N", "K") else place == most
         self.press(number, name, "ArrowLeft" if left else "ArrowRight")
-        self.wait_until(lambda: self.value(number, name) != old and self.follows(number), number)
+        self.wait_until(
+            lambda: self.value(number, name) != old and self.follows(number),
+            lambda: f"{name} was {old}; the sliders say {self.values(number)!r}",
+            number,
+        )
         return self.shown(number)
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
-        self.wait_until(lambda: self.shown(number)["key"] == key, number)
+        self.wait_until(lambda: self.shown(number)["key"] == key, lambda: key, number)
         return self.shown(number)
 
-    def wait_until(self, true, number: int | None = None) -> None:
-        """Wait until `true()` is; or fail with what a widget says and shows."""
+    def wait_until(self, true, words=lambda: "", number: int | None = None) -> None:
+        """Wait until `true()` is; or fail with these `words()`, and what a widget shows."""
         late = time.monotonic() + PATIENCE
         while not true():
             if time.monotonic() > late:
-                seen = "" if number is None else (self.values(number), self.shown(number))
-                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {seen}")
+                shown = "" if number is None else self.shown(number)
+                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {words()}; {shown}")
             # looking all the time would slow down what is waited for
             self.page.wait_for_timeout(100)
 
@@ -423,6 +443,15 @@ class Book:
         self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
         self.wait_idle()
 
+
+# Whether code cells have run, by their prompts; where the code is folded away there is none.
+RAN = """numbers => {
+    const cells = document.querySelectorAll(".jp-Notebook .jp-Cell");
+    const { model } = jupyterapp.shell.currentWidget.content;
+    return numbers.every(n => cells[n].querySelector(".jp-Placeholder-prompt")
+        ? model.cells.get(n).executionCount
+        : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
+}"""
 
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {

@@ -5,18 +5,21 @@ import re
 import patient
 import pytest
 from conftest import lacking
-from lab import CHROMIUM, Lab, browser_path, notebook
+from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook, opened
 
 from gemmlab.catalog import sources
 
 pytestmark = pytest.mark.system
 
 WEBGPU = "--enable-unsafe-webgpu"  # on Linux, Chromium offers pages no GPU without it
-SHOW, LIMITS, PRODUCT = range(3)
+TEXT = sources.read("01_naive.cl")
+SHOW, LIMITS, PRODUCT, TYPO = range(4)
 CELLS = (
     "import gemmlab.web\ngpu = gemmlab.web.BrowserGPU()\ngpu",
     "print(gpu.limits())",
     "gpu.product(3, 128)",
+    f"try:\n    gpu.product(1, 128, text={TEXT!r}.replace('n*K + k', 'n*K + kk'))\n"
+    "except ValueError as error:\n    print(error)",
 )
 #: The page keeps the devices that it opens, for the test to destroy them.
 KEEP = """() => {
@@ -33,7 +36,8 @@ KEEP = """() => {
 def lab():
     if browser_path() is None:
         lacking("no Chromium")
-    with Lab(startup=patient.STARTUP + patient.BUSY, flags=[WEBGPU]) as lab:
+    startup = patient.STARTUP + patient.BUSY
+    with opened(WEBGPU) as browser, Lab(browser=browser, startup=startup) as lab:
         yield lab
 
 
@@ -42,7 +46,7 @@ def status(book) -> str:
 
 
 def test_the_browsers_gpu_from_a_notebook(lab):
-    """Its limits, and a right product."""
+    """Its limits, a right product, and an edit with an error."""
     book = lab.open(notebook(lab.notebooks / "gpu.ipynb", *CELLS))
 
     def ran(number: int) -> str:
@@ -56,6 +60,9 @@ def test_the_browsers_gpu_from_a_notebook(lab):
     ran(PRODUCT)
     book.wait_until(lambda: "GFLOPS" in status(book))
     assert status(book).startswith("kernel 3, 128 x 128 x 128: right: every element exact, ")
+    line = next(n for n, row in enumerate(TEXT.split("\n"), 1) if "n*K + k" in row)
+    assert f"{line}:" in ran(TYPO) and "kk" in book.output(TYPO)
+    assert status(book).startswith("kernel 3"), "the page was not asked"
     book.close()
 
 
@@ -121,7 +128,11 @@ def test_the_explorer_and_the_magic_on_the_browsers_gpu(lab):
 
 def test_without_an_adapter_the_panel_says_what_helps(lab):
     chromium = lab.browser.browser_type.launch(executable_path=browser_path(), args=CHROMIUM)
-    book = lab.open(notebook(lab.notebooks / "none.ipynb", *CELLS), page=chromium.new_page())
+    page = chromium.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto(f"{lab.url}/lab?reset&token={lab.token}")
+    page.wait_for_selector(".jp-Launcher, .jp-NotebookPanel")
+    book = lab.open(notebook(lab.notebooks / "none.ipynb", *CELLS), page=page)
     for number in (SHOW, PRODUCT):
         book.run(number)
         book.wait_ran(number)

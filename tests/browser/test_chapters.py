@@ -50,12 +50,18 @@ def lab(caches):
         yield lab
 
 
+@pytest.fixture(scope="module")
+def pages():
+    """The page that the last chapter has left, if there was one."""
+    return []
+
+
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(lab, request):
+def chapter(lab, pages, request):
     """A chapter as it is stored. The tests of a chapter share it, in their order here."""
-    book = lab.open(request.param)
+    book = lab.open(request.param, page=pages.pop() if pages else None)
     yield book
-    book.close()
+    pages.append(book.leave())
 
 
 @pytest.fixture(scope="module")

@@ -132,6 +132,27 @@ def test_a_move_dims_the_panel_at_once_and_is_measured_when_it_has_settled(explo
     assert "24 x 3 = 72" in explorer._details.value
 
 
+def test_the_slider_that_gave_way_is_marked_with_the_reason_until_the_next_move(explorer, desk):
+    """Also after a drag over several stops: the reasons are those between its start and its end."""
+    explorer.bridge.held = True
+    for value in (24, 20, 16, 20):
+        move(explorer, "TS", value)
+    marks = explorer.settings.boxes["WPT"]
+    why = "WPT moved from 8 to 4, because TS=20 is not a multiple of WPT=8"
+    assert explorer.values["WPT"] == 4 and "gemmlab-gave-way" in marks._dom_classes
+    assert why in explorer._note.value
+    move(explorer, "TS", 24)
+    assert explorer.values["WPT"] == 8, "where it had been is legal again"
+    assert "gemmlab-gave-way" not in marks._dom_classes
+    move(explorer, "TS", 20)
+    explorer.bridge.held = False
+    assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 20, "WPT": 4}
+    desk.answer()
+    assert soon(lambda: why in explorer._note.value) and "gemmlab-gave-way" in marks._dom_classes
+    move(explorer, "M", 100)
+    assert "gemmlab-gave-way" not in marks._dom_classes
+
+
 def test_tries_and_the_start_are_returned_to_by_a_click(explorer, desk):
     for value in (24, 16):
         move(explorer, "TS", value)
@@ -198,14 +219,19 @@ def test_a_busy_machine_is_named_and_can_be_measured_longer(explorer, desk):
     assert asked(desk)["TS"] == 16 and longer["budget"] == explorer_module.LONGER * 0.6
 
 
-def test_what_is_typed_is_taken_or_refused_in_words(explorer, desk, monkeypatch):
-    """Also a value that the slider lacks; what depends on it gives way."""
+@pytest.mark.parametrize(("name", "text"), [("TS", "99999"), ("M", "0"), ("K", "a lot")])
+def test_a_typed_value_that_cannot_be_is_refused_in_words(explorer, desk, monkeypatch, name, text):
     said = []
     monkeypatch.setattr(explorer.bridge, "send", said.append)
-    for name, text in (("TS", "99999"), ("M", "0"), ("K", "a lot")):
-        explorer.received({"typed": name, "text": text})
-        assert explorer.values == START and said[-1]["refused"] == name
-        assert repr(text) in said[-1]["words"] and "32" in said[-1]["words"]
+    explorer.received({"typed": name, "text": text})
+    assert explorer.values == START and len(said) == 1
+    assert (
+        said[0]["refused"] == name and repr(text) in said[0]["words"] and "32" in said[0]["words"]
+    )
+
+
+def test_any_value_can_be_typed(explorer, desk):
+    """Also one that the slider lacks; what depends on it gives way."""
     explorer.received({"typed": "TS", "text": "17"})
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 17, "WPT": 1}
     explorer.received({"typed": "M", "text": "70"})
@@ -376,6 +402,15 @@ def test_what_the_simulator_refuses_never_reaches_the_page(desk, outcome, words)
     arguments = page.ask(source=TEXT)
     desk.looked[0][1](Outcome(arguments, **outcome))
     assert words in page.outcomes[0].problem and not page.request
+
+
+def test_a_text_with_a_mistake_is_answered_at_once(desk):
+    page = Page()
+    page.ask(source=TEXT.replace("acc[j] += a", "acc[j] += aa"))
+    line = next(n for n, row in enumerate(TEXT.split("\n"), 1) if "acc[j] += a" in row)
+    assert page.outcomes[0].problem.startswith(f"line {line}:")
+    assert "'aa' is not declared" in page.outcomes[0].problem
+    assert not desk.looked and not page.request
 
 
 def test_the_newest_request_of_a_page_wins_and_a_stopped_one_is_forgotten(desk):
