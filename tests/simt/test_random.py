@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import DEVICES, FULL, in_part
 from simt.cases import SMALL, text
-from simt.fuzz import BLOCKS, edit, misread, stored, unlike, widest
+from simt.fuzz import BLOCKS, edit, misread, on_device, unlike, widest
 from simt.generator import kernel
 
 from gemmlab import simt
@@ -29,7 +29,7 @@ def device(any_device):
 def test_random_kernels_do_what_a_real_runtime_does(device, seed):
     """Numbers and vectors of all types, macros, structures, loops, jumps, functions, arrays."""
     source = kernel(seed, BLOCKS, widest(device))
-    assert unlike(source, stored(device, source)) == ""
+    assert unlike(source, on_device(device.queue, source)) == ""
 
 
 @pytest.mark.parametrize("number", SMALL)
@@ -46,22 +46,22 @@ import sys
 class Only:
     def find_spec(self, name, path=None, target=None):
         root = name.split(".")[0]
-        if root not in sys.stdlib_module_names and root not in ({allowed!r}, "gemmlab"):
-            raise ImportError(f"{{name}} is blocked")
+        if root not in sys.stdlib_module_names and root not in ("numpy", "gemmlab"):
+            raise ImportError(f"{name} is blocked")
 
 sys.meta_path.insert(0, Only())
-from gemmlab import {what}
-print({what}.{call})
+import gemmlab
+run = gemmlab.simulate(kernel=6)
+print(run.verdict, run.counts.multiply_adds)
 """
 
 
-@pytest.mark.parametrize("allowed, what, call, said", [
-    ("numpy", "simt", "simulate(kernel=6, m=16, n=16, k=16).verdict", "right: every element exact"),
-    ("", "web", "job(6, 128, 128, 16).shader.code", "struct Args"),
-])  # fmt: skip
-def test_numpy_is_enough_to_simulate_and_python_to_translate(allowed, what, call, said):
-    """As in a browser: every other import but those of the standard library is blocked."""
+def test_numpy_is_enough():
+    """As in a browser: every import but NumPy and the standard library is blocked."""
     here = Path(simt.__file__).resolve().parents[2]
-    command = [sys.executable, "-c", ALONE.format(allowed=allowed, what=what, call=call)]
-    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith(said), done.stdout + done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert (
+        done.stdout.startswith("right: every element exact") and done.stdout.split()[-1] == "4096"
+    ), done.stderr

@@ -38,6 +38,9 @@ WRONG = [
     # beyond the end of a row begins the next: the address alone would be legal
     ("out of bounds", "__local float T[8][8]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
      "C[n*M + m] = T[tn/2][tm + 1];", "= T[tn/2]", 8),
+    ("out of bounds", "float x[4] = {1.0f};\nC[n*M + m] = x[tm];", "= x[tm]", 32),
+    ("out of bounds", "const __global float* p = 0;\nC[n*M + m] = *p;", "= *p", 64),
+    ("uninitialised", "float x; if (tm > 2) x = 1.0f;\nC[n*M + m] = x;", "= x;", 24),
     ("uninitialised", "__local float T[8][9]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
      "C[n*M + m] = T[tn][tm + 1];", "= T[tn]", 8),
     ("never written", RIGHT.replace("C[n*M + m]", "if (tm < 7) C[n*M + m]"), "if (tm < 7)", 8),
@@ -45,7 +48,11 @@ WRONG = [
     ("divergent barrier", "if (m >= 6) return;\nbarrier(CLK_LOCAL_MEM_FENCE);" + RIGHT, "barrier",
      16),
     ("overflow", "int big = (m + 1)*1000000000;" + RIGHT, "int big", 48),
+    # OpenCL C leaves open what becomes of a float that no int holds
+    ("overflow", "int big = (int)((m + 1)*1e9f);" + RIGHT, "int big", 48),
     ("misaligned", "float4 x = *(const __global float4*)(A + m);" + RIGHT, "float4 x", 48),
+    ("misaligned", "const __global char* c = (const __global char*)A + 2;\n"
+     "C[n*M + m] = *(const __global float*)c;", "= *(const", 64),
     ("division by zero", "int x = M/(m - 3);" + RIGHT, "int x", 8),
 ]  # fmt: skip
 
@@ -71,6 +78,19 @@ def test_a_race_names_both_lines_and_both_work_items():
     )
     assert words and words[1] != words[4]
     assert (int(words[3]), int(words[5])) == (line_of(source, "T[tn][tm] ="), finding.line)
+
+
+def test_who_stores_the_same_value_again_may_not_have_read_it_before():
+    body = """__kernel void f(const __global float* x, __global float* out) {
+        __local float shared[8];
+        const int i = get_local_id(0);
+        shared[7 - i] = x[i];
+        shared[i] = shared[i];
+        out[i] = shared[i];
+    }"""
+    x = np.arange(8, dtype=np.float32)
+    (finding,) = simt.run(body, "f", (8,), (8,), [x, simt.Empty(8)]).findings
+    assert finding.kind == "race" and finding.line == line_of(body, "shared[i] = shared[i]")
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -40,7 +40,4 @@ def test_an_edited_text_runs_in_the_simulator_before_the_page():
     for edit in (("k++", "k += 0"), ("k < K", "k <= K"), ("k*M + m", "k*M + n")):
         with pytest.raises(ValueError):
             panel.product(1, 64, params={"TS": 8}, text=text.replace(*edit))
-    line = next(n for n, row in enumerate(text.split("\n"), 1) if "n*K + k" in row)
-    with pytest.raises(ValueError, match=f"{line}:.*'kk' is not declared"):
-        panel.product(1, 64, params={"TS": 8}, text=text.replace("n*K + k", "n*K + kk"))
-    assert panel.request["id"] == 1, "the page was not asked"
+    assert panel.request["id"] == 1

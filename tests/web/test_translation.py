@@ -1,8 +1,10 @@
-"""What the translation says: readable WGSL, its traps, and its refusals."""
+"""What the translation says: readable WGSL, its traps, its refusals, and no NumPy."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -44,6 +46,19 @@ def test_a_translation_reads_like_the_kernel_and_points_to_its_lines():
 @pytest.mark.parametrize("kernel", [15, 16, 18, 19])
 def test_kernels_beyond_the_ladder_translate(kernel):
     assert ladder(kernel).entry == "gemm"
+
+
+def test_nothing_needs_numpy():
+    """As in a page, where Python has only its standard library."""
+    source = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "from gemmlab import web; from gemmlab.catalog import catalog\n"
+        "print(len(web.job(6, 128, 128, 16).shader.code)); print('pyopencl' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split()[1:] == ["False"], done.stderr
 
 
 # ---- traps
@@ -147,6 +162,8 @@ def test_texts_jobs_and_settings_that_are_refused():
     with pytest.raises(TextError) as error:
         code("x[0] = 1.0f;\nx[1] = nn;")
     assert error.value.line == 5 and "nn" in str(error.value)
+    with pytest.raises(TextError, match="nested so deeply"):
+        code(f"x[0] = {'(' * 400}1.0f{')' * 400};")
     with pytest.raises(ValueError, match="multiples of 128 x 128 x 16"):
         web.job(6, 100, 128, 128)
     with pytest.raises(ValueError, match="not a multiple"):
