@@ -42,8 +42,8 @@ ITEMS = 2048
 #: Where the fit of a text begins, in seconds: to start, per tile, per step of the loop, per step of
 #: k, per operation of a compute unit, to cut a tile, per part and element of the tile.
 BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10)
-#: Seconds of a launch besides that of the kernel.
-LAUNCH = 5e-6
+#: Seconds of a launch besides that of the kernel: what copying a small matrix takes in the record.
+LAUNCH = 8e-6
 #: Bytes of operands or of a result from which a product shows the memory's bandwidth.
 MUCH = 2**25
 #: Seconds per byte where no product shows it.
