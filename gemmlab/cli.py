@@ -100,7 +100,8 @@ def size_list(text: str) -> list:
     return [sides if len(sides) == 3 else sides[0] for sides in sizes]
 
 
-def _device_option(parser, default: str = "the preferred device") -> None:
+def device_option(parser, default: str = "the preferred device") -> None:
+    """Add the option --device."""
     words = f"an index or part of a name (default: {default})"
     parser.add_argument("--device", help=words)
 
@@ -110,7 +111,7 @@ def _bench_options(parser) -> None:
     parser.add_argument("--kernels", type=kernels_or_auto, default=list(catalog), help=words)
     words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
     parser.add_argument("--sizes", type=size_list, default=[256, 512], help=words)
-    _device_option(parser)
+    device_option(parser)
     parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
     words = "write the results to FILE, as soon as there are any"
     parser.add_argument("--json", type=record_file, metavar="FILE", help=words)
@@ -122,7 +123,7 @@ def _tune_options(parser) -> None:
     parser.add_argument("--sizes", type=size_list, help=words)
     precisions = ["float32", "tf32", "tf32x3"]
     parser.add_argument("--precision", choices=precisions, default="float32")
-    _device_option(parser)
+    device_option(parser)
 
 
 def _model_options(parser) -> None:
@@ -133,7 +134,7 @@ def _model_options(parser) -> None:
 
 
 def _verify_options(parser) -> None:
-    _device_option(parser, "every device, one after the other")
+    device_option(parser, "every device, one after the other")
     parser.add_argument("--full", action="store_true", help="everything instead of a sample")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
 

@@ -28,7 +28,7 @@ def made_up(
     head = {
         "title": title,
         "date": "2026-11-22",
-        "command": "python tools/record.py landscape",
+        "command": "python tools/record_landscape.py",
         "device": FACTS,
     }
     found = record_landscape.Recording(

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,9 +46,9 @@ def parser(words: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=words, formatter_class=raw)
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    words = "an index or part of a name (default: the preferred device)"
-    parser.add_argument("--device", help=words)
+def add_seconds(parser: argparse.ArgumentParser) -> None:
+    words = "begin nothing more after that time"
+    parser.add_argument("--seconds", type=float, default=inf, help=words)
 
 
 def head(device: Device, title: str | None = None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import pyopencl.array as cla
 
 from gemmlab import files, matmul
 from gemmlab.blas.request import DTYPES
-from gemmlab.cli import count, record_file, size_list
+from gemmlab.cli import count, device_option, record_file, size_list
 from gemmlab.generate import table
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
@@ -195,7 +195,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--dtype", choices=[*map(str, DTYPES)], default="float32", help=words)
     words = "compared with float32 instead of another library"
     top.add_argument("--precision", choices=("tf32", "tf32x3"), help=words)
-    common.add_device(top)
+    device_option(top)
     words = "add a set of calls to a record"
     top.add_argument("--json", type=record_file, metavar="FILE", help=words)
     top.add_argument("--title", help="of the set: a short name of the device")

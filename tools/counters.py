@@ -26,7 +26,7 @@ import common
 
 import gemmlab
 from gemmlab.catalog import Key, sources
-from gemmlab.cli import output_file
+from gemmlab.cli import device_option, output_file
 from gemmlab.measurement import records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
@@ -227,7 +227,7 @@ def main() -> None:
     parser = common.parser(__doc__)
     parser.add_argument("path", type=output_file, nargs="?", help="the JSON file to write")
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
-    common.add_device(parser)
+    device_option(parser)
     options = parser.parse_args()
     if options.launch:
         run(options.launch)

@@ -243,7 +243,7 @@ def judged(
 
 def main(arguments: list[str] | None = None) -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("record", type=Path, help="of candidates, by `record.py candidates`")
+    parser.add_argument("record", type=Path, help="of candidates, by `record_candidates.py`")
     words = "such as results/choice.json; other devices stay"
     parser.add_argument("table", type=output_file, help=words)
     given = parser.parse_args(arguments)

@@ -1,8 +1,10 @@
-"""Record the device time of every candidate kernel at many shapes, for `fit.py`.
+"""Record the device time of every kernel that `matmul` may choose, at many shapes, for `fit.py`.
 
-Compiling takes longer than running: all texts are compiled first, on all cores. Then one shape
-after another is timed, on random matrices with the layouts that `matmul` gets from arrays in C
-order.
+    python tools/record_candidates.py results/my_candidates.json
+
+The same command continues a file that exists. Compiling takes longer than running: all texts are
+compiled first, on all cores. Then one shape after another is timed, on random matrices with the
+layouts that `matmul` gets from arrays in C order.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from gemmlab import matmul
 from gemmlab.blas.plan import Builder
 from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
+from gemmlab.cli import device_option, record_file
 from gemmlab.generate import choice, table
 from gemmlab.generate.table import Choice, Sizes
 from gemmlab.measurement import clock, records, timing
@@ -271,3 +274,16 @@ def random(device: Device, elements: int) -> cl.Buffer:
 @cache
 def generator(device: Device) -> PhiloxGenerator:
     return PhiloxGenerator(device.context, seed=0)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = common.parser(__doc__)
+    parser.add_argument("file", type=record_file, help="the file to write")
+    common.add_seconds(parser)
+    device_option(parser)
+    given = parser.parse_args(arguments)
+    record(find_device(given.device), given.file, given.seconds)
+
+
+if __name__ == "__main__":
+    common.run(main)

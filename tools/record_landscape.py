@@ -1,7 +1,10 @@
-"""Record a landscape: every setting of some kernels, checked and timed in a child process.
+"""Record what explorers show of a device: every setting of some kernels, checked and timed.
 
-NVIDIA's compiler takes longer than the kernel, and uses one core. So all cores compile the next
-settings meanwhile, into a cache that the child uses, too.
+    python tools/record_landscape.py --kernels 3 --seconds 200
+
+The same command continues a file that exists. A child process runs the kernels. NVIDIA's compiler
+takes longer than the kernel, and uses one core. So all cores compile the next settings meanwhile,
+into a cache that the child uses, too.
 """
 
 from __future__ import annotations
@@ -22,11 +25,12 @@ from typing import Any, NamedTuple
 import common
 from registers import VERBOSE, registers
 
-from gemmlab import model, trial
+from gemmlab import catalog, model, trial
 from gemmlab.catalog import KernelSpec, Key, Limits, find, in_order
+from gemmlab.cli import count, device_option, kernel_numbers, record_file
 from gemmlab.measurement import peaks, records
 from gemmlab.measurement.landscape import MEASURED, Landscape, fingerprint
-from gemmlab.opencl.devices import Device
+from gemmlab.opencl.devices import Device, find_device
 from gemmlab.worker.client import Outcome
 
 #: M = N = K at which the defaults of every kernel are recorded as well.
@@ -201,3 +205,27 @@ def occupancy(
     across, down = spec.local_size(params)
     limits = model.occupancy(chip, across * down, registers, spec.local_memory(params))
     return round(100 * min(limits.values()) * across * down / chip.work_items)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = common.parser(__doc__)
+    words = "such as 1,3,10 (default: all)"
+    parser.add_argument("--kernels", type=kernel_numbers, default=list(catalog), help=words)
+    words = "the file to write (default: landscape_DEVICE.json in results/)"
+    parser.add_argument("--out", type=record_file, metavar="FILE", help=words)
+    parser.add_argument("--size", type=count, default=4096, help="M = N = K (default: 4096)")
+    common.add_seconds(parser)
+    device_option(parser)
+    given = parser.parse_args(arguments)
+    device = find_device(given.device)
+    path = given.out or file_of(device.name)
+    recorded = record(device, given.kernels, given.size, path, given.seconds)
+    for kernel in recorded.kernels:
+        best = recorded.best(kernel)
+        rate = f"at best {best.gflops:,.0f} GFLOPS with {best.params}" if best else "none is right"
+        print(f"kernel {kernel}: {len(recorded.rows(kernel)):,} settings, {rate}")
+    print(f"wrote {path}; the same command continues it")
+
+
+if __name__ == "__main__":
+    common.run(main)

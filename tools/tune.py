@@ -20,7 +20,7 @@ from compare import operands
 from scipy.optimize import least_squares
 
 from gemmlab import check, files, matmul
-from gemmlab.cli import output_file
+from gemmlab.cli import device_option, output_file
 from gemmlab.generate import table as choices
 from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
 from gemmlab.generate.precision import PRECISIONS
@@ -129,7 +129,7 @@ def main(arguments: list[str] | None = None) -> None:
     top.add_argument("--letter", choices=LETTERS, required=True, help=words)
     words = """such as '{"TSM": 64, "TSN": 32}': a tile that the table does not have"""
     top.add_argument("--tile", type=json.loads, action="append", default=[], help=words)
-    common.add_device(top)
+    device_option(top)
     given = top.parse_args(arguments)
     table = files.load_json(given.file, dict)  # refuses what is no table before a long search
     device, letter = find_device(given.device), given.letter

@@ -1,6 +1,6 @@
 """Landscapes: what a device reached with every setting that the explorers offer.
 
-``tools/record.py landscape`` writes them, one file per device: ``landscape_<device>.json`` in
+``tools/record_landscape.py`` writes them, one file per device: ``landscape_<device>.json`` in
 ``results/`` or, where the package is installed, in the user's own folder for data. A file has a
 head (title, device, driver, date, size, peak, limits), and for each kernel a row of numbers per
 setting.

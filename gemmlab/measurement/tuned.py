@@ -72,7 +72,7 @@ def tune(
     if choice.model(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}: there are no candidates to time. On a CPU "
-            "there is one kernel; for a GPU 'python tools/record.py candidates' and "
+            "there is one kernel; for a GPU 'python tools/record_candidates.py' and "
             "'tools/fit.py' make the constants"
         )
     for m, n, k in tqdm(shapes, disable=None):

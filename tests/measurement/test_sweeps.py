@@ -1,7 +1,6 @@
 """Texts of the kernels and what was recorded of them, without a device."""
 
 import pytest
-from record import CURVES
 
 from gemmlab import catalog, model
 from gemmlab.catalog import sources
@@ -48,7 +47,7 @@ def test_instructions_are_counted_once_a_float():
     assert ptx.instructions("") == dict.fromkeys(ptx.KINDS, 0)
 
 
-@pytest.mark.parametrize("wpt", CURVES["03 WPT"][2])
+@pytest.mark.parametrize("wpt", sweeps.recorded()["instructions"])
 def test_a_compiler_loads_what_the_formula_says(wpt):
     """The recorded PTX of kernel 3: loads of local memory a multiply-add are 1 + 1/WPT, exactly."""
     counts = sweeps.recorded()["instructions"][wpt]

@@ -6,7 +6,6 @@ import compare
 import fit
 import numpy as np
 import pytest
-import record
 import record_candidates
 
 from gemmlab.catalog import NARROW, sources
@@ -51,8 +50,8 @@ def test_the_range_check_is_timed(any_device, monkeypatch):
 @pytest.mark.system
 def test_a_record_is_continued(any_device, tiny, tmp_path):
     path = tmp_path / "candidates.json"
-    command = ["candidates", str(path), "--device", str(any_device.index)]
-    record.main(command)
+    command = [str(path), "--device", str(any_device.index)]
+    record_candidates.main(command)
     both = json.loads(path.read_text())
     assert [one["sizes"] for one in both["shapes"]] == [[40, 2, 100], [33, 1, 130]]
     assert both["kernels"] == [["narrow", TILE | {"GROUPS": g}] for g in (0, 2)]
@@ -61,12 +60,12 @@ def test_a_record_is_continued(any_device, tiny, tmp_path):
         assert {run[0] for run in runs} == {0, 1} and one["float32"]["failed"] == []
         assert all(0 < least <= median < 1e7 for _, least, median in runs)
     path.write_text(json.dumps(both | {"shapes": both["shapes"][:1]}))
-    record.main(command)
+    record_candidates.main(command)
     again = json.loads(path.read_text())["shapes"]
     assert len(again) == 2 and again[0] == both["shapes"][0]
     path.write_text(json.dumps(both | {"device": {"device": "another"}}))
     with pytest.raises(ValueError, match="another"):
-        record.main(command)
+        record_candidates.main(command)
 
 
 def made(units: int = 20) -> tuple[dict, dict]:

@@ -5,7 +5,6 @@ import json
 import types
 
 import pytest
-import record
 import record_landscape
 from texts import edited
 
@@ -38,8 +37,8 @@ def refused(tried: list):
 def test_all_settings_are_recorded_and_continued(any_device, tmp_path, monkeypatch, capsys):
     path = tmp_path / "landscape.json"
     device = ["--device", str(any_device.index)]
-    arguments = ["landscape", "--kernels", "2", "--size", str(SIZE), "--out", str(path), *device]
-    record.main(arguments)
+    arguments = ["--kernels", "2", "--size", str(SIZE), "--out", str(path), *device]
+    record_landscape.main(arguments)
     made, spec = record_landscape.Recording.load(path), catalog[2]
     settings = record_landscape.settings(spec, any_device.limits)
     assert set(made.rows(2)) == {tuple(setting.values()) for setting in settings}
@@ -53,11 +52,11 @@ def test_all_settings_are_recorded_and_continued(any_device, tmp_path, monkeypat
 
     tried = []
     monkeypatch.setattr(record_landscape, "trial", refused(tried))
-    record.main(arguments)
+    record_landscape.main(arguments)
     assert tried == [], "all is there"
     gone = made.kernels[2]["settings"].pop()
     made.save(path)
-    record.main(arguments)
+    record_landscape.main(arguments)
     assert [list(params.values()) for _, params, _ in tried] == [gone[:1]]
     assert Landscape.load(path).rate(2, {"TS": gone[0]}).problem == "no"
 
