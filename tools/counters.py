@@ -1,11 +1,12 @@
 """Record what the chip itself counts while a kernel runs: where its cycles go, and why warps wait.
 
-    python tools/counters.py results/nvidia_h200_counters.json
+    python tools/counters.py results/my_counters.json
+    python tools/counters.py results/my_counters.json --kernels 6 --source new.cl --change vectors
 
 NVIDIA's OpenCL hands out the PTX of a program. Where that text reads OpenCL's global offset, it
 reads zero here; CUDA then loads it and runs it, and Nsight Compute can count. This needs an NVIDIA
-GPU, CuPy, and ``ncu`` on the PATH. Kernel 6 is also recorded with several changes of its text, to
-show which of them lifts its rate. Every text is checked through OpenCL first.
+GPU, CuPy, and ``ncu`` on the PATH. Every text is checked through OpenCL first. A change of it, or
+of the parameters, gets rows of its own in the record.
 """
 
 from __future__ import annotations
@@ -17,16 +18,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import common
 
-import gemmlab
-from gemmlab.catalog import Key, sources
-from gemmlab.cli import device_option, output_file
+from gemmlab.catalog import Key, find
+from gemmlab.cli import device_option, kernel_numbers, record_file
 from gemmlab.measurement import records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device
@@ -73,94 +71,21 @@ STALLS = (
 )
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
-# Changes of kernel 6: pieces of its text, and what replaces them.
-
-#: Four neighbouring rows and columns per work-item, which one load from local memory fetches.
-VECTORS = (
-    ("Atile[TSK][TSM];", "Atile[TSK][TSM] __attribute__((aligned(16)));"),
-    ("Btile[TSN][TSK + PAD];", "Btile[TSK][TSN] __attribute__((aligned(16)));"),
-    ("Btile[i][j] =", "Btile[j][i] ="),
-    ("Atile[k][tm + i*RTSM]", "Atile[k][4*(tm + i/4*RTSM) + i%4]"),
-    ("Btile[tn + j*RTSN][k]", "Btile[k][4*(tn + j/4*RTSN) + j%4]"),
-    (
-        "C[(n0 + tn + j*RTSN)*M + m0 + tm + i*RTSM]",
-        "C[(n0 + 4*(tn + j/4*RTSN) + j%4)*M + m0 + 4*(tm + i/4*RTSM) + i%4]",
-    ),
-)
-#: With vectors, the fragments of the next step of k are loaded before those of this one are used.
-AHEAD = """        // compute
-        #define FRAGMENT(k, to) \\
-            for (int i = 0; i < WPTM; i += 4) \\
-                *(float4*)&a[to][i] = \\
-                    *(const volatile __local float4*)&Atile[k][4*tm + i*RTSM]; \\
-            for (int j = 0; j < WPTN; j += 4) \\
-                *(float4*)&b[to][j] = \\
-                    *(const volatile __local float4*)&Btile[k][4*tn + j*RTSN];
-        float a[2][WPTM] __attribute__((aligned(16)));
-        float b[2][WPTN] __attribute__((aligned(16)));
-        FRAGMENT(0, 0)
-        #pragma unroll
-        for (int k = 0; k < TSK; k++) {
-            if (k + 1 < TSK) {
-                FRAGMENT(k + 1, (k + 1)%2)
-            }
-            for (int j = 0; j < WPTN; j++) {
-                for (int i = 0; i < WPTM; i++) {
-                    acc[j][i] += a[k%2][i] * b[k%2][j];
-                }
-            }
-        }
-
-"""
+#: What CUDA can launch; kernel 17 finds no work there.
+KERNELS: tuple[Key, ...] = (*range(1, 14), 15, 16, 18, 19, "warp_tiling")
 
 
-class Subject(NamedTuple):
-    """A kernel to record: with a change of its text, if it has a name for one."""
-
-    kernel: Key
-    change: str = ""
-    changes: tuple[tuple[str, str], ...] = ()
-    params: Mapping[str, int] = MappingProxyType({})
-    compute: str = ""  # instead of its section "compute"
-
-    def source(self) -> str | None:
-        """The changed text; None for the kernel's own. ValueError if it lacks a piece."""
-        text = sources.read(gemmlab.catalog[self.kernel].file)
-        for old, new in self.changes:
-            if old not in text:
-                raise ValueError(f"kernel {self.kernel} has no {old!r}")
-            text = text.replace(old, new)
-        if self.compute:
-            begin, end = text.index("        // compute"), text.index("        // barrier: nobody")
-            text = text[:begin] + self.compute + text[end:]
-        return text if self.changes else None
-
-
-#: Kernel 17 is missing: launched through CUDA it finds no work.
-SUBJECTS = [
-    *(Subject(number) for number in (*range(1, 14), 15, 16, 18, 19, "warp_tiling")),
-    Subject(6, "tile of 64 x 64", params={"TSM": 64, "TSN": 64}),
-    Subject(16, "two stages", params={"STAGES": 2}),
-    Subject(16, "plain copies", params={"STAGES": 2, "ASYNC": 0}),
-    Subject(19, "one part", params={"PARTS": 1}),
-    Subject(6, "vectors", VECTORS),
-    Subject(6, "vectors, fragments ahead", VECTORS, compute=AHEAD),
-]
-
-
-def dump(folder: Path, device: Device) -> list[dict[str, Any]]:
-    """Check every subject, write its PTX as CUDA can load it, and say how it is launched."""
+def dump(
+    folder: Path, device: Device, kernels: list[Key], params: dict[str, int], source: str | None
+) -> list[dict[str, Any]]:
+    """Check every kernel, write its PTX as CUDA can load it, and say how it is launched."""
     jobs = []
-    for number, subject in enumerate(SUBJECTS):
-        source, params = subject.source(), dict(subject.params)
-        result = timing.measure(
-            subject.kernel, SIZE, params=params, source=source, device=device, repeats=10
-        )
+    for number, key in enumerate(kernels):
+        options: dict[str, Any] = {"params": params, "source": source, "device": device}
+        result = timing.measure(key, SIZE, **options, repeats=10)
         if not result.ok:
-            raise ValueError(f"kernel {subject.kernel} {subject.change}: {result.verdict}")
-        kernel = launch.Kernel(
-            gemmlab.catalog[subject.kernel], params, device, device.context, source
-        )
+            raise ValueError(f"kernel {key}: {result.verdict}")
+        kernel = launch.Kernel(find(key), params, device, device.context, source)
         text = ptx.ptx(kernel)
         if text is None:
             raise ValueError(f"{device.name} does not give the PTX of a program")
@@ -169,8 +94,7 @@ def dump(folder: Path, device: Device) -> list[dict[str, Any]]:
         total = kernel.global_size(SIZE, SIZE, SIZE)
         jobs.append(
             {
-                "kernel": subject.kernel,
-                "change": subject.change,
+                "kernel": key,
                 "params": kernel.params,
                 "opencl_gflops": result.gflops,
                 "grid": [whole // part for whole, part in zip(total, local, strict=True)],
@@ -178,7 +102,7 @@ def dump(folder: Path, device: Device) -> list[dict[str, Any]]:
                 "workspace": kernel.workspace if kernel.spec.takes_workspace else None,
             }
         )
-        print(subject.kernel, subject.change, f"{result.gflops:,.0f} GFLOPS in OpenCL", flush=True)
+        print(key, f"{result.gflops:,.0f} GFLOPS in OpenCL", flush=True)
     (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
     return jobs
 
@@ -225,24 +149,39 @@ def count(folder: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("path", type=output_file, nargs="?", help="the JSON file to write")
+    parser.add_argument("path", type=record_file, nargs="?", help="the JSON file to add to")
+    words = "such as 6,16 (default: all that CUDA can launch)"
+    parser.add_argument("--kernels", type=kernel_numbers, default=[*KERNELS], help=words)
+    words = """such as '{"STAGES": 2}'"""
+    parser.add_argument("--params", type=json.loads, default={}, help=words)
+    words = "a file with OpenCL C to use instead of the kernel's own"
+    parser.add_argument("--source", type=Path, metavar="FILE", help=words)
+    words = "what the record calls these parameters or this text"
+    parser.add_argument("--change", default="", metavar="NAME", help=words)
     parser.add_argument("--launch", type=Path, help=argparse.SUPPRESS)
     device_option(parser)
-    options = parser.parse_args()
-    if options.launch:
-        run(options.launch)
+    given = parser.parse_args()
+    if given.launch:
+        run(given.launch)
         return
-    if options.path is None:
+    if given.path is None:
         parser.error("name the file to write")
-    device = find_device(options.device)
+    device = find_device(given.device)
+    found = common.continued(given.path, device, size=SIZE)
+    source = given.source.read_text(encoding="utf-8") if given.source else None
     with tempfile.TemporaryDirectory() as name:
-        jobs = dump(Path(name), device)
+        jobs = dump(Path(name), device, given.kernels, given.params, source)
         counts = count(Path(name))
-    rows = [
-        {key: job[key] for key in ("kernel", "change", "params", "opencl_gflops")} | counted
-        for job, counted in zip(jobs, counts, strict=True)
-    ]
-    records.write(options.path, common.head(device) | {"size": SIZE, "rows": rows})
+    rows = [row for row in found.get("rows", []) if not replaces(given, row)]
+    for job, counted in zip(jobs, counts, strict=True):
+        facts = {name: job[name] for name in ("kernel", "params", "opencl_gflops")}
+        rows.append({**facts, "change": given.change, **counted})
+    records.write(given.path, common.head(device) | {"size": SIZE, "rows": rows})
+
+
+def replaces(given: argparse.Namespace, row: dict[str, Any]) -> bool:
+    """Whether a recorded row is counted anew."""
+    return row["kernel"] in given.kernels and row["change"] == given.change
 
 
 if __name__ == "__main__":
