@@ -17,7 +17,7 @@ from ..blas.plan import Builder, check_memory
 from ..blas.problem import Problem
 from ..caches import cached
 from ..catalog import Key, find
-from ..catalog.spec import KernelSpec, Params, positive, round_up
+from ..catalog.spec import KernelSpec, positive, round_up
 from ..generate.table import Sizes
 from ..model import gflops
 from ..opencl.build import WorkGroupError
@@ -138,13 +138,6 @@ def _compiled(
         return Kernel(spec, fitting, device, device.context, source)
 
 
-def smaller(spec: KernelSpec, params: Params, sizes: Sizes, side: int) -> Sizes:
-    """Sizes of a smaller product of whole tiles, with sides of at least `side` if possible."""
-    tiles = zip(sizes, spec.minimum_sizes(params), spec.units(params), strict=True)
-    m, n, k = (min(size, round_up(max(side, least), unit)) for size, least, unit in tiles)
-    return m, n, k
-
-
 def _checked(
     kernel: Kernel, device: Device, data: _Data
 ) -> tuple[check.Verdict, check.Verdict, bool]:
@@ -164,20 +157,20 @@ def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> N
     Small products leave a GPU partly idle, so their sides are doubled until the prediction is low
     enough, or until the next one would take too long itself.
     """
-    total, side = prod(sizes), SIDE
-    while (work := prod(some := smaller(kernel.spec, kernel.params, sizes, side))) < total:
-        product = Product.of(kernel, device, *check.random_inputs(*some))
+    total, side, least = prod(sizes), SIDE, kernel.spec.minimum_sizes(kernel.params)
+    while (work := prod(some := [*map(min, sizes, (max(side, each) for each in least))])) < total:
+        product = Product.of(kernel, device, *check.random_inputs(some[0], some[1], some[2]))
         product.run()
         seconds = min(sum(product.run().values()) for _ in range(2)) * 1e-3
         predicted = seconds * total / work
         if RUNS * predicted <= most:
             return
         if RUNS * 8 * seconds > most:
-            least = int((most / RUNS / seconds * work) ** (1 / 3))
+            enough = int((most / RUNS / seconds * work) ** (1 / 3))
             raise TooSlow(
                 f"{' x '.join(map(str, sizes))} would take about {predicted:.1f} s per "
                 f"run with these settings; the limit here is {most / RUNS:.2f} s per run, "
-                f"which is enough for about {least} x {least} x {least}"
+                f"which is enough for about {enough} x {enough} x {enough}"
             )
         side *= 2
 
