@@ -5,7 +5,6 @@ repairs what does not work.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import platform
 import re
@@ -22,14 +21,8 @@ from .. import environment
 from ..version import __version__
 from . import devices
 
-#: Where a driver's library may be without being registered, as in containers.
-LIBRARY_FOLDERS = (
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib64",
-    "/usr/lib64-nvidia",
-    "/usr/local/nvidia/lib64",
-    "/usr/local/nvidia/lib",
-)
+#: NVIDIA's driver for OpenCL, which containers often have without its registration.
+NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
 
 #: Names of environment variables that change what the loader, the runtimes or gemmlab find.
 VARIABLES = r"(GEMMLAB|OCL|RUSTICL|POCL|PYOPENCL)_|XDG_CACHE_HOME$|\w*_VISIBLE_DEVICES$"
@@ -153,11 +146,17 @@ def icd_files() -> list[Path]:
 
 
 def loaded(library: str) -> str:
+    problem = problem_of(library)
+    return f"{library} cannot be loaded: {problem}" if problem else f"{library} can be loaded"
+
+
+def problem_of(library: str) -> str:
+    """Why a library cannot be loaded; an empty string if it can."""
     try:
         ctypes.CDLL(library)
     except OSError as error:
-        return f"{library} cannot be loaded: {error}"
-    return f"{library} can be loaded"
+        return str(error)
+    return ""
 
 
 def findings() -> Iterator[str]:
@@ -166,12 +165,12 @@ def findings() -> Iterator[str]:
     if named and not Path(named).exists():
         yield f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
     gpus = [d for d in devices.listed() if d.type & cl.device_type.GPU]
-    library, folder = _nvidia_library(), devices.SYSTEM_VENDORS
-    if library and not any("nvidia" in d.platform.name.lower() for d in gpus):  # in containers
+    folder, nvidia = devices.SYSTEM_VENDORS, any("nvidia" in d.platform.name.lower() for d in gpus)
+    if not nvidia and not problem_of(NVIDIA_LIBRARY):
         yield (
-            f"NVIDIA's OpenCL driver is installed ({library}), but not registered, so no program "
-            "finds it. Register it:\n"
-            f"  mkdir -p {folder} && echo {library} > {folder}/nvidia.icd\n"
+            "NVIDIA's OpenCL driver is installed, but not registered, so no program finds it. "
+            "Register it:\n"
+            f"  mkdir -p {folder} && echo {NVIDIA_LIBRARY} > {folder}/nvidia.icd\n"
             "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
         )
     nodes = sorted(RENDER_NODES.glob("renderD*"))
@@ -188,12 +187,6 @@ def findings() -> Iterator[str]:
             "  sudo apt install nvidia-opencl-icd  # NVIDIA\n"
             "  sudo apt install mesa-opencl-icd && export RUSTICL_ENABLE=radeonsi  # AMD"
         )
-    if "microsoft" in platform.release().lower() and not gpus:
-        yield (
-            "This is the Windows Subsystem for Linux. There, Intel's driver offers its GPUs to "
-            "OpenCL (sudo apt install intel-opencl-icd), but NVIDIA's and AMD's drivers do not: "
-            "for these, install Python and gemmlab in Windows itself."
-        )
     problem = environment.bad_pocl_folder() or environment.bad_database()
     if problem:
         yield (
@@ -201,14 +194,6 @@ def findings() -> Iterator[str]:
             "without a temporary folder PoCL has no device. Repair that, or name a folder of "
             "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
         )
-
-
-def _nvidia_library() -> str | None:
-    candidates = [Path(folder) / "libnvidia-opencl.so.1" for folder in LIBRARY_FOLDERS]
-    return next(
-        (str(path) for path in candidates if path.exists()),
-        ctypes.util.find_library("nvidia-opencl"),
-    )
 
 
 def another_cpu_runtime() -> bool:
