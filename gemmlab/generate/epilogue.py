@@ -6,26 +6,15 @@ from collections.abc import Sequence
 
 from . import split_k
 from .schedule import Schedule
-from .text import Lines, fill, over, writes
+from .text import Lines, fill, indented, over
 
 
-def accumulator_names(s: Schedule) -> tuple[str, ...]:
-    """One array of sums, or two where the parts of complex numbers are separate."""
-    if s.element.components == 2 and s.is_tensor:
-        return "re", "im"
-    if s.element.components == 2 and s.scheme == "direct":
-        return "acc_re", "acc_im"
-    return ("acc",)
-
-
-@writes
 def accumulators(s: Schedule) -> Lines:
     """The sums of a work-item; without local memory they are vectors of neighbouring rows."""
     width = s.a.width if s.scheme == "direct" else 1
     number, zero = s.element.vector(width), s.element.zero(width)
     if s.is_tensor:
         number, zero = s.element.real, "0.0f" if s.element.real == "float" else "0.0"
-    names = accumulator_names(s)
     rows = over("WPTM", width)
     return fill(
         """
@@ -38,41 +27,37 @@ def accumulators(s: Schedule) -> Lines:
         }
         """,
         number=number,
-        arrays=", ".join(f"{name}[WPTN][{rows}]" for name in names),
+        arrays=", ".join(f"{name}[WPTN][{rows}]" for name in _names(s)),
         rows=rows,
-        elements=" = ".join(f"{name}[j][i]" for name in names),
+        elements=" = ".join(f"{name}[j][i]" for name in _names(s)),
         zero=zero,
     )
 
 
-@writes
-def factors(s: Schedule) -> Lines:
-    """Complex factors, which are passed as two numbers each."""
-    if s.element.components == 1:
-        return []
-    number = s.element.vector()
-    names = ("alpha", "beta") if s.beta else ("alpha",)
-    return [f"const {number} {name} = ({number})({name}_re, {name}_im);" for name in names]
-
-
-@writes
 def store(s: Schedule) -> Lines:
-    """C = alpha sum + beta C0, for the schemes with local memory."""
-    sums = [f"{name}[j][i]" for name in accumulator_names(s)]
+    """C = alpha sum + beta C0. Without local memory the sums are numbers of their own first."""
+    sums = [f"{name}[j][i]" for name in _names(s)]
     total = sums[0] if len(sums) == 1 else f"({s.element.vector()})({', '.join(sums)})"
+    fix_up = split_k.fix_up(sums, total) if s.split_k > 1 else []
     conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
     m, n = _coordinates(s)
     if s.store_width > 1 and s.element.half:
-        return [*(split_k.fix_up(sums, total) if s.split_k > 1 else []), *store_tile(s)]
-    element = store_element(s, total, "m", "n", conditions)
-    if s.store_width > 1:
-        element = store_vector(s, conditions)
+        return [*fix_up, *_store_tile(s, conditions, m, n)]
+    numbers: Lines = []
+    if s.scheme == "direct":
+        numbers, total = _numbers(s), "sums[i]"
+        conditions = [f"{x.index} >= own_{x.index}" for x in s.operands if x.guarded]
+    factors = []
+    if s.element.components == 2:
+        number, names = s.element.vector(), ("alpha", "beta") if s.beta else ("alpha",)
+        factors = [f"const {number} {f} = ({number})({f}_re, {f}_im);" for f in names]
     return fill(
         """
         $fix_up
         // store
         $factors
         for (int j = 0; j < WPTN; j++) {
+            $numbers
             for (int i = 0; i < WPTM; i$next) {
                 const int m = $m;
                 const int n = $n;
@@ -80,18 +65,27 @@ def store(s: Schedule) -> Lines:
             }
         }
         """,
-        fix_up=[*split_k.fix_up(sums, total), ""] if s.split_k > 1 else [],
-        factors=factors(s),
+        fix_up=[*fix_up, ""] if fix_up else [],
+        factors=factors,
+        numbers=numbers,
         next=f" += {s.store_width}" if s.store_width > 1 else "++",
         m=m,
         n=n,
-        element=element,
+        element=_if(conditions, _store_vector(s) if s.store_width > 1 else _store_one(s, total)),
     )
+
+
+def _names(s: Schedule) -> tuple[str, ...]:
+    """One array of sums, or two where the parts of complex numbers are separate."""
+    separate = s.element.components == 2 and (s.is_tensor or s.scheme == "direct")
+    return ("re", "im") if separate else ("acc",)
 
 
 def _coordinates(s: Schedule) -> tuple[str, str]:
     """Row and column in C, in C, of a work-item's sum in row i and column j."""
     width = s.fragment
+    if s.scheme == "direct":
+        return "m0 + i", "n0 + j"
     if s.scheme == "items":
         return "m0 + tm + i*RTSM", "n0 + tn + j*RTSN"
     if s.is_tensor:
@@ -103,37 +97,58 @@ def _coordinates(s: Schedule) -> tuple[str, str]:
     return f"m0 + wm + {m}", f"n0 + wn + {n}"
 
 
-@writes
-def store_element(s: Schedule, total: str, m: str, n: str, conditions: Sequence[str]) -> Lines:
-    """C(m, n) = alpha total + beta C0(m, n), if the conditions hold; sums m and n in brackets."""
-    row = m.strip("()")
-    element = f"C[offset_out + {n}*ldc + {row}]" if s.submatrix else f"C[{n}*M + {row}]"
-    before = f"C0[offset_c + {m}*down + {n}*across]"
+def _numbers(s: Schedule) -> Lines:
+    """A column's sums from vectors. Those of complex numbers are combined; signs conjugate."""
+    vector, real = s.element.vector(s.a.width), s.element.components == 1
+    minus = "-" if s.a.conjugated else ""
+    combined = [
+        f"{vector} sum;",
+        f"sum.even = re[j][i].even {s.signs.yy} im[j][i].odd;",
+        f"sum.odd = {minus}re[j][i].odd {s.signs.xy} im[j][i].even;",
+    ]
+    return fill(
+        """
+        $number sums[WPTM];
+        for (int i = 0; i < $vectors; i++) {
+            $combined
+            vstore$width($sum, i, $sums);
+        }
+        """,
+        number=s.element.vector(),
+        vectors=over("WPTM", s.a.width),
+        combined=[] if real else combined,
+        width=s.a.width * s.element.components,
+        sum="acc[j][i]" if real else "sum",
+        sums="sums" if real else f"({s.element.real}*)sums",
+    )
+
+
+def _store_one(s: Schedule, total: str) -> Lines:
+    """C(m, n) = alpha total + beta C0(m, n)."""
+    element = "C[offset_out + n*ldc + m]" if s.submatrix else "C[n*M + m]"
+    before = s.element.loaded_result("C0[offset_c + m*down + n*across]")
     if s.element.components == 1 and not s.element.half:
-        added = f" + beta*{before}" if s.beta else ""
-        return _if(conditions, [f"{element} = alpha*{total}{added};"])
+        return [f"{element} = alpha*{total}{f' + beta*{before}' if s.beta else ''};"]
     lines = []
-    value = f"alpha*{total}" if s.element.half else f"product(alpha, {total})"
+    times = "{}*{}" if s.element.half else "product({}, {})"
+    value = times.format("alpha", total)
     if s.beta:
-        before = s.element.loaded_result(before)
         lines.append(f"const {s.element.vector()} before = {before};")
-        value += " + beta*before" if s.element.half else " + product(beta, before)"
-    return _if(conditions, [*lines, s.element.stores(value, element)])
+        value += " + " + times.format("beta", "before")
+    return [*lines, s.element.stores(value, element)]
 
 
-@writes
-def store_vector(s: Schedule, conditions: Sequence[str]) -> Lines:
+def _store_vector(s: Schedule) -> Lines:
     """C(m, n) and the rows below it, each alpha times its sum, in one store."""
     vector = s.element.vector(s.store_width)
     sums = [f"acc[j][i + {row}]" if row else "acc[j][i]" for row in range(s.store_width)]
     values = f"alpha*({vector})({', '.join(sums)})"
     if s.element.components == 2:
         values = f"({vector})({', '.join(f'product(alpha, {each})' for each in sums)})"
-    return _if(conditions, [f"*(__global {vector}*)&C[n*M + m] = {values};"])
+    return [f"*(__global {vector}*)&C[n*M + m] = {values};"]
 
 
-@writes
-def store_tile(s: Schedule) -> Lines:
+def _store_tile(s: Schedule, conditions: Sequence[str], m: str, n: str) -> Lines:
     """C = alpha sum through local memory, as many columns at a time as there is room for, so that
     neighbours store neighbours. Without the swizzle the sums of a warp would be in the same banks.
     """
@@ -142,12 +157,14 @@ def store_tile(s: Schedule) -> Lines:
     columns = min(s.tile[1], room)
     swizzle = f"({{}})/2%{min(8, s.tile[0] // width)}*{width}"
     vector = "ushort8" if result == "half" else "float4"
-    m, n = (place[len("m0 + ") :] for place in _coordinates(s))  # in the tile
     at = f"(n - n1)*TSM + (m ^ {swizzle.format('n')})"
     store = f"stage[{at}] = alpha*acc[j][i];"
     if result == "half":
         store = f"vstore_half(alpha*acc[j][i], {at}, stage);"
-    conditions = [f"{x.index} < {x.size}" for x in s.operands if x.guarded]
+    copy = [
+        f"*(__global {vector}*)&C[n*M + m] =",
+        f"    *(const __local {vector}*)&stage[j*TSM + (i ^ {swizzle.format('n1 + j')})];",
+    ]
     return fill(
         """
         // store: the sums into local memory, $columns columns of the tile at a time
@@ -176,21 +193,13 @@ def store_tile(s: Schedule) -> Lines:
         """,
         columns=columns,
         result=result,
-        m=m,
-        n=n,
+        m=m.removeprefix("m0 + "),  # in the tile
+        n=n.removeprefix("n0 + "),
         store=store,
         width=width,
-        copy=_if(
-            conditions,
-            [
-                f"*(__global {vector}*)&C[n*M + m] =",
-                f"    *(const __local {vector}*)&stage[j*TSM + (i ^ {swizzle.format('n1 + j')})];",
-            ],
-        ),
+        copy=_if(conditions, copy),
     )
 
 
 def _if(conditions: Sequence[str], lines: Lines) -> Lines:
-    if not conditions:
-        return lines
-    return [f"if ({' && '.join(conditions)}) {{", *(f"    {line}" for line in lines), "}"]
+    return [f"if ({' && '.join(conditions)}) {{", *indented(lines), "}"] if conditions else lines

@@ -6,10 +6,31 @@ Each work-item computes rows and columns spread over the tile, as in kernels 6 t
 from __future__ import annotations
 
 from .schedule import Operand, Schedule
-from .text import Lines, fill, over, times, writes
+from .text import Lines, fill, over, times
 
 
-@writes
+def tools(s: Schedule) -> Lines:
+    """A multiply-add of complex numbers. Its signs conjugate, which costs no instruction."""
+    if s.element.components == 1:
+        return []
+    return fill(
+        """
+        // sum + $a $b
+        $number multiply_add(const $number a, const $number b, const $number sum)
+        {
+            const $real re = sum.x + a.x*b.x $yy a.y*b.y;
+            const $real im = sum.y $xy a.x*b.y $yx a.y*b.x;
+            return ($number)(re, im);
+        }
+        """,
+        number=s.element.vector(),
+        real=s.element.real,
+        a="conj(a)" if s.a.conjugated else "a",
+        b="conj(b)" if s.b.conjugated else "b",
+        **s.signs._asdict(),
+    )
+
+
 def identifiers(s: Schedule) -> Lines:
     """Which work-item this is, and where its work-group's tile begins."""
     return fill(
@@ -24,51 +45,38 @@ def identifiers(s: Schedule) -> Lines:
     )
 
 
-@writes
 def local_memory(s: Schedule) -> Lines:
     """The tiles. One that is filled along k has longer rows, against bank conflicts."""
     buffers = "[2]" if s.stages == 2 else ""  # one to compute from, one to fill
     lines = ["// local memory"]
     for x in s.operands:
-        vector = s.element.vector(1 if x.k_contiguous else x.width)
-        row = over(x.tile_side, x.width)
-        if x.k_contiguous:
-            row = f"{x.tile_side} + {x.pitch - x.side}"
-        lines.append(f"__local {vector} {x.name}tile{buffers}[TSK][{row}];")
-    return [*lines, ""]
+        row = f"{x.tile_side} + {x.pitch - x.side}" if x.k_contiguous else x.tile_side
+        aligned = " __attribute__((aligned(128)))" if x.in_vectors else ""
+        lines.append(f"__local {s.element.vector()} {x.name}tile{buffers}[TSK][{row}]{aligned};")
+    return lines
 
 
 def main_loop(s: Schedule) -> Lines:
-    """The loop over k."""
-    return double_buffered(s) if s.stages == 2 else single_buffered(s)
+    """The loop over k: with two buffers the next tiles are loaded while these are multiplied."""
+    if s.stages == 1:
+        return fill(
+            """
+            for (int k0 = 0; k0 < K; k0 += TSK) {
+                // load: the tiles
+                $load
 
+                // barrier: the tiles are complete
+                barrier(CLK_LOCAL_MEM_FENCE);
 
-@writes
-def single_buffered(s: Schedule) -> Lines:
-    """Tiles are multiplied before the next ones are loaded."""
-    return fill(
-        """
-        for (int k0 = 0; k0 < K; k0 += TSK) {
-            // load: the tiles
-            $load
+                $multiply
 
-            // barrier: the tiles are complete
-            barrier(CLK_LOCAL_MEM_FENCE);
-
-            $multiply
-
-            // barrier: the tiles are no longer needed
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        """,
-        load=[*load_tile(s, s.a, "", "k0"), *load_tile(s, s.b, "", "k0")],
-        multiply=multiply(s),
-    )
-
-
-@writes
-def double_buffered(s: Schedule) -> Lines:
-    """The next tiles are loaded while these are multiplied."""
+                // barrier: the tiles are no longer needed
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            """,
+            load=_load_tiles(s, "", "k0"),
+            multiply=_multiply(s, ""),
+        )
     return fill(
         """
         // load: the first tiles
@@ -92,16 +100,20 @@ def double_buffered(s: Schedule) -> Lines:
             now = next;
         }
         """,
-        first=[*load_tile(s, s.a, "[0]", "0"), *load_tile(s, s.b, "[0]", "0")],
-        next=[*load_tile(s, s.a, "[next]", "k1"), *load_tile(s, s.b, "[next]", "k1")],
-        multiply=multiply(s),
+        first=_load_tiles(s, "[0]", "0"),
+        next=_load_tiles(s, "[next]", "k1"),
+        multiply=_multiply(s, "[now]"),
     )
 
 
-@writes
-def load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
-    """Load the tile that begins with step k0 from global into local memory, with zeroes beyond the
-    end of the matrix. Neighbouring work-items load neighbours: along m or n, or along k.
+def _load_tiles(s: Schedule, buffer: str, k0: str) -> Lines:
+    """Load the tiles that begin with step k0 from global into local memory."""
+    return [line for x in s.operands for line in _load_tile(s, x, buffer, k0)]
+
+
+def _load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
+    """Load a tile, with zeroes beyond the end of the matrix: neighbouring work-items load
+    neighbours, along m or n, or along k. A vector along k belongs to several steps.
     """
     position = f"{x.index}0 + i"
     step = "j" if k0 == "0" else f"{k0} + j"
@@ -112,10 +124,23 @@ def load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
     j = f"(e + tid)/{run}"
     if x.k_contiguous:
         i, j = j, i
-    element = s.element.loaded(x.element(position, step), x.width)
+    value = s.element.loaded(x.element(position, step), x.width)
     conditions = x.conditions(position, step if s.tail else "")
     if conditions:
-        element = f"inside ? {element} : {s.element.zero(x.width)}"
+        value = f"inside ? {value} : {s.element.zero(x.width)}"
+    tile = f"{x.name}tile{buffer}"
+    if x.in_vectors:
+        stage = [f"*(__local {s.element.vector(x.width)}*)&{tile}[j][i] = {value};"]
+    elif x.width == 1:
+        stage = [f"{tile}[j][i] = {value};"]
+    else:
+        stage = [f"const {s.element.vector(x.width)} x = {value};"]
+        numbers = "0123456789abcdef"  # OpenCL's names for the numbers of a vector
+        for step in range(x.width):
+            row = f"j + {step}" if step else "j"
+            first = step * s.element.components
+            names = numbers[first : first + s.element.components]
+            stage.append(f"{tile}[{row}][i] = x.s{names};")
     return fill(
         """
         for (int e = 0; e < TSK*$loads; e += ITEMS) {
@@ -128,58 +153,29 @@ def load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
         loads=over(x.tile_side, x.width),
         i=i,
         j=j,
-        what="row" if x.name == "A" else "column",
+        what=x.what,
         inside=[f"const int inside = {conditions};"] if conditions else [],
-        stage=stage(s, x, buffer, element),
+        stage=stage,
     )
 
 
-@writes
-def stage(s: Schedule, x: Operand, buffer: str, value: str) -> Lines:
-    """Store what was loaded into local memory; a vector along k belongs to several steps."""
-    tile = f"{x.name}tile{buffer}"
-    if not x.k_contiguous:
-        return [f"{tile}[j][{over('i', x.width)}] = {value};"]
-    if x.width == 1:
-        return [f"{tile}[j][i] = {value};"]
-    lines = [f"const {s.element.vector(x.width)} x = {value};"]
-    numbers = "0123456789abcdef"  # OpenCL's names for the numbers of a vector
-    for step in range(x.width):
-        row = f"j + {step}" if step else "j"
-        first = step * s.element.components
-        lines.append(f"{tile}[{row}][i] = x.s{numbers[first : first + s.element.components]};")
-    return lines
-
-
-@writes
-def multiply(s: Schedule) -> Lines:
+def _multiply(s: Schedule, buffer: str) -> Lines:
     """The multiply-adds of a tile: an element is loaded once, and used for a row or a column."""
     multiply_add = "acc[j][i] += a[i]*b[j];"
     if s.element.components == 2:
         multiply_add = "acc[j][i] = multiply_add(a[i], b[j], acc[j][i]);"
-    buffer = "[now]" if s.stages == 2 else ""
-    pointer = f"const __local {s.element.vector()}*"
-    views = []
-    elements = []
-    for x, position in ((s.a, "tm + i*RTSM"), (s.b, "tn + j*RTSN")):
-        if x.width == 1 or x.k_contiguous:
-            elements.append(f"{x.name}tile{buffer}[k][{position}]")
-        else:  # the tile was stored as vectors
-            views.append(f"{pointer} {x.name}now = ({pointer}){x.name}tile{buffer};")
-            elements.append(f"{x.name}now[k*{x.tile_side} + {position}]")
     return fill(
         """
         // compute
-        $views
         #pragma unroll UNROLL
         for (int k = 0; k < TSK; k++) {
             $number a[WPTM];                  // each loaded once, used WPTN times
             for (int i = 0; i < WPTM; i++) {
-                a[i] = $a;
+                a[i] = Atile$buffer[k][tm + i*RTSM];
             }
             $number b[WPTN];                  // each loaded once, used WPTM times
             for (int j = 0; j < WPTN; j++) {
-                b[j] = $b;
+                b[j] = Btile$buffer[k][tn + j*RTSN];
             }
             for (int j = 0; j < WPTN; j++) {
                 for (int i = 0; i < WPTM; i++) {
@@ -188,9 +184,7 @@ def multiply(s: Schedule) -> Lines:
             }
         }
         """,
-        views=views,
         number=s.element.vector(),
-        a=elements[0],
-        b=elements[1],
+        buffer=buffer,
         multiply_add=multiply_add,
     )

@@ -37,6 +37,7 @@ class Operand:
     """A or B in a schedule, with the names that it has in the text."""
 
     name: str  # "A" or "B"
+    what: str  # "row" or "column", of C
     index: str  # "m" or "n", the index that it shares with C
     size: str  # "M" or "N"
     tile_side: str  # "TSM" or "TSN"
@@ -47,6 +48,11 @@ class Operand:
     conjugated: bool
     k_contiguous: bool  # whether neighbours in memory belong to consecutive steps of k
     pitch: int  # elements from one step of k to the next in its tile in local memory
+
+    @property
+    def in_vectors(self) -> bool:
+        """Whether the vectors that are loaded stay vectors in a tile in which k comes first."""
+        return self.width > 1 and not self.k_contiguous
 
     def element(self, position: str, step: str) -> str:
         """An element in global memory, in C: its row of A or column of B, and its step of k."""
@@ -150,25 +156,26 @@ class Schedule:
     @cached_property
     def a(self) -> Operand:
         """Operand A."""
-        return self._operand("A", "m", self.trans_a, self.trans_a in "TC", "rows")
+        return self._operand("A", "row", self.trans_a, self.trans_a in "TC")
 
     @cached_property
     def b(self) -> Operand:
         """Operand B."""
-        return self._operand("B", "n", self.trans_b, self.trans_b in "NR", "columns")
+        return self._operand("B", "column", self.trans_b, self.trans_b in "NR")
 
-    def _operand(self, name: str, index: str, trans: str, k_contiguous: bool, edge: str) -> Operand:
+    def _operand(self, name: str, what: str, trans: str, k_contiguous: bool) -> Operand:
         number = "AB".index(name)
-        side, size = self.tile[number], index.upper()
+        side, size = self.tile[number], "MN"[number]
         return Operand(
             name=name,
-            index=index,
+            what=what,
+            index=size.lower(),
             size=size,
             tile_side=f"TS{size}",
             ld=f"ld{name.lower()}",
             side=side,
             width=self.load_widths[number],
-            guarded=self.edges in (edge, "both"),
+            guarded=self.edges in (f"{what}s", "both"),
             conjugated=trans in "CR",
             k_contiguous=k_contiguous,
             pitch=side + self._padding if k_contiguous else side,

@@ -10,25 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .schedule import Schedule
-from .text import Lines, fill, writes
+from .text import Lines, fill
+
+#: What orders stores between work-groups, which OpenCL 1.2 does not promise.
+FENCE = """
+    // memory fence: other work-groups see what was stored before it no later than what follows
+    #if defined(__NV_CL_C_VERSION)
+    #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
+    #else
+    #define IN_ORDER() mem_fence(CLK_GLOBAL_MEM_FENCE)
+    #endif
+    """
 
 
-@writes
-def fence() -> Lines:
-    """What orders stores between work-groups, which OpenCL 1.2 does not promise."""
-    return fill(
-        """
-        // memory fence: other work-groups see what was stored before it no later than what follows
-        #if defined(__NV_CL_C_VERSION)
-        #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
-        #else
-        #define IN_ORDER() mem_fence(CLK_GLOBAL_MEM_FENCE)
-        #endif
-        """
-    )
-
-
-@writes
 def own_steps(s: Schedule) -> Lines:
     """Make A, B and K those of the work-group's share; no other part of the text depends on it."""
     return fill(
@@ -46,7 +40,6 @@ def own_steps(s: Schedule) -> Lines:
     )
 
 
-@writes
 def fix_up(sums: Sequence[str], total: str) -> Lines:
     """Store the sums, each `total` as one number; the last work-group of a tile adds up all."""
     components = ("",) if len(sums) == 1 else (".x", ".y")

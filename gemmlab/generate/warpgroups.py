@@ -8,11 +8,12 @@ too. OpenCL's compiler does not know the instruction: see `opencl.build.HIDDEN`.
 
 from __future__ import annotations
 
+from . import warps
 from .schedule import Schedule
-from .text import Lines, fill, writes
-from .warps import first_tiles, identifiers, load_tiles, local_memory
+from .text import Lines, fill
+from .warps import FIRST_TILES, NEXT_TILES, identifiers, local_memory
 
-__all__ = ["identifiers", "instruction", "local_memory", "main_loop"]
+__all__ = ["identifiers", "local_memory", "main_loop", "tools"]
 
 #: What a descriptor calls a swizzled layout, by the halves that are neighbours.
 _SWIZZLES = {64: 1, 32: 2, 16: 3}
@@ -20,8 +21,7 @@ _SWIZZLES = {64: 1, 32: 2, 16: 3}
 _LINE = 16
 
 
-@writes
-def instruction(s: Schedule) -> Lines:
+def tools(s: Schedule) -> Lines:
     """The instruction, its fences and its descriptors; elsewhere the same products in plain C."""
     columns = s.tile[1]
     registers = [f"%{number}" for number in range(columns // 2)]
@@ -38,7 +38,7 @@ def instruction(s: Schedule) -> Lines:
             f"#define WHERE_{x.name}(at) \\",
             f"    ((ulong)((uint)(size_t)(at) >> 4 & 0x3fff) | {code})",
         ]
-    return fill(
+    own = fill(
         """
         #if defined(__NV_CL_C_VERSION)
         // fences: copies are visible to the instruction; a batch begins, ends, is complete
@@ -83,9 +83,9 @@ def instruction(s: Schedule) -> Lines:
             f"{line}{', ' if i + 1 < len(outputs) else ' '}\\" for i, line in enumerate(outputs)
         ],
     )
+    return [*warps.tools(s), "", *own]
 
 
-@writes
 def main_loop(s: Schedule) -> Lines:
     """The loop over k: the next tiles are copied while the instruction runs."""
     return fill(
@@ -118,6 +118,6 @@ def main_loop(s: Schedule) -> Lines:
             now = now + 1 < STAGES ? now + 1 : 0;
         }
         """,
-        first_tiles=first_tiles(),
-        next_tiles=load_tiles("last", "k1"),
+        first_tiles=FIRST_TILES,
+        next_tiles=NEXT_TILES,
     )

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from . import split_k
 from .schedule import BANKS_BYTES, Operand, Schedule
-from .text import Lines, fill, over, times, writes
+from .text import Lines, fill, over, times
 
 
 def tools(s: Schedule) -> Lines:
-    """What stands before the kernel: copies, and indices in local memory."""
-    lines = [*split_k.fence(), ""] if s.split_k > 1 else []
-    lines += [*copies(s), "", *indices(s), ""]
+    """What stands before the kernel: copies, indices in local memory, and the instruction."""
+    lines = [*fill(split_k.FENCE), ""] if s.split_k > 1 else []
+    lines += [*_copies(s), "", "// index of an element in its tile in local memory"]
+    lines += [f"#define {x.name}_AT(k, {x.index}) ({_index(s, x)})" for x in s.operands]
     for x in s.operands:
-        lines += [*load_tile(s, x), ""]
+        lines += ["", *_load_tile(s, x)]
+    if s.unit == "tensor":
+        lines += ["", *(_half_instruction(s) if s.element.half else fill(_DOUBLE_INSTRUCTION))]
     return lines
 
 
@@ -34,15 +37,12 @@ def _staged(s: Schedule, width: int = 1) -> str:
     return s.element.vector(width)
 
 
-@writes
-def copies(s: Schedule) -> Lines:
+def _copies(s: Schedule) -> Lines:
     """Asynchronous copies by an instruction of NVIDIA's devices; elsewhere ordinary ones."""
     asynchronous: Lines = []
     ordinary: Lines = []
     for width in sorted({s.a.width, s.b.width}):
-        size = width * s.element.size
-        vector = _staged(s, width)
-        cache = "cg" if size == 16 else "ca"  # "cg" bypasses the L1 cache, for 16 bytes only
+        size, vector = width * s.element.size, _staged(s, width)
         macro = f"#define COPY_{size}(to, from, inside)"
         zero = f"({vector})(0)" if s.element.half else s.element.zero(width)
         value = f"(inside) ? *(const __global {vector}*)(from) : {zero}"
@@ -50,6 +50,7 @@ def copies(s: Schedule) -> Lines:
         if size == 2:  # too short for an asynchronous copy
             asynchronous.append(ordinary[-1])
             continue
+        cache = "cg" if size == 16 else "ca"  # "cg" bypasses the L1 cache, for 16 bytes only
         asynchronous += [
             f'{macro} asm volatile("cp.async.{cache}.shared.global [%0], [%1], {size}, %2;" \\',
             f'    :: "r"((uint)(size_t)(to)), "l"(from), "r"((inside) ? {size} : 0) : "memory")',
@@ -73,49 +74,38 @@ def copies(s: Schedule) -> Lines:
     )
 
 
-@writes
-def indices(s: Schedule) -> Lines:
-    """Macros: the index of an element in its tile in local memory."""
-    lines = ["// index of an element in its tile in local memory"]
-    for x in s.operands:
-        index = _swizzled(s, x) if s.is_tensor else f"(k)*{_row(x)} + ({x.index})"
-        lines.append(f"#define {x.name}_AT(k, {x.index}) ({index})")
-    return lines
-
-
 def _row(x: Operand) -> str:
     """The length of a row of a tile in which k comes first."""
     return f"({x.tile_side} + {x.pitch - x.side})" if x.pitch > x.side else x.tile_side
 
 
-def _swizzled(s: Schedule, x: Operand) -> str:
-    """Index in a tile that is laid out as its matrix in global memory. Without the swizzle the 4
-    steps of k of each of 8 rows (or columns) of a fragment would be in the same banks.
+def _index(s: Schedule, x: Operand) -> str:
+    """The index of an element in its tile, in C. For tensor cores a tile is laid out as its matrix
+    in global memory. Without the swizzle the 4 steps of k of each of 8 rows (or columns) of a
+    fragment would be in the same banks; for float16 `ldmatrix` takes 16 bytes of each of 8 rows.
     """
-    if s.element.half:
-        return _swizzled_half(s, x)
+    if not s.is_tensor:
+        return f"(k)*{_row(x)} + ({x.index})"
+    row, place, run, length = "k", x.index, x.side, x.tile_side
+    if x.k_contiguous:
+        row, place, run, length = x.index, "k", s.depth, "TSK"
     at_once = BANKS_BYTES // s.element.size  # elements that the banks deliver
     rows = at_once // s.mma_depth  # from so many rows
-    if not x.k_contiguous:
-        return f"(k)*{x.tile_side} + (({x.index}) ^ (k)%4*{rows})"
-    apart = max(1, at_once // s.depth)  # rows that are in different banks anyway
-    if rows <= apart:
-        return f"({x.index})*TSK + (k)"
-    return f"({x.index})*TSK + ((k) ^ {over(f'({x.index})', apart)}%{rows // apart}*4)"
+    apart = max(1, at_once // run)  # rows that are in different banks anyway
+    if s.element.half:
+        if not x.k_contiguous and run > 64:  # panels of 64 rows or columns
+            return f"(({place})/64*TSK + ({row}))*64 + (({place})%64 ^ ({row})%8u*8)"
+        swizzle = over(f"({row})%8u", apart) + "*8"
+    elif not x.k_contiguous:
+        swizzle = f"(k)%4*{rows}"
+    elif rows <= apart:
+        return f"({row})*TSK + (k)"
+    else:
+        swizzle = over(f"({row})", apart) + f"%{rows // apart}*4"
+    return f"({row})*{length} + (({place}) ^ {swizzle})"
 
 
-def _swizzled_half(s: Schedule, x: Operand) -> str:
-    """The same for float16: `ldmatrix` takes 16 bytes of each of 8 rows (or steps) at once."""
-    run, name = (s.depth, "TSK") if x.k_contiguous else (x.side, x.tile_side)
-    row, place = (x.index, "k") if x.k_contiguous else ("k", x.index)
-    apart = max(1, 64 // run)  # rows that are in different banks anyway
-    if not x.k_contiguous and run > 64:  # panels of 64 rows or columns
-        return f"(({place})/64*TSK + ({row}))*64 + (({place})%64 ^ ({row})%8u*8)"
-    return f"({row})*{name} + (({place}) ^ {over(f'({row})%8u', apart)}*8)"
-
-
-@writes
-def load_tile(s: Schedule, x: Operand) -> Lines:
+def _load_tile(s: Schedule, x: Operand) -> Lines:
     """A function that starts the copies of a tile, neighbours by neighbouring work-items."""
     run = "TSK" if x.k_contiguous else x.tile_side  # contiguous elements
     first = times("(e + tid)", x.width)
@@ -145,55 +135,40 @@ def load_tile(s: Schedule, x: Operand) -> Lines:
         loads=over(x.tile_side, x.width),
         i=i,
         k=k,
-        what="row" if x.name == "A" else "column",
         bytes=x.width * s.element.size,
         element=x.element(position, "k0 + k"),
         inside=x.conditions(position, "k0 + k" if s.tail else "") or "1",
     )
 
 
-def instruction(s: Schedule) -> Lines:
-    """The instruction of the tensor cores, if they multiply."""
-    if s.unit == "warps":
-        return []
-    if s.element.half:
-        return [*half_fragments(s), "", *half_instruction(), ""]
-    return [*double_instruction(), ""]
+#: The instruction for float64; elsewhere work-items exchange elements and add up.
+_DOUBLE_INSTRUCTION = """
+    // multiply: add 16 x 4 elements of A times 4 x 8 of B to two rows and columns of sums per
+    // work-item, which gives the elements of step t: rows g and g + 8 of A, column g of B;
+    // see "mma" in the PTX manual
+    #if defined(__NV_CL_C_VERSION)
+    #define MMA(sum, i, j, upper, lower, b) \\
+        asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 " \\
+        "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \\
+        : "+d"(sum[j][i]), "+d"(sum[j + 1][i]), "+d"(sum[j][i + 1]), "+d"(sum[j + 1][i + 1]) \\
+        : "d"(upper), "d"(lower), "d"(b))
+    #else // the work-items of a warp exchange their elements through local memory
+    #define MMA(sum, i, j, upper, lower, b) { \\
+        barrier(CLK_LOCAL_MEM_FENCE); \\
+        shown[get_local_id(0)] = (double4)(upper, lower, b, 0.0); \\
+        barrier(CLK_LOCAL_MEM_FENCE); \\
+        for (int l = 0; l < 8; l++) { \\
+            sum[j + l/4][i] += shown[warp*32 + 4*g + l%4].x*shown[warp*32 + 8*t + l].z; \\
+            sum[j + l/4][i + 1] += shown[warp*32 + 4*g + l%4].y*shown[warp*32 + 8*t + l].z; \\
+        } \\
+    }
+    #endif
+    """
 
 
-@writes
-def double_instruction() -> Lines:
-    """The instruction for float64; elsewhere work-items exchange elements and add up."""
-    return fill(
-        """
-        // multiply: add 16 x 4 elements of A times 4 x 8 of B to two rows and columns of sums per
-        // work-item, which gives the elements of step t: rows g and g + 8 of A, column g of B;
-        // see "mma" in the PTX manual
-        #if defined(__NV_CL_C_VERSION)
-        #define MMA(sum, i, j, upper, lower, b) \\
-            asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 " \\
-            "{%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \\
-            : "+d"(sum[j][i]), "+d"(sum[j + 1][i]), "+d"(sum[j][i + 1]), "+d"(sum[j + 1][i + 1]) \\
-            : "d"(upper), "d"(lower), "d"(b))
-        #else // the work-items of a warp exchange their elements through local memory
-        #define MMA(sum, i, j, upper, lower, b) { \\
-            barrier(CLK_LOCAL_MEM_FENCE); \\
-            shown[get_local_id(0)] = (double4)(upper, lower, b, 0.0); \\
-            barrier(CLK_LOCAL_MEM_FENCE); \\
-            for (int l = 0; l < 8; l++) { \\
-                sum[j + l/4][i] += shown[warp*32 + 4*g + l%4].x*shown[warp*32 + 8*t + l].z; \\
-                sum[j + l/4][i + 1] += shown[warp*32 + 4*g + l%4].y*shown[warp*32 + 8*t + l].z; \\
-            } \\
-        }
-        #endif
-        """
-    )
-
-
-@writes
-def half_fragments(s: Schedule) -> Lines:
-    """How a warp loads 16 x 16 elements of a tile: `ldmatrix` takes the address of 8 neighbours
-    from each work-item, and transposes if these are not steps of k.
+def _half_instruction(s: Schedule) -> Lines:
+    """The same for float16, and how a warp loads 16 x 16 elements of a tile: `ldmatrix` takes the
+    address of 8 neighbours from each work-item, and transposes if these are not steps of k.
     """
     loads = []
     for x in s.operands:
@@ -221,16 +196,7 @@ def half_fragments(s: Schedule) -> Lines:
         #define LOAD_A(first, second, tile, k, m) LOAD(first, second, tile, A_AT, k, m)
         #define LOAD_B(first, second, tile, k, n) LOAD(first, second, tile, B_AT, k, n)
         #endif
-        """,
-        loads=loads,
-    )
 
-
-@writes
-def half_instruction() -> Lines:
-    """The instruction for float16; elsewhere work-items exchange elements and add up."""
-    return fill(
-        """
         // multiply: add 16 x 16 elements of A times 16 x 8 of B to two rows and columns of sums per
         // work-item, which gives the fragments of rows g and g + 8 of A, and of column g of B
         #if defined(__NV_CL_C_VERSION)
@@ -253,11 +219,11 @@ def half_instruction() -> Lines:
             } \\
         }
         #endif
-        """
+        """,
+        loads=loads,
     )
 
 
-@writes
 def identifiers(s: Schedule) -> Lines:
     """Which work-item this is, and where its work-group's tile and its warp's block begin.
 
@@ -289,43 +255,20 @@ def identifiers(s: Schedule) -> Lines:
     )
 
 
-@writes
 def local_memory(s: Schedule) -> Lines:
     """The tiles in their stages. They begin at a line of local memory, which is faster."""
     lines = ["// local memory: a stage to compute from, and the others to fill"]
+    line = 1024 if s.unit == "warpgroups" else 128  # descriptors need whole patterns of the swizzle
     for x in s.operands:
         tile = f"{x.name}tile[STAGES][TSK*{_row(x)}]"
-        # descriptors of warpgroups need whole patterns of the swizzle
-        line = 1024 if s.unit == "warpgroups" else 128
         lines.append(f"__local {_staged(s)} {tile} __attribute__((aligned({line})));")
     if s.unit == "tensor":
-        lines += [
-            "#if !defined(__NV_CL_C_VERSION)",
-            f"__local {'uint2 shown[ITEMS][3]' if s.element.half else 'double4 shown[ITEMS]'}; "
-            "// what a warp multiplies",
-            "#endif",
-        ]
-    return [*lines, ""]
+        shown = "uint2 shown[ITEMS][3]" if s.element.half else "double4 shown[ITEMS]"
+        lines += ["#if !defined(__NV_CL_C_VERSION)", f"__local {shown}; // what a warp multiplies"]
+        lines += ["#endif"]
+    return lines
 
 
-@writes
-def first_tiles() -> Lines:
-    """Start the copies of all stages but one."""
-    return fill(
-        """
-        // load: the first tiles
-        for (int k0 = 0; k0 < (STAGES - 1)*TSK; k0 += TSK) {
-            if (k0 < K) {
-                $load
-            }
-            COPIED();
-        }
-        """,
-        load=load_tiles("k0/TSK", "k0"),
-    )
-
-
-@writes
 def load_tiles(stage: str, k0: str) -> Lines:
     """Start the copies of two tiles into a stage; the first step of k and the stage are in C."""
     return [
@@ -334,7 +277,23 @@ def load_tiles(stage: str, k0: str) -> Lines:
     ]
 
 
-@writes
+#: Starts the copies of all stages but one.
+FIRST_TILES = fill(
+    """
+    // load: the first tiles
+    for (int k0 = 0; k0 < (STAGES - 1)*TSK; k0 += TSK) {
+        if (k0 < K) {
+            $load
+        }
+        COPIED();
+    }
+    """,
+    load=load_tiles("k0/TSK", "k0"),
+)
+#: Starts the copies into the stage that is free.
+NEXT_TILES = load_tiles("last", "k1")
+
+
 def main_loop(s: Schedule) -> Lines:
     """The loop over k: the next fragments and tiles are loaded while a work-item multiplies."""
     tensor = s.unit == "tensor"
@@ -373,21 +332,20 @@ def main_loop(s: Schedule) -> Lines:
             now = following;
         }
         """,
-        first_tiles=first_tiles(),
-        next_tiles=load_tiles("last", "k1"),
+        first_tiles=FIRST_TILES,
+        next_tiles=NEXT_TILES,
         number="uint" if s.element.half else s.element.vector(),
         pairs="[2]" if s.element.half else "",
         aligned="" if tensor else " __attribute__((aligned(16)))",
         columns="WPTN/2" if tensor else "WPTN",  # an MMA takes one for every two columns of C
-        first_fragments=fragments(s, "0", "0", "0"),
+        first_fragments=_fragments(s, "0", "0", "0"),
         step=s.mma_depth if tensor else 1,
-        next_fragments=fragments(s, "stage", "ahead", "next"),
-        multiply=multiply(s),
+        next_fragments=_fragments(s, "stage", "ahead", "next"),
+        multiply=_multiply(s),
     )
 
 
-@writes
-def fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
+def _fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
     """Load what a work-item multiplies in step k of a stage, in vectors unless it is for tensor
     cores. Without `volatile` the compiler would move these loads to where their values are needed.
     """
@@ -399,64 +357,56 @@ def fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
             f"    LOAD_B(b[{to}][j], b[{to}][j + 1], Btile[{stage}], {k}, wn + j*8);",
         ]
     width = s.fragment
-    row = f"wm + i*8 + {times('g', width)}"
-    column = f"wn + j*4 + {times('t', width)}"
+    row, column, columns = f"i*8 + {times('g', width)}", f"j*4 + {times('t', width)}", "WPTN"
     if s.unit == "tensor":
-        width = 1
-        row = "wm + i*8 + g"
-        column = "wn + j*8 + g"
+        width, row, column, columns = 1, "i*8 + g", "j*8 + g", "WPTN/2"
         k = "t" if k == "0" else f"{k} + t"
     number = s.element.vector(width)
-    cast = f"*({number}*)&" if width > 1 else ""
-    return fill(
-        """
-        for (int i = 0; i < WPTM; i$next) {
-            ${cast}a[$to][i] = *(const volatile __local $number*)&Atile[$stage][A_AT($k, $row)];
-        }
-        for (int j = 0; j < $columns; j$next) {
-            ${cast}b[$to][j] = *(const volatile __local $number*)&Btile[$stage][B_AT($k, $column)];
-        }
-        """,
-        next=f" += {width}" if width > 1 else "++",
-        cast=cast,
-        to=to,
-        number=number,
-        stage=stage,
-        k=k,
-        row=row,
-        column=column,
-        columns="WPTN/2" if s.unit == "tensor" else "WPTN",
-    )
+    lines = []
+    for x, i, count, position in ((s.a, "i", "WPTM", row), (s.b, "j", columns, column)):
+        name, cast = x.name.lower(), f"*({number}*)&" if width > 1 else ""
+        at = f"{x.name}tile[{stage}][{x.name}_AT({k}, w{x.index} + {position})]"
+        step = f"{i} += {width}" if width > 1 else f"{i}++"
+        lines += [
+            f"for (int {i} = 0; {i} < {count}; {step}) {{",
+            f"    {cast}{name}[{to}][{i}] = *(const volatile __local {number}*)&{at};",
+            "}",
+        ]
+    return lines
 
 
-def multiply(s: Schedule) -> Lines:
-    """The multiply-adds of a step."""
-    if s.unit == "tensor":
-        return by_tensor_cores(s)
-    return by_components(s) if s.element.components == 2 else by_elements(s)
-
-
-@writes
-def by_elements(s: Schedule) -> Lines:
-    """Real numbers: each element of A times each of B."""
-    return fill(
-        """
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) {
-                acc[j][i] += a[of][i]*b[of][j];
-            }
-        }
-        """
-    )
-
-
-@writes
-def by_components(s: Schedule) -> Lines:
-    """Complex numbers: a component of a number of B meets all rows before the next one does.
-
-    Registers are read from two banks, and a multiply-add takes another cycle if its three operands
-    are in one bank. An operand that stays in its slot is not read again. No sum waits for itself.
+def _multiply(s: Schedule) -> Lines:
+    """The multiply-adds of a step. Instructions of tensor cores, of which a complex product takes
+    one for each product of components, are far apart if they add to the same sums, since the second
+    has to wait for the first. Ordinary multiply-adds read registers from two banks, and take
+    another cycle if their three operands are in one. An operand that stays in its slot is not read
+    again, so a component of a complex number of B meets all rows before the next one does.
     """
+    if s.unit == "tensor":
+        mma = ["MMA(acc, i, j, a[of][i], a[of][i + 1], b[of][j/2]);"]
+        groups = [mma]
+        if s.element.components == 2:
+            groups = [
+                [_mma("re", "x", "x", "+"), _mma("im", "x", "y", s.signs.xy)],
+                [_mma("re", "y", "y", s.signs.yy), _mma("im", "y", "x", s.signs.yx)],
+            ]
+        loops = """
+            for (int j = 0; j < WPTN; j += 2)
+                for (int i = 0; i < WPTM; i += 2) {
+                    $instructions
+                }
+            """
+        return [line for group in groups for line in fill(loops, instructions=group)]
+    if s.element.components == 1:
+        return fill(
+            """
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a[of][i]*b[of][j];
+                }
+            }
+            """
+        )
     return fill(
         """
         for (int j = 0; j < WPTN; j++) {
@@ -470,34 +420,8 @@ def by_components(s: Schedule) -> Lines:
     )
 
 
-@writes
-def by_tensor_cores(s: Schedule) -> Lines:
-    """An instruction for each block; for complex numbers one for each product of components.
-
-    The two that add to the same sums are far apart, since the second has to wait for the first.
-    """
-    if s.element.components == 1:
-        return _for_all_blocks("MMA(acc, i, j, a[of][i], a[of][i + 1], b[of][j/2]);")
-    signs = s.signs
-    with_real = _for_all_blocks(_mma("re", "x", "x", "+"), _mma("im", "x", "y", signs.xy))
-    with_imaginary = _for_all_blocks(_mma("re", "y", "y", signs.yy), _mma("im", "y", "x", signs.yx))
-    return [*with_real, *with_imaginary]
-
-
 def _mma(sums: str, of_a: str, of_b: str, sign: str) -> str:
     """Add (or subtract) the product of a component of A, "x" or "y", and one of B."""
     minus = "-" if sign == "-" else ""
     a = f"{minus}a[of][i].{of_a}, {minus}a[of][i + 1].{of_a}"
     return f"MMA({sums}, i, j, {a}, b[of][j/2].{of_b});"
-
-
-def _for_all_blocks(*instructions: str) -> Lines:
-    return fill(
-        """
-        for (int j = 0; j < WPTN; j += 2)
-            for (int i = 0; i < WPTM; i += 2) {
-                $instructions
-            }
-        """,
-        instructions=instructions,
-    )

@@ -1,6 +1,6 @@
 """Writes the kernel of a schedule: a function for each of its `parts`, in the order of the text.
 
-`identifiers`, `local_memory`, `main_loop` and `store` depend on the scheme: `items` stages tiles in
+`tools`, `identifiers`, `local_memory` and `main_loop` depend on the scheme: `items` stages tiles in
 local memory, `direct` loads straight into registers, in `warps` work-items share compact blocks.
 Every function takes the schedule and returns lines of C.
 """
@@ -12,7 +12,7 @@ from types import ModuleType
 
 from . import direct, epilogue, items, split_k, warpgroups, warps
 from .schedule import Schedule
-from .text import Lines, Text, fill, writes
+from .text import Lines, Text, fill, indented
 
 Writer = Callable[[Schedule], Lines]
 _SCHEMES: dict[str, ModuleType] = {
@@ -21,6 +21,7 @@ _SCHEMES: dict[str, ModuleType] = {
     "warps": warps,
     "warpgroups": warpgroups,
 }
+_BODY = ("identifiers", "pointers", "local_memory", "accumulators", "main_loop", "store")
 
 
 def write(schedule: Schedule, **instead: Writer) -> Text:
@@ -34,7 +35,18 @@ def write(schedule: Schedule, **instead: Writer) -> Text:
     if unknown:
         own = ", ".join(parts(schedule))
         raise TypeError(f"a text has the parts {own}, but not {', '.join(unknown)}")
-    return Text.of(_kernel(schedule, instead))
+    lines: Lines = []
+    writers: list[str] = []
+    for name, function in (parts(schedule) | instead).items():
+        part = function(schedule)
+        part = indented(part) if name in _BODY else part
+        if part and name not in ("signature", "identifiers", "store"):
+            part = [*part, ""]
+        lines += part
+        writers += [f"{function.__module__.rpartition('.')[2]}.{function.__name__}"] * len(part)
+    text = Text("\n".join([*lines, "}\n"]))
+    text.writers = (*writers, writers[-1])
+    return text
 
 
 def parts(s: Schedule) -> dict[str, Writer]:
@@ -43,6 +55,7 @@ def parts(s: Schedule) -> dict[str, Writer]:
     return {
         "header": header,
         "parameters": parameters,
+        "tools": scheme.tools,
         "arithmetic": arithmetic,
         "signature": signature,
         "identifiers": scheme.identifiers,
@@ -50,37 +63,10 @@ def parts(s: Schedule) -> dict[str, Writer]:
         "local_memory": scheme.local_memory,
         "accumulators": epilogue.accumulators,
         "main_loop": scheme.main_loop,
-        "store": direct.store if s.scheme == "direct" else epilogue.store,
+        "store": epilogue.store,
     }
 
 
-@writes
-def _kernel(s: Schedule, instead: dict[str, Writer]) -> Lines:
-    return fill(
-        """
-        $header
-
-        $parameters
-
-        $arithmetic
-        $signature
-        {
-            $identifiers
-            $pointers
-
-            $local_memory
-            $accumulators
-
-            $main_loop
-
-            $store
-        }
-        """,
-        **{name: function(s) for name, function in (parts(s) | instead).items()},
-    )
-
-
-@writes
 def header(s: Schedule) -> Lines:
     """What the kernel computes, what it costs, and what it requires."""
     op_a, op_b = _op("A", s.trans_a), _op("B", s.trans_b)
@@ -134,7 +120,6 @@ def _requirements(s: Schedule) -> list[str]:
     return found
 
 
-@writes
 def parameters(s: Schedule) -> Lines:
     """The numbers of the schedule, with the names of the ladder, and what follows from them."""
     macros = {
@@ -169,22 +154,10 @@ _MACROS = {
 }
 
 
-@writes
 def arithmetic(s: Schedule) -> Lines:
-    """Functions and macros before the kernel. Only `items` adds up complex numbers as such."""
-    lines = []
-    if s.copies:
-        lines = [*warps.tools(s), *_SCHEMES[s.scheme].instruction(s)]
-    if s.element.components == 2:
-        lines = [*lines, *product(s), ""]
-        if s.scheme == "items":
-            lines = [*lines, *multiply_add(s), ""]
-    return lines
-
-
-@writes
-def product(s: Schedule) -> Lines:
     """The product of two complex numbers."""
+    if s.element.components == 1:
+        return []
     return fill(
         """
         // x y, of complex numbers: x.x and y.x are their real parts
@@ -197,28 +170,6 @@ def product(s: Schedule) -> Lines:
     )
 
 
-@writes
-def multiply_add(s: Schedule) -> Lines:
-    """A multiply-add of complex numbers. Its signs conjugate, which costs no instruction."""
-    return fill(
-        """
-        // sum + $a $b
-        $number multiply_add(const $number a, const $number b, const $number sum)
-        {
-            const $real re = sum.x + a.x*b.x $yy a.y*b.y;
-            const $real im = sum.y $xy a.x*b.y $yx a.y*b.x;
-            return ($number)(re, im);
-        }
-        """,
-        number=s.element.vector(),
-        real=s.element.real,
-        a="conj(a)" if s.a.conjugated else "a",
-        b="conj(b)" if s.b.conjugated else "b",
-        **s.signs._asdict(),
-    )
-
-
-@writes
 def signature(s: Schedule) -> Lines:
     """The arguments. Offsets, strides and leading dimensions count elements."""
     number, result = s.element.vector(), s.element.stored_result
@@ -243,6 +194,7 @@ def signature(s: Schedule) -> Lines:
         __kernel __attribute__((reqd_work_group_size($shape, 1)))
         void gemm(
             $arguments
+        {
         """,
         shape="ITEMS, 1" if s.copies else "RTSM, RTSN",
         arguments=lines,
@@ -255,7 +207,6 @@ def _factor(s: Schedule, name: str) -> str:
     return ", ".join(f"const {s.element.real} {each}" for each in names) + ","
 
 
-@writes
 def pointers(s: Schedule) -> Lines:
     """Where the matrices begin: of a batch those of the work-group's pair."""
     if s.batch:
