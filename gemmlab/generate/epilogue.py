@@ -126,16 +126,20 @@ def _numbers(s: Schedule) -> Lines:
 def _store_one(s: Schedule, total: str) -> Lines:
     """C(m, n) = alpha total + beta C0(m, n)."""
     element = "C[offset_out + n*ldc + m]" if s.submatrix else "C[n*M + m]"
-    before = s.element.loaded_result("C0[offset_c + m*down + n*across]")
+    before = "C0[offset_c + m*down + n*across]"
     if s.element.components == 1 and not s.element.half:
         return [f"{element} = alpha*{total}{f' + beta*{before}' if s.beta else ''};"]
-    lines = []
     times = "{}*{}" if s.element.half else "product({}, {})"
-    value = times.format("alpha", total)
+    converts = s.element.stored_result == "half"
+    lines, value = [], times.format("alpha", total)
     if s.beta:
-        lines.append(f"const {s.element.vector()} before = {before};")
+        before = f"vload_half(0, &{before})" if converts else before
+        lines = [f"const {s.element.vector()} before = {before};"]
         value += " + " + times.format("beta", "before")
-    return [*lines, s.element.stores(value, element)]
+    return [
+        *lines,
+        f"vstore_half({value}, 0, &{element});" if converts else f"{element} = {value};",
+    ]
 
 
 def _store_vector(s: Schedule) -> Lines:

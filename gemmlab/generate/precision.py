@@ -18,34 +18,27 @@ class Precision(NamedTuple):
     """What a letter of BLAS stands for."""
 
     dtype: np.dtype  # NumPy's type of an element of A and B
+    result: np.dtype  # NumPy's type of an element of C
     real: str  # OpenCL's type of a real number in registers
     components: int  # real numbers in an element: 1, or 2 for a complex one
-    result: np.dtype  # NumPy's type of an element of C
+    half: bool  # whether A and B are float16
+    size: int  # bytes of an element of A and B
+    sum_size: int  # bytes of an element in registers
+    stored: str  # OpenCL's type of an element of A and B in memory
+    stored_result: str  # OpenCL's type of an element of C in memory
 
-    @property
-    def half(self) -> bool:
-        """Whether A and B are float16."""
-        return self.dtype == np.float16
-
-    @property
-    def size(self) -> int:
-        """Bytes of an element of A and B."""
-        return self.dtype.itemsize
-
-    @property
-    def sum_size(self) -> int:
-        """Bytes of an element in registers."""
-        return self.components * (8 if self.real == "double" else 4)
-
-    @property
-    def stored(self) -> str:
-        """OpenCL's type of an element of A and B in memory."""
-        return "half" if self.half else self.vector()
-
-    @property
-    def stored_result(self) -> str:
-        """OpenCL's type of an element of C in memory."""
-        return "half" if self.result == np.float16 else self.vector()
+    @classmethod
+    def of(cls, name: str, result: str = "") -> Precision:
+        """The precision of two types of NumPy, by default of one."""
+        dtype, c = np.dtype(name), np.dtype(result or name)
+        components, half = 1 + (dtype.kind == "c"), dtype == np.float16
+        sum_size = 4 if half else dtype.itemsize
+        real = "double" if sum_size // components == 8 else "float"
+        number = real if components == 1 else f"{real}2"
+        stored, stored_result = ("half" if x == np.float16 else number for x in (dtype, c))
+        return cls(
+            dtype, c, real, components, half, dtype.itemsize, sum_size, stored, stored_result
+        )
 
     def vector(self, width: int = 1) -> str:
         """OpenCL's type of `width` consecutive elements in registers."""
@@ -63,28 +56,15 @@ class Precision(NamedTuple):
             return f"vload_half{'' if width == 1 else width}(0, &{element})"
         return element if width == 1 else f"*(const __global {self.vector(width)}*)&{element}"
 
-    def loaded_result(self, element: str) -> str:
-        """An element of C in OpenCL C."""
-        return f"vload_half(0, &{element})" if self.stored_result == "half" else element
 
-    def stores(self, value: str, element: str) -> str:
-        """The statement that stores a number as an element of C, in OpenCL C."""
-        if self.stored_result == "half":
-            return f"vstore_half({value}, 0, &{element});"
-        return f"{element} = {value};"
-
-
-_SINGLE, _DOUBLE, _COMPLEX, _COMPLEX_DOUBLE, _HALF = (
-    np.dtype(name) for name in ("float32", "float64", "complex64", "complex128", "float16")
-)
 #: By the letters of BLAS. As in OpenBLAS, "sh" stores the product of float16 as float32.
 PRECISIONS = {
-    "s": Precision(_SINGLE, "float", 1, _SINGLE),
-    "d": Precision(_DOUBLE, "double", 1, _DOUBLE),
-    "c": Precision(_COMPLEX, "float", 2, _COMPLEX),
-    "z": Precision(_COMPLEX_DOUBLE, "double", 2, _COMPLEX_DOUBLE),
-    "h": Precision(_HALF, "float", 1, _HALF),
-    "sh": Precision(_HALF, "float", 1, _SINGLE),
+    "s": Precision.of("float32"),
+    "d": Precision.of("float64"),
+    "c": Precision.of("complex64"),
+    "z": Precision.of("complex128"),
+    "h": Precision.of("float16"),
+    "sh": Precision.of("float16", "float32"),
 }
 
 

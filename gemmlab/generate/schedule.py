@@ -156,16 +156,19 @@ class Schedule:
     @cached_property
     def a(self) -> Operand:
         """Operand A."""
-        return self._operand("A", "row", self.trans_a, self.trans_a in "TC")
+        return self._operand(0, "row", self.trans_a, self.trans_a in "TC")
 
     @cached_property
     def b(self) -> Operand:
         """Operand B."""
-        return self._operand("B", "column", self.trans_b, self.trans_b in "NR")
+        return self._operand(1, "column", self.trans_b, self.trans_b in "NR")
 
-    def _operand(self, name: str, what: str, trans: str, k_contiguous: bool) -> Operand:
-        number = "AB".index(name)
-        side, size = self.tile[number], "MN"[number]
+    def _operand(self, number: int, what: str, trans: str, k_contiguous: bool) -> Operand:
+        name, size, side = "AB"[number], "MN"[number], self.tile[number]
+        # longer rows against bank conflicts; where they are read as vectors, one more suffices
+        padding = max(1, BANKS_BYTES // (self.element.sum_size * self.depth))
+        if self.copies:
+            padding = self.fragment if self.unit == "warps" else 0  # a swizzle for tensor cores
         return Operand(
             name=name,
             what=what,
@@ -178,23 +181,13 @@ class Schedule:
             guarded=self.edges in (f"{what}s", "both"),
             conjugated=trans in "CR",
             k_contiguous=k_contiguous,
-            pitch=side + self._padding if k_contiguous else side,
+            pitch=side + padding if k_contiguous else side,
         )
 
     @property
     def operands(self) -> tuple[Operand, Operand]:
         """A and B."""
         return self.a, self.b
-
-    @property
-    def _padding(self) -> int:
-        """Elements that make the rows of a tile filled along k longer, against bank conflicts.
-
-        Where rows are read as vectors, one more vector suffices. Tensor-core tiles are swizzled.
-        """
-        if self.copies:
-            return self.fragment if self.unit == "warps" else 0
-        return max(1, BANKS_BYTES // (self.element.sum_size * self.depth))
 
     @property
     def element(self) -> Precision:
@@ -326,25 +319,21 @@ class Schedule:
             )
         if self.depth % self.unroll:
             yield f"depth={self.depth} is not a multiple of unroll={self.unroll}"
-        of_schemes = {
+        scheme = {
             "direct": self._direct_contradictions,
             "warps": self._warp_contradictions,
             "warpgroups": self._warpgroup_contradictions,
-        }
-        if self.scheme in of_schemes:
-            yield from of_schemes[self.scheme]()
-        uneven = list(self._uneven_tile())
-        yield from uneven
+        }.get(self.scheme)
+        if scheme:
+            yield from scheme()
+        counts = WARP if self.copies else (1, 1)
+        axes = zip(("rows", "columns"), self.tile, self.micro_tile, counts, strict=True)
+        uneven = [axis for axis in axes if axis[1] % (axis[2] * axis[3])]
+        for what, side, micro, count in uneven:
+            yield f"a tile of {side} {what} is not a multiple of {count} micro-tiles of {micro}"
         if self.scheme != "direct" and not uneven:
             for x in self.operands:
                 yield from self.load_conflicts(x, x.width)
-
-    def _uneven_tile(self) -> Iterator[str]:
-        counts = WARP if self.copies else (1, 1)
-        axes = zip(("rows", "columns"), self.tile, self.micro_tile, counts, strict=True)
-        for what, side, micro, count in axes:
-            if side % (micro * count):
-                yield f"a tile of {side} {what} is not a multiple of {count} micro-tiles of {micro}"
 
     def _direct_contradictions(self) -> Iterator[str]:
         width = self.load_widths[0]

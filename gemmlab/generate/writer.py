@@ -69,7 +69,8 @@ def parts(s: Schedule) -> dict[str, Writer]:
 
 def header(s: Schedule) -> Lines:
     """What the kernel computes, what it costs, and what it requires."""
-    op_a, op_b = _op("A", s.trans_a), _op("B", s.trans_b)
+    op = {"N": "{0}", "T": "{0}^T", "C": "{0}^H", "R": "conj({0})"}
+    product = f"{op[s.trans_a].format('A')} {op[s.trans_b].format('B')}"
     added = " + beta C0" if s.beta else ""
     each = " for each pair of a batch" if s.batch else ""
     kind = f"complex numbers of two {s.element.real}s"
@@ -77,30 +78,24 @@ def header(s: Schedule) -> Lines:
         kind = "halves, in sums of floats" if s.element.half else f"{s.element.real}s"
     a = "M x K" if s.trans_a in "NR" else "K x M"
     b = "K x N" if s.trans_b in "NR" else "N x K"
-    first, *others = _requirements(s) or ["nothing of M, N and K"]
-    return [
-        f"// {s.name}",
-        "//",
-        f"// Computes: C = alpha {op_a} {op_b}{added}{each}, of {kind};",
-        f"//           A is {a} and B is {b}, all matrices column-major",
-        *_costs(s),
-        f"// Requires: {first}",
-        *(f"//           {other}" for other in others),
-    ]
-
-
-def _op(name: str, trans: str) -> str:
-    return {"N": name, "T": f"{name}^T", "C": f"{name}^H", "R": f"conj({name})"}[trans]
-
-
-def _costs(s: Schedule) -> Lines:
-    if s.scheme == "direct":
-        return ["// Costs:    1/WPTM + 1/WPTN global loads per multiply-add"]
-    local = "1/WM + 1/WN" if s.is_tensor else "1/WPTM + 1/WPTN"
-    return [
-        f"// Costs:    {s.local_memory:,} bytes of local memory; per multiply-add 1/TSM + 1/TSN",
-        f"//           global loads and {local} local loads",
-    ]
+    costs = ["1/WPTM + 1/WPTN global loads per multiply-add"]
+    if s.stages:
+        costs = [
+            f"{s.local_memory:,} bytes of local memory; per multiply-add 1/TSM + 1/TSN",
+            f"global loads and {'1/WM + 1/WN' if s.is_tensor else '1/WPTM + 1/WPTN'} local loads",
+        ]
+    about = {
+        "Computes": [
+            f"C = alpha {product}{added}{each}, of {kind};",
+            f"A is {a} and B is {b}, all matrices column-major",
+        ],
+        "Costs": costs,
+        "Requires": _requirements(s) or ["nothing of M, N and K"],
+    }
+    lines = [f"// {s.name}", "//"]
+    for title, (first, *others) in about.items():
+        lines += [f"// {title + ':':9} {first}", *(f"//           {other}" for other in others)]
+    return lines
 
 
 def _requirements(s: Schedule) -> list[str]:
@@ -171,40 +166,35 @@ def arithmetic(s: Schedule) -> Lines:
 
 
 def signature(s: Schedule) -> Lines:
-    """The arguments. Offsets, strides and leading dimensions count elements."""
+    """The arguments. Offsets, strides and leading dimensions count elements. A complex factor is
+    passed as two real numbers, which every runtime passes alike.
+    """
     number, result = s.element.vector(), s.element.stored_result
     k = "int K" if s.split_k > 1 else "const int K"
-    lines = [f"const int M, const int N, {k},", _factor(s, "alpha")]
+    factor = "const {0} {1},"
+    if s.element.components == 2:
+        factor = "const {0} {1}_re, const {0} {1}_im,"
+    lines = [f"const int M, const int N, {k},", factor.format(s.element.real, "alpha")]
     for x in s.operands:
         offset = f"const long offset_{x.name.lower()}"
         pointer = f"const __global {s.element.stored}* restrict {x.name}"
         lines.append(f"{pointer}, {offset}, const int {x.ld},")
     if s.beta:  # C0 may be C, or any view of a matrix
         strides = "const int down, const int across"
-        lines.append(_factor(s, "beta"))
+        lines.append(factor.format(s.element.real, "beta"))
         lines.append(f"const __global {result}* C0, const long offset_c, {strides},")
     if s.batch:
         lines.append("const long first, const long step_a, const long step_b,")
     if s.split_k > 1:
         lines.append(f"__global {number}* pieces, __global int* arrived,")  # the workspace
     place = ", const long offset_out, const int ldc" if s.submatrix else ""
-    lines.append(f"__global {result}* C{place})")
-    return fill(
-        """
-        __kernel __attribute__((reqd_work_group_size($shape, 1)))
-        void gemm(
-            $arguments
-        {
-        """,
-        shape="ITEMS, 1" if s.copies else "RTSM, RTSN",
-        arguments=lines,
-    )
-
-
-def _factor(s: Schedule, name: str) -> str:
-    """A complex factor is passed as two real numbers, which every runtime passes alike."""
-    names = (name,) if s.element.components == 1 else (f"{name}_re", f"{name}_im")
-    return ", ".join(f"const {s.element.real} {each}" for each in names) + ","
+    shape = "ITEMS, 1" if s.copies else "RTSM, RTSN"
+    return [
+        f"__kernel __attribute__((reqd_work_group_size({shape}, 1)))",
+        "void gemm(",
+        *indented([*lines, f"__global {result}* C{place})"]),
+        "{",
+    ]
 
 
 def pointers(s: Schedule) -> Lines:
