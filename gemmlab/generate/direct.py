@@ -15,10 +15,6 @@ from .schedule import Schedule
 from .text import Lines, fill, over
 
 
-def tools(s: Schedule) -> Lines:
-    return []
-
-
 def identifiers(s: Schedule) -> Lines:
     """Where the work-item's micro-tile begins."""
     lines = ["// identifiers"]
@@ -29,10 +25,6 @@ def identifiers(s: Schedule) -> Lines:
             first = f"min(own_{i}, {x.size} - WPT{x.size}); // the same, inside the matrix"
         lines.append(f"const int {i}0 = {first}")
     return lines
-
-
-def local_memory(s: Schedule) -> Lines:
-    return []
 
 
 def main_loop(s: Schedule) -> Lines:

@@ -34,6 +34,38 @@ def accumulators(s: Schedule) -> Lines:
     )
 
 
+def multiply_adds(s: Schedule, of: str = "") -> Lines:
+    """Each element of a fragment of A times each of B.
+
+    Complex numbers: a component of a number of B meets all rows before the next one does. Registers
+    are read from two banks, and a multiply-add takes another cycle if its three operands are in one
+    bank. An operand that stays in its slot is not read again. No sum waits for itself.
+    """
+    if s.element.components == 1:
+        return fill(
+            """
+            for (int j = 0; j < WPTN; j++) {
+                for (int i = 0; i < WPTM; i++) {
+                    acc[j][i] += a$of[i]*b$of[j];
+                }
+            }
+            """,
+            of=of,
+        )
+    return fill(
+        """
+        for (int j = 0; j < WPTN; j++) {
+            for (int i = 0; i < WPTM; i++) acc[j][i].x += a$of[i].x*b$of[j].x;
+            for (int i = 0; i < WPTM; i++) acc[j][i].y $yx= a$of[i].y*b$of[j].x;
+            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].x $yy= a$of[i].y*b$of[j].y;
+            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].y $xy= a$of[i].x*b$of[j].y;
+        }
+        """,
+        of=of,
+        **s.signs,
+    )
+
+
 def store(s: Schedule) -> Lines:
     """C = alpha sum + beta C0. Without local memory the sums are numbers of their own first."""
     sums = [f"{name}[j][i]" for name in _names(s)]
@@ -103,8 +135,8 @@ def _numbers(s: Schedule) -> Lines:
     minus = "-" if s.a.conjugated else ""
     combined = [
         f"{vector} sum;",
-        f"sum.even = re[j][i].even {s.signs.yy} im[j][i].odd;",
-        f"sum.odd = {minus}re[j][i].odd {s.signs.xy} im[j][i].even;",
+        f"sum.even = re[j][i].even {s.signs['yy']} im[j][i].odd;",
+        f"sum.odd = {minus}re[j][i].odd {s.signs['xy']} im[j][i].even;",
     ]
     return fill(
         """

@@ -5,30 +5,9 @@ Each work-item computes rows and columns spread over the tile, as in kernels 6 t
 
 from __future__ import annotations
 
+from .epilogue import multiply_adds
 from .schedule import Operand, Schedule
 from .text import Lines, fill, over, times
-
-
-def tools(s: Schedule) -> Lines:
-    """A multiply-add of complex numbers. Its signs conjugate, which costs no instruction."""
-    if s.element.components == 1:
-        return []
-    return fill(
-        """
-        // sum + $a $b
-        $number multiply_add(const $number a, const $number b, const $number sum)
-        {
-            const $real re = sum.x + a.x*b.x $yy a.y*b.y;
-            const $real im = sum.y $xy a.x*b.y $yx a.y*b.x;
-            return ($number)(re, im);
-        }
-        """,
-        number=s.element.vector(),
-        real=s.element.real,
-        a="conj(a)" if s.a.conjugated else "a",
-        b="conj(b)" if s.b.conjugated else "b",
-        **s.signs._asdict(),
-    )
 
 
 def identifiers(s: Schedule) -> Lines:
@@ -136,9 +115,9 @@ def _load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
     else:
         stage = [f"const {s.element.vector(x.width)} x = {value};"]
         numbers = "0123456789abcdef"  # OpenCL's names for the numbers of a vector
-        for step in range(x.width):
-            row = f"j + {step}" if step else "j"
-            first = step * s.element.components
+        for later in range(x.width):
+            row = f"j + {later}" if later else "j"
+            first = later * s.element.components
             names = numbers[first : first + s.element.components]
             stage.append(f"{tile}[{row}][i] = x.s{names};")
     return fill(
@@ -161,9 +140,6 @@ def _load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
 
 def _multiply(s: Schedule, buffer: str) -> Lines:
     """The multiply-adds of a tile: an element is loaded once, and used for a row or a column."""
-    multiply_add = "acc[j][i] += a[i]*b[j];"
-    if s.element.components == 2:
-        multiply_add = "acc[j][i] = multiply_add(a[i], b[j], acc[j][i]);"
     return fill(
         """
         // compute
@@ -177,14 +153,10 @@ def _multiply(s: Schedule, buffer: str) -> Lines:
             for (int j = 0; j < WPTN; j++) {
                 b[j] = Btile$buffer[k][tn + j*RTSN];
             }
-            for (int j = 0; j < WPTN; j++) {
-                for (int i = 0; i < WPTM; i++) {
-                    $multiply_add
-                }
-            }
+            $multiply_adds
         }
         """,
         number=s.element.vector(),
         buffer=buffer,
-        multiply_add=multiply_add,
+        multiply_adds=multiply_adds(s),
     )

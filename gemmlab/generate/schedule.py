@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from ..catalog import Limits, ParameterError
 from ..catalog.spec import too_many_items, too_much_memory
@@ -68,14 +67,6 @@ class Operand:
         if step:
             found.append(f"{step} < K")
         return " && ".join(found)
-
-
-class Signs(NamedTuple):
-    """The signs, "+" or "-", of three of the four products in a complex product a b."""
-
-    yy: str  # Im(a) Im(b), in the real part
-    xy: str  # Re(a) Im(b), in the imaginary part
-    yx: str  # Im(a) Re(b), in the imaginary part
 
 
 @dataclass(frozen=True)
@@ -195,10 +186,12 @@ class Schedule:
         return PRECISIONS[self.precision]
 
     @property
-    def signs(self) -> Signs:
-        """The signs in a product of an element of A and one of B, which conjugation changes."""
+    def signs(self) -> dict[str, str]:
+        """The signs in a complex product a b that conjugation changes: of Im(a) Im(b), "yy", in the
+        real part; of Re(a) Im(b), "xy", and of Im(a) Re(b), "yx", in the imaginary part.
+        """
         a, b = self.a.conjugated, self.b.conjugated
-        return Signs(yy="+" if a != b else "-", xy="-" if b else "+", yx="-" if a else "+")
+        return {"yy": "+" if a != b else "-", "xy": "-" if b else "+", "yx": "-" if a else "+"}
 
     @property
     def fragment(self) -> int:

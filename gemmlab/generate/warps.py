@@ -14,6 +14,7 @@ product takes four. Rounding is that of ordinary multiply-adds in float64. In fl
 from __future__ import annotations
 
 from . import split_k
+from .epilogue import multiply_adds
 from .schedule import BANKS_BYTES, Operand, Schedule
 from .text import Lines, fill, over, times
 
@@ -341,7 +342,7 @@ def main_loop(s: Schedule) -> Lines:
         first_fragments=_fragments(s, "0", "0", "0"),
         step=s.mma_depth if tensor else 1,
         next_fragments=_fragments(s, "stage", "ahead", "next"),
-        multiply=_multiply(s),
+        multiply=_instructions(s) if tensor else multiply_adds(s, "[of]"),
     )
 
 
@@ -375,49 +376,24 @@ def _fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
     return lines
 
 
-def _multiply(s: Schedule) -> Lines:
-    """The multiply-adds of a step. Instructions of tensor cores, of which a complex product takes
-    one for each product of components, are far apart if they add to the same sums, since the second
-    has to wait for the first. Ordinary multiply-adds read registers from two banks, and take
-    another cycle if their three operands are in one. An operand that stays in its slot is not read
-    again, so a component of a complex number of B meets all rows before the next one does.
+def _instructions(s: Schedule) -> Lines:
+    """The instructions of a step for all blocks; for complex numbers one for each product of
+    components. The two that add to the same sums are far apart, since the second has to wait for
+    the first.
     """
-    if s.unit == "tensor":
-        mma = ["MMA(acc, i, j, a[of][i], a[of][i + 1], b[of][j/2]);"]
-        groups = [mma]
-        if s.element.components == 2:
-            groups = [
-                [_mma("re", "x", "x", "+"), _mma("im", "x", "y", s.signs.xy)],
-                [_mma("re", "y", "y", s.signs.yy), _mma("im", "y", "x", s.signs.yx)],
-            ]
-        loops = """
-            for (int j = 0; j < WPTN; j += 2)
-                for (int i = 0; i < WPTM; i += 2) {
-                    $instructions
-                }
-            """
-        return [line for group in groups for line in fill(loops, instructions=group)]
-    if s.element.components == 1:
-        return fill(
-            """
-            for (int j = 0; j < WPTN; j++) {
-                for (int i = 0; i < WPTM; i++) {
-                    acc[j][i] += a[of][i]*b[of][j];
-                }
+    groups = [["MMA(acc, i, j, a[of][i], a[of][i + 1], b[of][j/2]);"]]
+    if s.element.components == 2:
+        groups = [
+            [_mma("re", "x", "x", "+"), _mma("im", "x", "y", s.signs["xy"])],
+            [_mma("re", "y", "y", s.signs["yy"]), _mma("im", "y", "x", s.signs["yx"])],
+        ]
+    loops = """
+        for (int j = 0; j < WPTN; j += 2)
+            for (int i = 0; i < WPTM; i += 2) {
+                $instructions
             }
-            """
-        )
-    return fill(
         """
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) acc[j][i].x += a[of][i].x*b[of][j].x;
-            for (int i = 0; i < WPTM; i++) acc[j][i].y $yx= a[of][i].y*b[of][j].x;
-            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].x $yy= a[of][i].y*b[of][j].y;
-            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].y $xy= a[of][i].x*b[of][j].y;
-        }
-        """,
-        **s.signs._asdict(),
-    )
+    return [line for group in groups for line in fill(loops, instructions=group)]
 
 
 def _mma(sums: str, of_a: str, of_b: str, sign: str) -> str:

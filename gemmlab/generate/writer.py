@@ -52,19 +52,20 @@ def write(schedule: Schedule, **instead: Writer) -> Text:
 def parts(s: Schedule) -> dict[str, Writer]:
     """The functions that write the parts of a text, by the parts' names."""
     scheme = _SCHEMES[s.scheme]
-    return {
+    found = {
         "header": header,
         "parameters": parameters,
-        "tools": scheme.tools,
+        "tools": getattr(scheme, "tools", None),
         "arithmetic": arithmetic,
         "signature": signature,
         "identifiers": scheme.identifiers,
         "pointers": pointers,
-        "local_memory": scheme.local_memory,
+        "local_memory": getattr(scheme, "local_memory", None),
         "accumulators": epilogue.accumulators,
         "main_loop": scheme.main_loop,
         "store": epilogue.store,
     }
+    return {name: function for name, function in found.items() if function}
 
 
 def header(s: Schedule) -> Lines:
