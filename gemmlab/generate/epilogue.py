@@ -35,35 +35,26 @@ def accumulators(s: Schedule) -> Lines:
 
 
 def multiply_adds(s: Schedule, of: str = "") -> Lines:
-    """Each element of a fragment of A times each of B.
+    """Each element of a fragment of A times each of B. Signs conjugate, which costs no instruction.
 
-    Complex numbers: a component of a number of B meets all rows before the next one does. Registers
-    are read from two banks, and a multiply-add takes another cycle if its three operands are in one
-    bank. An operand that stays in its slot is not read again. No sum waits for itself.
+    In a warp, a component of a complex number of B meets all rows before the next one does.
+    Registers are read from two banks, and a multiply-add takes another cycle if its three operands
+    are in one bank. An operand that stays in its slot is not read again. No sum waits for itself.
     """
-    if s.element.components == 1:
-        return fill(
-            """
-            for (int j = 0; j < WPTN; j++) {
-                for (int i = 0; i < WPTM; i++) {
-                    acc[j][i] += a$of[i]*b$of[j];
-                }
-            }
-            """,
-            of=of,
-        )
-    return fill(
-        """
-        for (int j = 0; j < WPTN; j++) {
-            for (int i = 0; i < WPTM; i++) acc[j][i].x += a$of[i].x*b$of[j].x;
-            for (int i = 0; i < WPTM; i++) acc[j][i].y $yx= a$of[i].y*b$of[j].x;
-            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].x $yy= a$of[i].y*b$of[j].y;
-            for (int i = WPTM - 1; i >= 0; i--) acc[j][i].y $xy= a$of[i].x*b$of[j].y;
-        }
-        """,
-        of=of,
-        **s.signs,
-    )
+    x, a, b = "acc[j][i]", f"a{of}[i]", f"b{of}[j]"
+    up, down = "for (int i = 0; i < WPTM; i++)", "for (int i = WPTM - 1; i >= 0; i--)"
+    adds = [f"{x} += {a}*{b};"]
+    if s.element.components == 2:
+        adds = [
+            f"{x}.x += {a}.x*{b}.x;",
+            f"{x}.y {s.signs['yx']}= {a}.y*{b}.x;",
+            f"{x}.x {s.signs['yy']}= {a}.y*{b}.y;",
+            f"{x}.y {s.signs['xy']}= {a}.x*{b}.y;",
+        ]
+    rows = [f"{up} {{", *indented(adds), "}"]
+    if s.unit == "warps" and s.element.components == 2:
+        rows = [f"{loop} {add}" for loop, add in zip((up, up, down, down), adds, strict=True)]
+    return ["for (int j = 0; j < WPTN; j++) {", *indented(rows), "}"]
 
 
 def store(s: Schedule) -> Lines:

@@ -97,12 +97,10 @@ def _index(s: Schedule, x: Operand) -> str:
         if not x.k_contiguous and run > 64:  # panels of 64 rows or columns
             return f"(({place})/64*TSK + ({row}))*64 + (({place})%64 ^ ({row})%8u*8)"
         swizzle = over(f"({row})%8u", apart) + "*8"
-    elif not x.k_contiguous:
-        swizzle = f"(k)%4*{rows}"
-    elif rows <= apart:
-        return f"({row})*TSK + (k)"
-    else:
+    elif x.k_contiguous:
         swizzle = over(f"({row})", apart) + f"%{rows // apart}*4"
+    else:
+        swizzle = f"(k)%4*{rows}"
     return f"({row})*{length} + (({place}) ^ {swizzle})"
 
 
