@@ -118,6 +118,6 @@ def main_loop(s: Schedule) -> Lines:
             now = now + 1 < STAGES ? now + 1 : 0;
         }
         """,
-        first_tiles=FIRST_TILES,
-        next_tiles=NEXT_TILES,
+        first_tiles=fill(FIRST_TILES),
+        next_tiles=fill(NEXT_TILES),
     )

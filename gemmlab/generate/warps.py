@@ -268,29 +268,22 @@ def local_memory(s: Schedule) -> Lines:
     return lines
 
 
-def load_tiles(stage: str, k0: str) -> Lines:
-    """Start the copies of two tiles into a stage; the first step of k and the stage are in C."""
-    return [
-        f"load_a(Atile[{stage}], A, lda, m0, {k0}, M, K);",
-        f"load_b(Btile[{stage}], B, ldb, n0, {k0}, N, K);",
-    ]
-
-
 #: Starts the copies of all stages but one.
-FIRST_TILES = fill(
-    """
+FIRST_TILES = """
     // load: the first tiles
     for (int k0 = 0; k0 < (STAGES - 1)*TSK; k0 += TSK) {
         if (k0 < K) {
-            $load
+            load_a(Atile[k0/TSK], A, lda, m0, k0, M, K);
+            load_b(Btile[k0/TSK], B, ldb, n0, k0, N, K);
         }
         COPIED();
     }
-    """,
-    load=load_tiles("k0/TSK", "k0"),
-)
+    """
 #: Starts the copies into the stage that is free.
-NEXT_TILES = load_tiles("last", "k1")
+NEXT_TILES = """
+    load_a(Atile[last], A, lda, m0, k1, M, K);
+    load_b(Btile[last], B, ldb, n0, k1, N, K);
+    """
 
 
 def main_loop(s: Schedule) -> Lines:
@@ -331,8 +324,8 @@ def main_loop(s: Schedule) -> Lines:
             now = following;
         }
         """,
-        first_tiles=FIRST_TILES,
-        next_tiles=NEXT_TILES,
+        first_tiles=fill(FIRST_TILES),
+        next_tiles=fill(NEXT_TILES),
         number="uint" if s.element.half else s.element.vector(),
         pairs="[2]" if s.element.half else "",
         aligned="" if tensor else " __attribute__((aligned(16)))",
@@ -381,9 +374,11 @@ def _instructions(s: Schedule) -> Lines:
     """
     groups = [["MMA(acc, i, j, a[of][i], a[of][i + 1], b[of][j/2]);"]]
     if s.element.components == 2:
+        mma = "MMA({0}, i, j, {1}a[of][i].{2}, {1}a[of][i + 1].{2}, b[of][j/2].{3});".format
+        minus = {product: sign.strip("+") for product, sign in s.signs.items()}
         groups = [
-            [_mma("re", "x", "x", "+"), _mma("im", "x", "y", s.signs["xy"])],
-            [_mma("re", "y", "y", s.signs["yy"]), _mma("im", "y", "x", s.signs["yx"])],
+            [mma("re", "", "x", "x"), mma("im", minus["xy"], "x", "y")],
+            [mma("re", minus["yy"], "y", "y"), mma("im", minus["yx"], "y", "x")],
         ]
     loops = """
         for (int j = 0; j < WPTN; j += 2)
@@ -392,10 +387,3 @@ def _instructions(s: Schedule) -> Lines:
             }
         """
     return [line for group in groups for line in fill(loops, instructions=group)]
-
-
-def _mma(sums: str, of_a: str, of_b: str, sign: str) -> str:
-    """Add (or subtract) the product of a component of A, "x" or "y", and one of B."""
-    minus = "-" if sign == "-" else ""
-    a = f"{minus}a[of][i].{of_a}, {minus}a[of][i + 1].{of_a}"
-    return f"MMA({sums}, i, j, {a}, b[of][j/2].{of_b});"
