@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .epilogue import multiply_adds
 from .schedule import Operand, Schedule
-from .text import Lines, fill, over, times
+from .text import Lines, fill, over
 
 
 def identifiers(s: Schedule) -> Lines:
@@ -96,13 +96,7 @@ def _load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
     """
     position = f"{x.index}0 + i"
     step = "j" if k0 == "0" else f"{k0} + j"
-    run = over("TSK" if x.k_contiguous else x.tile_side, x.width)  # loads that are neighbours
-    if x.width > 1:
-        run = f"({run})"
-    i = times(f"(e + tid)%{run}", x.width)
-    j = f"(e + tid)/{run}"
-    if x.k_contiguous:
-        i, j = j, i
+    i, j = x.spread
     value = s.element.loaded(x.element(position, step), x.width)
     conditions = x.conditions(position, step if s.tail else "")
     if conditions:

@@ -53,6 +53,16 @@ class Operand:
         """Whether the vectors that are loaded stay vectors in a tile in which k comes first."""
         return self.width > 1 and not self.k_contiguous
 
+    @property
+    def spread(self) -> tuple[str, str]:
+        """Which position and step of k of the tile a work-item loads, in C, if the work-items count
+        loads by e + tid: neighbours in memory by neighbouring work-items.
+        """
+        first = "(e + tid)" if self.width == 1 else f"(e + tid)*{self.width}"
+        run = "TSK" if self.k_contiguous else self.tile_side  # contiguous elements
+        inner, outer = f"{first}%{run}", f"{first}/{run}"
+        return (outer, inner) if self.k_contiguous else (inner, outer)
+
     def element(self, position: str, step: str) -> str:
         """An element in global memory, in C: its row of A or column of B, and its step of k."""
         first, second = (position, step) if self.k_contiguous else (step, position)

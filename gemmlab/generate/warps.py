@@ -106,11 +106,7 @@ def _index(s: Schedule, x: Operand) -> str:
 
 def _load_tile(s: Schedule, x: Operand) -> Lines:
     """A function that starts the copies of a tile, neighbours by neighbouring work-items."""
-    run = "TSK" if x.k_contiguous else x.tile_side  # contiguous elements
-    first = times("(e + tid)", x.width)
-    i, k = f"{first}%{run}", f"{first}/{run}"
-    if x.k_contiguous:
-        i, k = k, i
+    i, k = x.spread
     position = f"{x.index}0 + {x.index}"
     return fill(
         """
