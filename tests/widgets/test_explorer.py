@@ -328,7 +328,7 @@ def test_the_browsers_gpu_is_a_device_like_any_other(desk):
     """Its limits, answers and map; and from its list, a device of this machine, and back."""
     made = explorer_module.Explorer(3, m=64, device="browser")
     made.set(START)
-    page = made.device.view
+    page = made.device
     assert page.request["id"] == 1 and not desk.asked
     assert made.settings.limits.work_group == 256
     page.gpu = {"name": "large", "limits": LARGE}
@@ -344,8 +344,8 @@ def test_the_browsers_gpu_is_a_device_like_any_other(desk):
     assert soon(lambda: "this machine" in made.panel.value)
     assert made._maps.maps[-1]["title"].startswith("this machine")
     made._devices.value = "browser"
-    assert made.device.view is not page and made.device.view.request["id"] == 1
-    made.device.view.result = {"id": 1, "error": "the browser offers no GPU"}
+    assert made.device is not page and made.device.request["id"] == 1
+    made.device.result = {"id": 1, "error": "the browser offers no GPU"}
     assert state(made) == "page" and "offers no GPU" in made.panel.value
 
 
@@ -358,7 +358,7 @@ class Page:
 
     @property
     def request(self) -> dict:
-        return self.gpu.view.request
+        return self.gpu.request
 
     def ask(self, size=128, source=None, reference=None, **params):
         arguments = {
@@ -370,7 +370,7 @@ class Page:
         return arguments
 
     def answer(self, **found):
-        self.gpu.view.result = {"id": self.request["id"], **RIGHT, **found}
+        self.gpu.result = {"id": self.request["id"], **RIGHT, **found}
 
 
 def test_a_product_of_the_page_becomes_an_outcome_compared_with_its_reference(desk):
@@ -417,7 +417,7 @@ def test_the_newest_request_of_a_page_wins_and_a_stopped_one_is_forgotten(desk):
     page = Page()
     page.ask()
     page.ask(size=64)
-    page.gpu.view.result = {"id": 1, "error": "old"}
+    page.gpu.result = {"id": 1, "error": "old"}
     assert not page.outcomes
     page.gpu.stop("me")
     assert page.outcomes[0].kind == "stopped"
