@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import combinations, product
+from itertools import product
 from pathlib import Path
-from statistics import pstdev
 from typing import Any
 
 import anywidget
@@ -17,7 +16,7 @@ from ..draw.landscape import landscape
 from ..draw.picture import Picture, text_colour, viridis
 from ..measurement.landscape import Landscape, recorded
 from ..model import percent
-from .settings import in_view
+from .settings import ranked
 from .tries import SHOWN, Try, best, digits
 
 Values = Mapping[str, int]
@@ -44,7 +43,8 @@ class Maps(anywidget.AnyWidget):
         self.spec, self.limits, self.machine = spec, limits, "this machine"
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
-        self._across, self._down = _first_axes(spec, self.recorded)
+        first = ranked(spec)[:2]
+        self._across, self._down = [*(name for name in spec.defaults if name in first), ""][:2]
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
@@ -164,25 +164,3 @@ def _strip(history: list[Try]) -> dict[str, Any]:
                       "low": low, "middle": middle, "high": high})  # fmt: skip
     said = f", best {first.outcome}" if first else ""
     return {"title": f"your tries{said} · click one to return to it", "marks": marks}
-
-
-def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
-    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
-    names = [name for name in spec.defaults if name in in_view(spec)]
-    if len(names) < 2:
-        return names[0], ""
-    if found is None:
-        return names[0], names[1]
-    start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
-
-    def order(names: tuple[str, ...]) -> tuple[bool, float]:
-        every = [*product(*(choices[name] for name in names))]
-        near = [
-            found.rate(spec.number, {**start, **dict(zip(names, v, strict=True))}) for v in every
-        ]
-        shares = [record.share for record in near if record and not record.problem]
-        varied = len(shares) * pstdev(shares) if shares else 0.0
-        return len(shares) >= 0.5 * len(every), varied
-
-    across, down = max(combinations(names, 2), key=order)
-    return across, down
