@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..draw.landscape import landscape
 from ..draw.picture import Picture, text_colour, viridis
 from ..measurement.landscape import Landscape, recorded
 from ..model import percent
-from .settings import ranked
+from .settings import IN_VIEW, ranked
 from .tries import SHOWN, Try, best, digits
 
 Values = Mapping[str, int]
@@ -43,8 +43,7 @@ class Maps(anywidget.AnyWidget):
         self.spec, self.limits, self.machine = spec, limits, "this machine"
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
-        first = ranked(spec)[:2]
-        self._across, self._down = [*(name for name in spec.defaults if name in first), ""][:2]
+        self._across, self._down = _first_axes(spec, limits)
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
@@ -164,3 +163,18 @@ def _strip(history: list[Try]) -> dict[str, Any]:
                       "low": low, "middle": middle, "high": high})  # fmt: skip
     said = f", best {first.outcome}" if first else ""
     return {"title": f"your tries{said} · click one to return to it", "marks": marks}
+
+
+def _first_axes(spec: KernelSpec, limits: Limits) -> tuple[str, str]:
+    """The two parameters in view that have the most legal values together, the others being those
+    of the start.
+    """
+    start, choices = spec.fit(limits), {p.name: p.choices for p in spec.params}
+
+    def legal(pair: tuple[str, str]) -> int:
+        every = (dict(zip(pair, v, strict=True)) for v in product(*map(choices.__getitem__, pair)))
+        return sum(not spec.problems({**start, **values}, limits) for values in every)
+
+    pair = max(combinations(ranked(spec)[:IN_VIEW], 2), key=legal, default=(*choices, ""))
+    across, down = (name for name in (*choices, "") if name in pair)
+    return across, down
