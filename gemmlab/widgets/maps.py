@@ -25,8 +25,7 @@ FLOOR = 0.15
 
 
 class Maps(anywidget.AnyWidget):
-    """The maps and the tries: see ``maps.js``. A reader's own text has no record, and its maps are
-    not shown.
+    """The maps and the tries: see ``maps.js``. A reader's own text has tries and no map.
 
     Attributes:
         limits, machine: of the device; "this machine" or "this browser".
@@ -41,6 +40,7 @@ class Maps(anywidget.AnyWidget):
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
         self.spec, self.limits, self.machine = spec, limits, "this machine"
+        self._of_text = source is not None
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
         self._across, self._down = _first_axes(spec, limits)
@@ -50,7 +50,7 @@ class Maps(anywidget.AnyWidget):
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
             there = [self._recorded_map(self.recorded, values)] if self.recorded else []
-            self.maps = [*there, self._own_map(values, history)]
+            self.maps = [] if self._of_text else [*there, self._own_map(values, history)]
             self.tries = _strip(history)
 
     def turn(self, side: str, name: str) -> None:
