@@ -297,7 +297,7 @@ def trial(
 
     Args:
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
-            most_seconds).
+            most_seconds), or as `comparison.compare` (reference, budget).
     """
     device = options.pop("device", None)
     device = device.index if isinstance(device, Device) else device
