@@ -10,8 +10,10 @@ import gemmlab
 from gemmlab import check, model, simt
 from gemmlab.catalog import sources
 from gemmlab.generate import Schedule, tiles, write
-from gemmlab.measurement import landscape, records
+from gemmlab.measurement import landscape
+from gemmlab.measurement.comparison import BUDGET
 from gemmlab.simt import views
+from gemmlab.widgets import panel
 from lessons import board, cluster, divergence, edges, rates, schedules, selection, tf32
 
 #: What an H200 gives a work-group, in bytes, by OpenCL.
@@ -138,18 +140,18 @@ def _wrong(kernel: int, source: str, sizes, params=None) -> str:
 
 
 def _beside(number: int, source: str, params: dict | None = None) -> str:
-    """How fast a right text is, compared with the original kernel, as a sentence."""
-    size = 256 if gemmlab.default_device().kind == "CPU" else 2048
-    runs: dict[str, list] = {"your text": [], f"kernel {number}": []}
-    for _ in range(3):  # alternating: whatever else the machine does hits both
-        for name, text in zip(runs, (f"\n{source}", None), strict=True):
-            run = gemmlab.trial(number, size, source=text, params=params, repeats=5)
-            runs[name].append(run.result)
-    if not all(all(found) for found in runs.values()):
+    """How fast a right text is beside the original kernel, as a sentence."""
+    device, spec = gemmlab.default_device(), gemmlab.catalog[number]
+    params = spec.complete(params) if params else spec.fit(device.limits)
+    sizes = dict.fromkeys("mnk", 256 if device.kind == "CPU" else 2048)
+    original = {"kernel": number, "params": params, "source": None, **sizes}
+    found = gemmlab.trial(
+        number, params=params, source=f"\n{source}", **sizes, reference=original, budget=BUDGET
+    ).compared
+    if found is None:
         return "It compiles, is right, and has no race; how fast it is could not be measured."
-    pooled = {name: records.pooled(found) for name, found in runs.items()}
-    sentence = records.distinguish(pooled).splitlines()[-1]
-    return f"It compiles, is right, and has no race. {sentence[0].upper()}{sentence[1:]}"
+    sentence = panel.beside(found, f"kernel {number}")
+    return f"It compiles, is right, and has no race. {sentence}."
 
 
 def _settings(kernel: int, settings: dict) -> dict:

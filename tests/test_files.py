@@ -42,7 +42,7 @@ def _write_on_a_full_disk(folder):
         board.add(Try("c", 0.7, 10, "d"))
     with pytest.raises(OSError):
         files.replace(table, "new")
-    assert progress.entries == {"01.1": True} and len(board.tries) == 1
+    assert progress.entries == {"01.1": {"right": True}} and len(board.tries) == 1
     assert table.read_text() == "old" and notes.read() == {"a": 1}
     assert not [*folder.glob(".*.part")]
 
@@ -80,7 +80,7 @@ def test_a_damaged_file_is_renamed_with_a_warning(tmp_path, content):
         _ = Board(path).tries
     with pytest.warns(UserWarning, match=r"progress\.json\.damaged"):
         progress.note("01.1", True)
-    assert progress.entries == {"01.1": True}
+    assert progress.entries == {"01.1": {"right": True}}
     assert (tmp_path / "progress.json.damaged").read_bytes() == content
 
 

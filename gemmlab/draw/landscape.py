@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from ..model import percent
@@ -22,51 +20,38 @@ def landscape(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Pi
     Args:
         shown: a map as `widgets.maps` sends it to the page: "across" and "down" name the
             parameters of the axes, "xs" and "ys" are their values, "cells" what was recorded.
-        here: the reader's setting, marked by a ring.
+        here: the reader's setting, framed.
         title: such as the device and the kernel.
     """
     cells: dict[tuple[int, ...], Any] = {(cell["x"], cell["y"]): cell for cell in shown["cells"]}
     columns, rows = shown["xs"], shown["ys"]
-    picture = Picture(7, 1.2 + 0.42 * len(rows), _in_words(shown, cells.get(here), title))
+    states = {cell["state"] for cell in cells.values()}
+    signs = [f"{sign} {words}" for state, (sign, words) in _SIGNS.items() if state in states]
+    picture = Picture(7, 0.9 + 0.42 * len(rows), _in_words(shown, cells.get(here), title))
     ax = picture.axes_plain()
     ax.spines[:].set_visible(False)
     for (x, y), cell in cells.items():
-        _draw_cell(ax, columns.index(x), rows.index(y), cell)
-    handles = [_mark(f"${sign}$", words) for state, (sign, words) in _SIGNS.items()
-               if any(cell["state"] == state for cell in cells.values())]  # fmt: skip
-    if here in cells:
-        position = [columns.index(here[0])], [rows.index(here[1])]
-        for colour, width in (("black", 5), ("white", 2)):  # visible on any colour
-            ax.plot(*position, "o", markersize=25, markerfacecolor="none", clip_on=False,
-                    markeredgecolor=colour, markeredgewidth=width)  # fmt: skip
-        handles.append(_mark("o", "your setting"))
+        if cell["state"] == "illegal":
+            continue
+        column, row = columns.index(x), rows.index(y)
+        # that of the reader is visible on any colour
+        frames = [("black", 7), ("white", 3)] if (x, y) == here else [(INK, 0.5)]
+        face = [int(part) / 255 for part in cell["shade"].split(",")] if "shade" in cell else "none"
+        for colour, width in frames:
+            box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9)
+            box.set(facecolor=face, edgecolor=colour, linewidth=width, zorder=1 + (width > 1))
+            ax.add_artist(box)  # add_patch would update the limits of the axes for every cell
+        words = cell["text"] or _SIGNS[cell["state"]][0]
+        ax.text(column, row, words, ha="center", va="center", fontsize=10,
+                color=cell.get("ink", INK))  # fmt: skip
     ax.set(xlim=(-0.55, len(columns) - 0.45), ylim=(-0.55, len(rows) - 0.45))
     ax.set(xlabel=shown["across"], ylabel=shown["down"])
     ax.set_xticks(range(len(columns)), [str(value) for value in columns])
     ax.set_yticks(range(len(rows)), [str(value) if shown["down"] else "" for value in rows])
     ax.tick_params(length=0)
-    ax.set_title(title, color=INK, fontsize=10, loc="left", pad=24)
-    ax.legend(handles=handles, frameon=False, labelcolor=INK, fontsize=9, loc="lower left",
-              bbox_to_anchor=(0, 1), ncols=3, borderpad=0, borderaxespad=0.2)  # fmt: skip
+    framed = ["framed: your setting"] * (here in cells)
+    ax.set_title(" · ".join([title, *framed, *signs]), color=INK, fontsize=10, loc="left")
     return picture
-
-
-def _draw_cell(ax: Axes, column: int, row: int, cell: Mapping[str, Any]) -> None:
-    """A rectangle in the colour of the rate with the per cent in it, or with a sign."""
-    if cell["state"] == "illegal":
-        return
-    face = [int(part) / 255 for part in cell["shade"].split(",")] if "shade" in cell else "none"
-    box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9, facecolor=face, edgecolor=INK,
-                    linewidth=0.5)  # fmt: skip
-    ax.add_artist(box)  # add_patch would update the limits of the axes for every cell
-    words = cell["text"] or _SIGNS[cell["state"]][0]
-    ax.text(column, row, words, ha="center", va="center", fontsize=10, color=cell.get("ink", INK))
-
-
-def _mark(marker: str, words: str) -> Line2D:
-    """What a mark means, in the key."""
-    return Line2D([], [], marker=marker, color=INK, markersize=9, markerfacecolor="none",
-                  linestyle="none", label=words)  # fmt: skip
 
 
 def _in_words(shown: Mapping[str, Any], here: Mapping[str, Any] | None, title: str) -> str:

@@ -63,7 +63,7 @@ class Run:
     """What a kernel did.
 
     Attributes:
-        text: the kernel's; macros: its own and the given ones at its end, by name.
+        text: the kernel's.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
         findings: what was wrong.
         stop: the finding after which the kernel could not go on, or None.
@@ -77,7 +77,7 @@ class Run:
     def __init__(self, machine: Machine, args: Sequence[object]):
         memories = (a for a in args if isinstance(a, Memory))
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
-        self.text, self.macros = machine.program.text, machine.program.macros
+        self.text = machine.program.text
         self.log: list[Entry] = machine.log
         seen = [f for f in machine.findings if f.kind not in NOTES]
         self.notes = [f for f in machine.findings if f.kind in NOTES]

@@ -1,5 +1,5 @@
 """What pictures and chapters ask of a run: its steps, the accesses of an array, of a warp, of a
-work-item; macros.
+work-item.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ import numpy as np
 from .api import Run
 from .count import Counts, cost
 from .machine import WARP
-from .meaning import constant
-from .parse import Parser
-from .text import Preprocessor, TextError, Token, shown, tokens_of
 from .watch import Entry
 
 
@@ -80,44 +77,6 @@ def places(
                 e = e._replace(mask=e.active & (e.wave.items == item))
             found.update((e.of(e.at)[:, None] + np.arange(e.site.width)).ravel().tolist())
     return sorted(found)
-
-
-def macros(run: Run) -> dict[int, dict[str, str]]:
-    """For each line the macros and parameters that it uses, as they are written there, and what
-    they stand for.
-
-    {60: {"TS": "8", "RTS": "(TS/WPT) = 2"}, 80: {"B_AT(k, n)": "B[(n)*K + (k)]"}}
-    """
-    expander = Preprocessor()
-    expander.macros |= run.macros
-    found: dict[int, dict[str, str]] = {}
-    tokens = tokens_of(run.text)
-    directive = False
-    for at, token in enumerate(tokens):
-        directive = token.text == "#" if token.first else directive
-        macro = run.macros.get(token.text)
-        if macro is None or directive:
-            continue
-        use = [token] if macro.params is None else _call(tokens[at:])
-        try:
-            means = expander.expand(use)
-            becomes = shown(macro.body if macro.params is None else means)
-            if len(means) > 1 and all(t.kind != "name" for t in means):
-                becomes += f" = {constant(Parser(means).whole_expression())}"
-        except TextError:  # a text that was stopped by an error may hold half a macro
-            continue
-        found.setdefault(token.spot.line, {})[shown(use)] = becomes
-    return found
-
-
-def _call(tokens: list[Token]) -> list[Token]:
-    """A macro with its arguments, from the beginning of some tokens."""
-    depth = 0
-    for number, token in enumerate(tokens[1:], 1):
-        depth += (token.text == "(") - (token.text == ")")
-        if depth == 0:
-            return tokens[: number + 1]
-    return tokens
 
 
 def select(run: Run, array: str, store: bool = False, **where: int) -> np.ndarray:

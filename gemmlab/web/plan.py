@@ -10,6 +10,9 @@ from ..catalog.spec import Limits
 from .memory import Style
 from .shader import STYLES, TINT, Shader, translate
 
+#: What every GPU offers that a browser gives to pages.
+LEAST = Limits("a browser", 256, (256, 256), 16384, 4, asynchronous=False, warpgroups=False)
+
 
 @dataclass(frozen=True)
 class Job:

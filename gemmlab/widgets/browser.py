@@ -1,17 +1,25 @@
-"""The GPU of the reader's browser as a device of an explorer, which the page measures."""
+"""The GPU of the reader's browser as a device of an explorer: the page runs its products.
+
+A cell cannot wait for a page: messages of widgets arrive when no cell is running.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+import anywidget
+import traitlets
+
+from .. import web
 from ..measurement.comparison import summary
 from ..measurement.records import Result
 from ..model import gflops
 from ..simt import TextError
-from ..web.panel import LEAST, BrowserGPU
-from ..web.plan import Job, jobs, whole
+from ..web.plan import LEAST, jobs, whole
 from ..worker import client
 from ..worker.client import Outcome
 from ..worker.look import ARGUMENTS
@@ -19,42 +27,52 @@ from ..worker.look import ARGUMENTS
 #: The value of `device` that means it.
 NAME = "browser"
 WORDS = "this browser's GPU"
+FILES = Path(web.__file__).with_name("runner.js"), Path(__file__).with_name("browser.js")
 
 
-class Browser:
-    """What an explorer needs of a device, and of the worker that measures on it.
+class Browser(anywidget.AnyWidget):
+    """What an explorer needs of a device, and of the worker that measures on it. The page that
+    shows it opens its GPU.
 
     Attributes:
-        view: what opens the GPU; it must be shown.
+        gpu: name and limits of the GPU, once it is open, or in `words` why there is none.
+        request, result: what the page is to run, and what it has found, with the same `id`:
+            whether it is `ok`, a `verdict`, the seconds of `all` runs and of those of the `other`,
+            the reference; or an `error`.
         limits: those of any browser's GPU, until the page has opened it.
     """
 
+    _esm = "\n".join(file.read_text(encoding="utf-8") for file in FILES)
+    gpu: Any = traitlets.Dict().tag(sync=True)
+    request: Any = traitlets.Dict().tag(sync=True)
+    result: Any = traitlets.Dict().tag(sync=True)
     kind, index = "GPU", None
 
     def __init__(self, opened: Callable[[], None]):
-        self.view = BrowserGPU(brief=True)
+        super().__init__()
         self.limits = LEAST
         self._opened = opened
         #: the arguments of the newest request, and who waits for its answer
         self._waiting: tuple[dict[str, Any], Callable[[Outcome], None]] | None = None
         self._page = 0  # the id that its result will have; 0 before the page is asked
-        self.view.observe(self._found, "gpu")
-        self.view.on_result(self._answered)
+        self.observe(self._found, "gpu")
+        self.observe(self._answered, "result")
 
     @property
     def name(self) -> str:
         """What the page says the GPU is called; its rates are those of a page."""
-        name = self.view.gpu.get("name", "")
+        name = self.gpu.get("name", "")
         return name and f"{name}, with a browser's bounds checks"
 
     def __str__(self) -> str:
         return WORDS
 
     def _found(self, change: Mapping[str, Any]) -> None:
-        limits = self.view.limits()
-        if limits is not None and limits != self.limits:
-            self.limits = limits
-            self._opened()
+        if "limits" in self.gpu:
+            found = web.limits(self.gpu["limits"], self.gpu["name"])
+            if found != self.limits:
+                self.limits = found
+                self._opened()
 
     # As `client.Worker`.
 
@@ -71,11 +89,11 @@ class Browser:
         self._waiting, self._page = (waiting := (arguments, done)), 0
         try:
             product, reference = _jobs(arguments), arguments["reference"]
-            options: dict[str, Any] = {"reference": reference and _jobs(reference)}
+            options = {"jobs": product, "reference": reference and _jobs(reference)}
         except ValueError as error:
             self._refuse(f"{'line ' * isinstance(error, TextError)}{error}")
             return
-        options |= {name: arguments[name] for name in ("budget", "most_seconds")}
+        options |= {"budget": arguments["budget"], "most": arguments["most_seconds"]}
 
         def looked(outcome: Outcome) -> None:
             problem, seen = outcome.problem, outcome.seen
@@ -87,7 +105,8 @@ class Browser:
                 self._refuse(problem or str(seen))
             else:
                 step("page")
-                self._page = self.view.ask(product, **options)
+                self._page = self.request.get("id", 0) + 1
+                self.request = {"id": self._page, "kernel": arguments["kernel"], **options}
 
         if arguments["source"] is None:
             looked(Outcome(arguments))
@@ -103,7 +122,8 @@ class Browser:
     def _refuse(self, problem: str, kind: str = "refused") -> None:
         self._end(lambda arguments: Outcome(arguments, problem=problem, kind=kind))
 
-    def _answered(self, result: dict[str, Any]) -> None:
+    def _answered(self, change: Mapping[str, Any]) -> None:
+        result = change["new"]
         if result.get("id") == self._page:
             self._end(lambda arguments: outcome(arguments, result))
 
@@ -113,10 +133,12 @@ class Browser:
             done(answer(arguments))
 
 
-def _jobs(arguments: Mapping[str, Any]) -> dict[str, Job]:
+def _jobs(arguments: Mapping[str, Any]) -> dict[str, dict]:
+    """The product in each style that a page tries."""
     kernel, params = arguments["kernel"], arguments["params"]
     m, n, k = whole(kernel, arguments["m"], arguments["n"], arguments["k"], params)
-    return jobs(kernel, m, n, k, params, text=arguments["source"])
+    product = jobs(kernel, m, n, k, params, text=arguments["source"])
+    return {style: asdict(one) for style, one in product.items()}
 
 
 def outcome(arguments: dict[str, Any], found: Mapping[str, Any]) -> Outcome:

@@ -192,7 +192,7 @@ class Explorer(Shell):
         """Show what the device is and allows; a page reports the limits of its GPU later."""
         with self._lock:
             in_page = isinstance(self.device, Browser)
-            self._gpu.children = (self.device.view,) if isinstance(self.device, Browser) else ()
+            self._gpu.children = (self.device,) if isinstance(self.device, Browser) else ()
             self.settings.limits = self._maps.limits = self.device.limits
             self._maps.machine = "this browser" if in_page else "this machine"
             self._draw()

@@ -12,27 +12,22 @@ from ..generate.text import Text
 from .listing import block
 from .stepper import Stepper
 
-#: The switches: where each starts, its values, and what it means.
-SWITCHES: dict[str, tuple[Any, tuple, str]] = {
-    "precision": ("s", ("s", "d", "c", "z"), "float32, float64, complex64, complex128"),
-    "a": ("N", ("N", "T", "C"), "A as it is, transposed, or conjugated and transposed"),
-    "b": ("N", ("N", "T", "C"), "B as it is, transposed, or conjugated and transposed"),
-    "beta": (False, (False, True), "whether beta C0 is added"),
+#: The values of each switch, the first of which is its start, and what it means.
+SWITCHES: dict[str, tuple[tuple, str]] = {
+    "precision": (("s", "d", "c", "z"), "float32, float64, complex64, complex128"),
+    "a": (("N", "T", "C"), "A as it is, transposed, or conjugated and transposed"),
+    "b": (("N", "T", "C"), "B as it is, transposed, or conjugated and transposed"),
+    "beta": ((False, True), "whether beta C0 is added"),
     "tile": (
-        (64, 64),
-        ((32, 32), (64, 32), (64, 64), (128, 64), (128, 128)),
+        ((64, 64), (32, 32), (64, 32), (128, 64), (128, 128)),
         "rows and columns of C for a work-group",
     ),
-    "micro_tile": (
-        (4, 4),
-        ((2, 2), (4, 2), (4, 4), (8, 4), (8, 8)),
-        "rows and columns of C for a work-item",
-    ),
-    "depth": (16, (4, 8, 16, 32), "steps of k in local memory; none where stages are 0"),
-    "width": (1, (1, 2, 4), "elements in a load from global memory"),
-    "stages": (1, (0, 1, 2), "buffers in local memory; 0: straight into registers"),
-    "edges": ("none", EDGES, "where C may end inside a tile"),
-    "tail": (False, (False, True), "whether K may end inside a step of depth"),
+    "micro_tile": (((4, 4), (2, 2), (4, 2), (8, 4), (8, 8)), "rows and columns for a work-item"),
+    "depth": ((16, 4, 8, 32), "steps of k in local memory; none where stages are 0"),
+    "width": ((1, 2, 4), "elements in a load from global memory"),
+    "stages": ((1, 0, 2), "buffers in local memory; 0: straight into registers"),
+    "edges": (EDGES, "where C may end inside a tile"),
+    "tail": ((False, True), "whether K may end inside a step of depth"),
 }
 
 
@@ -68,12 +63,11 @@ class Generator(Stepper):
     """
 
     def __init__(self, **start):
-        start = {name: first for name, (first, _, _) in SWITCHES.items()} | start
         self.text, self._listing = "", ""
-        values = {name: values for name, (_, values, _) in SWITCHES.items()}
-        super().__init__(lambda **values: self._written(values), start, **values)
+        choices = {name: values for name, (values, _) in SWITCHES.items()}
+        super().__init__(lambda **values: self._written(values), start, **choices)
         self.name = "generator"
-        for name, (_, _, meaning) in SWITCHES.items():
+        for name, (_, meaning) in SWITCHES.items():
             self.controls[name].tooltip = meaning
 
     def _written(self, values: dict[str, Any]) -> str:

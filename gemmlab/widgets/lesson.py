@@ -45,7 +45,7 @@ class Prediction(Shell):
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
         super().__init__()
         self.question, self.choices = question, list(choices)
-        kept = Progress().choices.get(question)
+        kept = Progress().entries.get(question, {}).get("choice")
         self.answer = kept if kept in self.choices else None
         self._outcome: tuple[str, str, Mapping[str, str]] | None = None
         self._buttons = [w.Button(description=choice) for choice in self.choices]

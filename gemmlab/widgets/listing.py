@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from html import escape
 
 from ..draw.picture import RED
-from ..simt import ProductRun, Run, views
+from ..simt import ProductRun, Run
 from ..simt.count import Counts
 
 #: What the bars beside the lines count, over the whole run: of each line the first that it takes.
@@ -20,7 +19,7 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 
 
 def listing(run: ProductRun, now: int) -> str:
-    """The text with the line `now` lit; below it the macros on this line, and the findings."""
+    """The text with the line `now` lit; below it the parameters on this line, and the findings."""
     lines, rows = run.text.split("\n"), []
     costs, wrong = _costs(run), dict[int, str]()
     for finding in run.findings:
@@ -56,12 +55,11 @@ def _costs(run: Run) -> dict[int, str]:
 
 
 def _values(run: ProductRun, now: int, code: str) -> str:
-    """What the names on a line stand for."""
-    sizes = {"M": run.m, "N": run.n, "K": run.k}
-    sizes = {name: size for name, size in sizes.items() if re.search(rf"\b{name}\b", code)}
-    values = (_macros(run).get(now, {}) | sizes).items()
-    shown = "; ".join(f"{name} is {_brief(str(value))}" for name, value in values)
-    words = f"Line {now}: {escape(shown)}" if shown else ""
+    """What the sizes and parameters on a line are."""
+    values = {"M": run.m, "N": run.n, "K": run.k, **run.params}
+    named = [name for name in values if re.search(rf"\b{name}\b", code)]
+    shown = ", ".join(f"{name} = {values[name]}" for name in named)
+    words = f"Line {now}: {shown}" if shown else ""
     return f'<div style="font-size:12px;min-height:1.5em">{words}</div>'
 
 
@@ -69,11 +67,3 @@ def block(rows: str) -> str:
     """The rows of a kernel's text."""
     about = 'class="gemmlab-code" tabindex="0" aria-label="the kernel" aria-live="off"'
     return f"<div {about}>{rows}</div>"
-
-
-def _brief(text: str, most: int = 80) -> str:
-    """The beginning of a macro that stands for several statements."""
-    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + " …"
-
-
-_macros = lru_cache(maxsize=16)(views.macros)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
-from statistics import pstdev
 from typing import Any
 
 import anywidget
@@ -17,7 +16,7 @@ from ..draw.landscape import landscape
 from ..draw.picture import Picture, text_colour, viridis
 from ..measurement.landscape import Landscape, recorded
 from ..model import percent
-from .settings import in_view
+from .settings import IN_VIEW, ranked
 from .tries import SHOWN, Try, best, digits
 
 Values = Mapping[str, int]
@@ -26,8 +25,7 @@ FLOOR = 0.15
 
 
 class Maps(anywidget.AnyWidget):
-    """The maps and the tries: see ``maps.js``. A reader's own text has no record, and its maps are
-    not shown.
+    """The maps and the tries: see ``maps.js``. A reader's own text has tries and no map.
 
     Attributes:
         limits, machine: of the device; "this machine" or "this browser".
@@ -42,16 +40,17 @@ class Maps(anywidget.AnyWidget):
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
         self.spec, self.limits, self.machine = spec, limits, "this machine"
+        self._of_text = source is not None
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
-        self._across, self._down = _first_axes(spec, self.recorded)
+        self._across, self._down = _first_axes(spec, limits)
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
             there = [self._recorded_map(self.recorded, values)] if self.recorded else []
-            self.maps = [*there, self._own_map(values, history)]
+            self.maps = [] if self._of_text else [*there, self._own_map(values, history)]
             self.tries = _strip(history)
 
     def turn(self, side: str, name: str) -> None:
@@ -166,23 +165,16 @@ def _strip(history: list[Try]) -> dict[str, Any]:
     return {"title": f"your tries{said} · click one to return to it", "marks": marks}
 
 
-def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
-    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
-    names = [name for name in spec.defaults if name in in_view(spec)]
-    if len(names) < 2:
-        return names[0], ""
-    if found is None:
-        return names[0], names[1]
-    start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
+def _first_axes(spec: KernelSpec, limits: Limits) -> tuple[str, str]:
+    """The two parameters in view that have the most legal values together, the others being those
+    of the start.
+    """
+    start, choices = spec.fit(limits), {p.name: p.choices for p in spec.params}
 
-    def order(names: tuple[str, ...]) -> tuple[bool, float]:
-        every = [*product(*(choices[name] for name in names))]
-        near = [
-            found.rate(spec.number, {**start, **dict(zip(names, v, strict=True))}) for v in every
-        ]
-        shares = [record.share for record in near if record and not record.problem]
-        varied = len(shares) * pstdev(shares) if shares else 0.0
-        return len(shares) >= 0.5 * len(every), varied
+    def legal(pair: tuple[str, str]) -> int:
+        every = (dict(zip(pair, v, strict=True)) for v in product(*map(choices.__getitem__, pair)))
+        return sum(not spec.problems({**start, **values}, limits) for values in every)
 
-    across, down = max(combinations(names, 2), key=order)
+    pair = max(combinations(ranked(spec)[:IN_VIEW], 2), key=legal, default=(*choices, ""))
+    across, down = (name for name in (*choices, "") if name in pair)
     return across, down

@@ -105,24 +105,27 @@ def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
     return _figure(name, "here", between(low, high), f"GFLOPS{share}", bar)
 
 
+def beside(found: Comparison, other: str) -> str:
+    """How a rate compares with that of `other`; a ratio only where the difference was shown."""
+    if found.ratio is None:  # it is the same
+        return f"This is {other}."
+    if found.shown:
+        low, _, high = found.ratio
+        return f"{'Slower' if high < 1 else 'Faster'}: {between(low, high)} × {other}"
+    if found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
+        return f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
+    return (
+        f"{'Too noisy to compare with' if found.noisy else 'No measurable difference from'} {other}"
+    )
+
+
 def compared(found: Comparison, other: str, moved: str) -> str:
-    """How the rate compares with that of `other`; a ratio only where the difference was shown."""
+    """`beside`, and what has been moved."""
     if found.ratio is None and moved:  # the other has no rate
         return ""
-    if found.ratio is None:
-        words = f"This is {other}."
-    elif found.shown:
-        low, _, high = found.ratio
-        words = f"{'Slower' if high < 1 else 'Faster'}: {between(low, high)} × {other}"
-    elif found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
-        words = f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
-    else:
-        words = f"No measurable difference from {other}"
-        if found.noisy:
-            words = f"Too noisy to compare with {other}"
     more = f' <span class="gemmlab-dim">{escape(moved)}</span>' if moved else ""
     about = f'class="gemmlab-compared gemmlab-said" title="{escape(moved)}"'
-    return f"<div {about}>{escape(words)}{more}</div>"
+    return f"<div {about}>{escape(beside(found, other))}{more}</div>"
 
 
 def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]) -> str:

@@ -63,19 +63,15 @@ class Progress:
         self.folder = Path(folder)
 
     @property
-    def entries(self) -> dict[str, bool]:
-        """Whether it was right, by the number of an exercise ("03.1") or the question of a
-        prediction whose answer was seen.
+    def entries(self) -> dict[str, dict]:
+        """By the number of an exercise ("03.1"), or the question of a prediction: whether it was
+        "right", None before the answer was seen; and the "choice", of a prediction.
 
         Empty if there is no file, or one that cannot be read.
         """
-        known = {name: entry["right"] for name, entry in self._read().items()}
-        return {name: right for name, right in known.items() if right is not None}
-
-    @property
-    def choices(self) -> dict[str, str]:
-        """What was predicted, by the question."""
-        return {name: e["choice"] for name, e in self._read().items() if "choice" in e}
+        with suppress(OSError, ValueError):
+            return files.load_json(self.path, dict)
+        return {}
 
     def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
         """Keep an entry; what was right once stays so. A file that cannot be written causes a
@@ -102,11 +98,6 @@ class Progress:
                 "names another folder."
             )
 
-    def _read(self) -> dict[str, dict]:
-        with suppress(OSError, ValueError):
-            return files.load_json(self.path, dict)
-        return {}
-
     def reset(self) -> None:
         self.path.unlink(missing_ok=True)
 
@@ -123,16 +114,18 @@ class Progress:
 
     def _map(self, name: Callable[[Chapter], str]) -> str:
         """A line for each chapter, with its marks and the next exercise, and a summary."""
-        there, known = chapters(self.folder), self.entries
+        there = chapters(self.folder)
+        known = {name: entry["right"] for name, entry in self.entries.items()}
         numbers = [number for chapter in there for number in chapter.exercises]
         if not there:
             return f"There are no chapters in {self.folder.resolve()}."
         following = next((number for number in numbers if not known.get(number)), None)
         lines = []
         for chapter in there:
-            guesses = ({None: "○", False: "◐", True: "●"}[known.get(q)] for q in chapter.questions)
+            signs = {None: "○", False: "◐", True: "●"}
+            guesses = (signs[known.get(question)] for question in chapter.questions)
             boxes = ("■" if known.get(number) else "□" for number in chapter.exercises)
             here = f"  ← {following} is next" if following in chapter.exercises else ""
             lines.append(f"{''.join(guesses)} {' '.join(boxes)}  {name(chapter)}{here}")
-        solved = sum(known.get(number, False) for number in numbers)
+        solved = sum(known.get(number) or False for number in numbers)
         return "\n".join([*lines, "", f"{solved} of {len(numbers)} exercises are solved.", LEGEND])

@@ -23,13 +23,12 @@ MEANINGS = {
 }
 
 
-def in_view(spec: KernelSpec) -> list[str]:
-    """The four parameters in view, first the one or two that are new in this kernel."""
-    ranked = sorted(spec.defaults, key=lambda name: name in FOLDED)
-    new = [name for name in ranked if spec.before and name not in find(spec.before).defaults]
+def ranked(spec: KernelSpec) -> list[str]:
+    """The parameters, first the one or two that are new in this kernel."""
+    names = sorted(spec.defaults, key=lambda name: name in FOLDED)
+    new = [name for name in names if spec.before and name not in find(spec.before).defaults]
     first = new if len(new) <= 2 else []
-    shown = [*first, *(name for name in ranked if name not in first)][:IN_VIEW]
-    return [name for name in spec.defaults if name in shown]
+    return [*first, *(name for name in names if name not in first)]
 
 
 class Settings:
@@ -61,8 +60,8 @@ class Settings:
             self._add(param.name, sorted({*param.choices, start[param.name]}), param.meaning)
         for size, meaning in MEANINGS.items():
             self._add(size, sorted({*SIZES, start[size]}), meaning)
-        shown = [*in_view(spec), "M"]
-        self.first = [self.boxes[name] for name in shown]
+        shown = {*ranked(spec)[:IN_VIEW], "M"}
+        self.first = [box for name, box in self.boxes.items() if name in shown]
         self.others = [box for name, box in self.boxes.items() if name not in shown]
 
     def _add(self, name: str, values: Sequence[int], meaning: str) -> None:

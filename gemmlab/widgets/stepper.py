@@ -198,7 +198,7 @@ def _step(control: w.SelectionSlider, by: int) -> None:
 
 
 def _in_order(name: str, values, start: dict[str, Any]) -> Choice:
-    """A slider over these numbers, in order, or buttons for these words."""
+    """A slider over these numbers, in order, or buttons for these words or pairs of numbers."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
     first = start.get(name, given[0])
@@ -206,5 +206,5 @@ def _in_order(name: str, values, start: dict[str, Any]) -> Choice:
         words = ", ".join(map(str, given)) if len(given) < 20 else f"{given[0]} to {given[-1]}"
         raise ValueError(f"{name} starts at {first!r}; it has the positions {words}")
     values = list(dict.fromkeys(given))
-    ordered = sorted(values) if all(isinstance(value, Number) for value in values) else values
+    ordered = sorted(values) if all(isinstance(one, (Number, tuple)) for one in values) else values
     return choice(name, ordered, first)

@@ -8,13 +8,11 @@ module watches over the child.
 
 from __future__ import annotations
 
-import math
 import pickle
 import queue
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -98,7 +96,6 @@ class _Request:
 
     Attributes:
         at: the step that the child has begun; empty before it has heard of the request.
-        outdated: whether its client has sent a newer request.
         ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
         seen: what the simulator saw in its text.
     """
@@ -109,7 +106,6 @@ class _Request:
     done: Callable[[Outcome], None]
     step: Callable[[str], None]
     at: str = ""
-    outdated: bool = False
     ended: str = ""
     seen: Seen | None = None
 
@@ -120,8 +116,8 @@ class _Request:
 class Worker:
     """Runs jobs in a child process, started when first needed and again after a crash or a hang.
 
-    One thread serves one request after the other. All that happens, here and in the child, reaches
-    it as an event, and it alone changes anything.
+    One thread serves one request after the other: it sends the request and reads what the child
+    answers. A timer, or `stop`, kills the child, which ends the answers.
 
     Attributes:
         limits: seconds for each step.
@@ -131,10 +127,10 @@ class Worker:
     def __init__(self) -> None:
         self.limits = dict(LIMITS)
         self.child: Child | None = None
+        self._changed = threading.Condition()  # held while what follows is read or changed
         self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
-        self._deadline = math.inf  # when the child is killed
-        self._events: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._timer: threading.Timer | None = None  # it kills the child
         threading.Thread(target=self._serve, daemon=True).start()
 
     def submit(
@@ -155,16 +151,26 @@ class Worker:
             pickle.dumps(arguments)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise TypeError(f"the arguments cannot be sent to another process: {error}") from None
-        request = _Request(client, job, arguments, done, step)
-        self._events.put(lambda: self._take(request))
+        with self._changed:
+            running = self._running
+            if running and running.client == client and client not in self._waiting:
+                self._kill_after(OVERTAKEN)
+            self._waiting[client] = _Request(client, job, arguments, done, step)
+            self._changed.notify()
 
     def stop(self, client: str) -> None:
         """End the child that works for this client, or forget what waits; `done` hears of it."""
-        self._events.put(lambda: self._stop(client))
+        with self._changed:
+            waiting = self._waiting.pop(client, None)
+            if self._running and self._running.client == client:
+                self._kill("overtaken" if waiting else "stopped")
+        if waiting:
+            waiting.done(waiting.problem("stopped", "stopped before it ran, as you asked"))
 
     def warm(self) -> None:
         """Start the child before it is needed."""
-        self._events.put(self._start)
+        with self._changed:
+            self.child = self.child or Child()
 
     def limit(self, step: str, arguments: dict) -> float:
         """Seconds that a step may take.
@@ -179,86 +185,74 @@ class Worker:
 
     def _serve(self) -> None:
         while True:
-            left = self._deadline - time.monotonic()
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                request = self._running = self._waiting.pop(next(iter(self._waiting)))
             try:
-                event = self._events.get(timeout=None if math.isinf(left) else max(0.0, left))
-            except queue.Empty:
-                event = self._late
-            _guarded(event)
-            if self._running is None and self._waiting:
-                self._running = self._waiting.pop(next(iter(self._waiting)))
-                _guarded(self._send, self._running)
+                outcome = self._answer(request)
+            except Exception as error:  # the next request is served all the same
+                self._kill("crash")
+                self.child = None
+                outcome = request.problem("crash", f"no process can run the kernel: {error}")
+            with self._changed:
+                self._running = None
+                self._kill_after(None)
+            if outcome.kind != "overtaken":
+                _guarded(request.done, outcome)
 
-    def _take(self, request: _Request) -> None:
-        self._waiting[request.client] = request
-        running = self._running
-        if running and running.client == request.client and not running.outdated:
-            running.outdated = True
-            self._deadline = min(self._deadline, time.monotonic() + OVERTAKEN)
-
-    def _stop(self, client: str) -> None:
-        waiting, running = self._waiting.pop(client, None), self._running
-        if running and running.client == client:
-            self._kill("overtaken" if waiting else "stopped")
-        if waiting:
-            waiting.done(waiting.problem("stopped", "stopped before it ran, as you asked"))
-
-    def _late(self) -> None:
-        assert self._running
-        self._kill("overtaken" if self._running.outdated else "hang")
-
-    def _kill(self, why: str) -> None:
-        assert self._running
-        self._running.ended = self._running.ended or why
-        self._deadline = math.inf
-        if self.child:
-            self.child.kill()
-
-    def _start(self) -> None:
-        if self.child is None:
-            child = Child(lambda answer: self._events.put(lambda: self._heard(child, answer)))
-            self.child = child
-
-    def _send(self, request: _Request) -> None:
-        try:
-            self._start()
-        except (OSError, RuntimeError) as error:  # or no thread
-            words = f"no process can be started for the kernel: {error}"
-            self._end(request.problem("crash", words))
-            return
-        assert self.child
-        request.at = ""
-        self._deadline = time.monotonic() + self.limit("start", request.arguments)
-        self.child.begin((request.job, request.arguments))
-
-    def _heard(self, child: Child, message: Any) -> None:
-        """An answer of a child; None at its end."""
-        request = self._running
-        if message is None:
+    def _answer(self, request: _Request) -> Outcome:
+        """Have the child do a job; one that died while it had nothing to do is replaced."""
+        while True:
+            old = self.child
+            with self._changed:
+                child = self.child = old or Child()
+                self._kill_after(self.limits["start"])
+            child.begin((request.job, request.arguments))
+            for message in child.answers():
+                if (outcome := self._heard(request, message)) is not None:
+                    return outcome
             self.child = None
-            if request and child.answered and not request.at and not request.ended:
-                self._send(request)  # it died while it had nothing to do
-            elif request:
-                self._end(self._obituary(child, request))
+            outcome = self._obituary(child, request)
             child.close()
-            return
-        if not request or request.ended:
-            return
+            if request.at or request.ended or not old:
+                return outcome
+
+    def _heard(self, request: _Request, message: Any) -> Outcome | None:
+        """The outcome, if that is what the child says."""
+        if request.ended:
+            return None
+        if isinstance(message, dict):
+            return Outcome(request.arguments, seen=request.seen, **message)
         if isinstance(message, Seen):
             request.seen = message
-        elif isinstance(message, str):
-            request.at, child.answered = message, True
-            if not request.outdated:
-                self._deadline = time.monotonic() + self.limit(message, request.arguments)
-                _guarded(request.step, message)
-        else:
-            self._end(Outcome(request.arguments, seen=request.seen, **message))
+            return None
+        request.at = message
+        with self._changed:
+            if request.client in self._waiting:
+                return None  # it is outdated, and ends soon
+            self._kill_after(self.limit(message, request.arguments))
+        _guarded(request.step, message)
+        return None
 
-    def _end(self, outcome: Outcome) -> None:
-        """The running request has its outcome."""
-        request, self._running, self._deadline = self._running, None, math.inf
-        if request and outcome.kind != "overtaken":
-            request.done(outcome)
+    def _kill_after(self, seconds: float | None) -> None:
+        """Kill the child in so many seconds, and at no other time."""
+        if self._timer:
+            self._timer.cancel()
+        self._timer = threading.Timer(seconds, self._late) if seconds is not None else None
+        if self._timer:
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _late(self) -> None:
+        with self._changed:
+            if self._running and self._timer is threading.current_thread():
+                self._kill("overtaken" if self._running.client in self._waiting else "hang")
+
+    def _kill(self, why: str) -> None:
+        if self._running:
+            self._running.ended = self._running.ended or why
+        if self.child:
+            self.child.kill()
 
     def _obituary(self, child: Child, request: _Request) -> Outcome:
         """Why a child died, in words."""
@@ -303,7 +297,7 @@ def trial(
 
     Args:
         kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
-            most_seconds).
+            most_seconds), or as `comparison.compare` (reference, budget).
     """
     device = options.pop("device", None)
     device = device.index if isinstance(device, Device) else device

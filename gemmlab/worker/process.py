@@ -10,8 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,20 +36,9 @@ def free_memory() -> int:
 
 
 class Child:
-    """A child process in a separate process group.
+    """A child process in a separate process group. Raises OSError if none can be started."""
 
-    Args:
-        heard: called from another thread with each answer, and once with None, at its end.
-
-    Attributes:
-        answered: whether it has answered anything yet.
-
-    Raises:
-        OSError: if no process can be started.
-    """
-
-    def __init__(self, heard: Callable[[Any], None]):
-        self.answered = False
+    def __init__(self) -> None:
         self._before = 0  # bytes of stderr that belong to earlier jobs
         self._words: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
@@ -63,15 +51,24 @@ class Child:
             env=environment.of_child(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
             start_new_session=True,  # interrupting a cell is no message to the child
         )
-        threading.Thread(target=self._listen, args=(heard,), daemon=True).start()
 
     def begin(self, request: Any) -> None:
-        """Send a request; a process that has ended does not take it, and `heard` hears of that."""
+        """Send a request; a process that has ended does not take it, and has no `answers`."""
         self._before = os.fstat(self._words.fileno()).st_size if self._words else 0
         assert self.process.stdin
         with contextlib.suppress(OSError):
             self.process.stdin.write(pickle.dumps(request))
             self.process.stdin.flush()
+
+    def answers(self) -> Iterator[Any]:
+        """What the process answers; when that is over, it has ended."""
+        assert self.process.stdout
+        # half an answer is that of a process that dies, or writes where it must not
+        with contextlib.suppress(Exception):
+            while True:
+                yield pickle.load(self.process.stdout)
+        self.kill()
+        self.process.wait()
 
     def last_words(self) -> list[str]:
         """The last lines of the present job, without a runtime's plea to report a bug."""
@@ -95,13 +92,3 @@ class Child:
             with contextlib.suppress(OSError):  # a request that the dead child never took
                 if stream:
                     stream.close()
-
-    def _listen(self, heard: Callable[[Any], None]) -> None:
-        assert self.process.stdout
-        # half an answer is that of a process that dies, or writes where it must not
-        with contextlib.suppress(Exception):
-            while True:
-                heard(pickle.load(self.process.stdout))
-        self.kill()
-        self.process.wait()
-        heard(None)

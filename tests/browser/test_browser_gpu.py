@@ -12,15 +12,6 @@ from gemmlab.catalog import sources
 pytestmark = pytest.mark.system
 
 WEBGPU = "--enable-unsafe-webgpu"  # on Linux, Chromium offers pages no GPU without it
-TEXT = sources.read("01_naive.cl")
-SHOW, LIMITS, PRODUCT, TYPO = range(4)
-CELLS = (
-    "import gemmlab.web\ngpu = gemmlab.web.BrowserGPU()\ngpu",
-    "print(gpu.limits())",
-    "gpu.product(3, 128)",
-    f"try:\n    gpu.product(1, 128, text={TEXT!r}.replace('n*K + k', 'n*K + kk'))\n"
-    "except ValueError as error:\n    print(error)",
-)
 #: The page keeps the devices that it opens, for the test to destroy them.
 KEEP = """() => {
     const open = GPUAdapter.prototype.requestDevice;
@@ -39,31 +30,6 @@ def lab():
     startup = patient.STARTUP + patient.BUSY
     with opened(WEBGPU) as browser, Lab(browser=browser, startup=startup) as lab:
         yield lab
-
-
-def status(book) -> str:
-    return book.cell(SHOW).locator("[role=status]").inner_text()
-
-
-def test_the_browsers_gpu_from_a_notebook(lab):
-    """Its limits, a right product, and an edit with an error."""
-    book = lab.open(notebook(lab.notebooks / "gpu.ipynb", *CELLS))
-
-    def ran(number: int) -> str:
-        book.run(number)
-        book.wait_ran(number)
-        return book.output(number)
-
-    ran(SHOW)
-    book.wait_until(lambda: "GPU: " in status(book))
-    assert "work_group=256" in ran(LIMITS)
-    ran(PRODUCT)
-    book.wait_until(lambda: "GFLOPS" in status(book))
-    assert status(book).startswith("kernel 3, 128 x 128 x 128: right: every element exact, ")
-    line = next(n for n, row in enumerate(TEXT.split("\n"), 1) if "n*K + k" in row)
-    assert f"{line}:" in ran(TYPO) and "kk" in book.output(TYPO)
-    assert status(book).startswith("kernel 3"), "the page was not asked"
-    book.close()
 
 
 KERNEL = sources.read("03_work_per_thread.cl")
@@ -132,11 +98,13 @@ def test_without_an_adapter_the_panel_says_what_helps(lab):
     page.set_default_timeout(1000 * PATIENCE)
     page.goto(f"{lab.url}/lab?reset&token={lab.token}")
     page.wait_for_selector(".jp-Launcher, .jp-NotebookPanel")
-    book = lab.open(notebook(lab.notebooks / "none.ipynb", *CELLS), page=page)
-    for number in (SHOW, PRODUCT):
+    cells = "import gemmlab", 'gemmlab.Explorer(3, 128, device="browser")'
+    book = lab.open(notebook(lab.notebooks / "none.ipynb", *cells), page=page)
+    for number in range(2):
         book.run(number)
         book.wait_ran(number)
-    book.wait_until(lambda: status(book).startswith("kernel 3"))
-    assert "offers no GPU" in status(book) and "chrome://flags" in status(book)
+    book.wait_until(lambda: book.shown(1)["state"] == "page")
+    shown = book.shown(1)["text"]
+    assert "offers no GPU" in shown and "chrome://flags" in shown
     book.close()
     chromium.close()

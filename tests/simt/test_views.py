@@ -10,7 +10,7 @@ import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from simt.cases import SMALL, edited, line_of, text
+from simt.cases import edited, line_of, text
 from texts import without_barrier
 
 from gemmlab import catalog, model, simt
@@ -102,15 +102,3 @@ def test_a_run_that_stops_ends_with_the_line_that_stopped_it():
     run = simt.simulate(2, 16, 16, 16, {"TS": 8}, source)
     last = views.steps(run)[-1]
     assert last.line == run.stop.line == line_of(source, "Atile[k + 1][tm]") and not last.entries
-
-
-def test_macros_are_explained_where_they_are_used():
-    run = simt.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 4})
-    source, means = text(3), views.macros(run)
-    assert means[line_of(source, "for (int j0 = 0")] == {"TS": "8", "RTS": "(TS/WPT) = 2"}
-    assert line_of(source, "#define RTS") not in means and line_of(source, "#if !") not in means
-    of_11 = simt.simulate(11, 16, 16, 16, SMALL[11])
-    shown = {name: value for line in views.macros(of_11).values() for name, value in line.items()}
-    assert any(
-        name.startswith("B_AT(") and value.startswith("B[(") for name, value in shown.items()
-    ), shown

@@ -11,7 +11,7 @@ import pytest
 from gemmlab import web
 from gemmlab.catalog import catalog
 from gemmlab.simt import TextError
-from gemmlab.web.panel import LEAST
+from gemmlab.web.plan import LEAST
 
 HEAD = (
     "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"

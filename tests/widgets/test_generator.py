@@ -48,8 +48,8 @@ def test_what_contradicts_itself_is_said_and_the_last_text_stays():
 
 
 def test_every_switch_has_a_text_at_each_of_its_values():
-    start = {name: first for name, (first, _, _) in SWITCHES.items()}
-    for name, (_, values, _) in SWITCHES.items():
+    start = {name: values[0] for name, (values, _) in SWITCHES.items()}
+    for name, (values, _) in SWITCHES.items():
         for value in values:
             others = {"precision": "c"} if value == "C" else {}
             others |= {"width": 4} if (name, value) == ("stages", 0) else {}

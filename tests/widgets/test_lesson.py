@@ -31,7 +31,7 @@ def test_choosing_opens_the_answer(choice, first, capsys):
     assert "It is counted." in guess.panel.value
     assert ("caches answer it" in guess.panel.value) == (choice == "more")
     assert ("That is right" in guess.panel.value) == (choice == "less")
-    assert Progress().entries == {QUESTION: choice == "less"}
+    assert Progress().entries[QUESTION] == {"right": choice == "less", "choice": choice}
 
 
 def test_run_all_reveals_nothing(capsys):
@@ -48,7 +48,7 @@ def test_a_prediction_is_there_again_the_next_day(capsys):
     guess.stored = SimpleNamespace(update=lambda bundle, raw: stored.append(bundle["text/html"]))
     guess.choose("more")
     assert "more ← your choice" in stored[-1]
-    assert Progress().entries == {}, "nobody has seen the answer"
+    assert Progress().entries[QUESTION]["right"] is None, "nobody has seen the answer"
     again = Prediction(QUESTION, CHOICES)
     reveal(again)
     assert again.answer == "more" and "caches answer it" in again.panel.value

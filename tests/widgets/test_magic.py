@@ -73,15 +73,6 @@ def test_a_cell_may_hold_a_part_of_the_kernel(shell, kernel, line, right, wrong)
     assert "Wrong" in panel(shell, line, part.replace(right, wrong))
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [("15 part=lunch", "part=lunch"), ("13 part=load", "2 begin so"), ('13 part="load', "quot")],
-)
-def test_a_part_that_the_kernel_does_not_have_is_said(shell, capsys, line, said):
-    assert shell.run_cell_magic("gemm", line, "x") is None
-    assert said in capsys.readouterr().out
-
-
 def test_the_kernels_own_text_is_right_and_the_same(shell):
     shown = panel(shell, "2 TS=16 M=64 N=64 K=64", TILED)
     assert (
@@ -130,12 +121,19 @@ def test_a_compile_error_points_at_the_cells_own_line(shell):
 
 
 @pytest.mark.parametrize(
-    "line", ["", "two", "99", "2 TS", "2 TS=x", "2 TSS=16", "2 device=nothing"]
+    ("line", "words"),
+    [
+        *((line, "") for line in ("", "two", "99", "2 TS", "2 TS=x", "2 TSS=16")),
+        ("2 device=nothing", "nothing"),
+        ("15 part=lunch", "part=lunch"),
+        ("13 part=load", "2 begin so"),
+        ('13 part="load', "quot"),
+    ],
 )
-def test_a_wrong_first_line_gets_a_sentence(shell, line, capsys):
+def test_a_wrong_first_line_gets_a_sentence(shell, line, words, capsys):
     assert shell.run_cell_magic("gemm", line, TILED) is None
     said = capsys.readouterr().out
-    assert said.startswith("%gemm: ") and len(said.split()) > 4
+    assert said.startswith("%gemm: ") and words in said and len(said.split()) > 2
 
 
 def test_the_line_form_writes_the_cell(shell):

@@ -64,12 +64,6 @@ def test_the_still_map_has_the_share_of_each_cell_or_a_sign(h200):
     assert "you are" not in landscape(there, (17, 1), "a card").alt
 
 
-def test_a_kernel_with_one_parameter_has_a_map_of_one_row(h200):
-    made = Maps(catalog[1], h200.limits)
-    made.show({"TS": 16, "M": 64, "N": 64, "K": 64}, [])
-    assert "you are at TS=16: " in made.still().alt
-
-
 def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
     made = Maps(catalog[3], h200.limits)
     made.show(VALUES, [tried((1.0, 1.0, 1.0), M=128), tried((9.0, 9.0, 9.0), right=False)])
@@ -87,11 +81,16 @@ def test_an_axis_is_turned_and_both_are_never_the_same(h200):
         )
 
 
-def test_an_unrecorded_kernel_has_one_map(h200):
-    assert Maps(catalog[3], h200.limits, source="any text").recorded is None
+def test_an_unrecorded_kernel_has_one_map_a_text_none_and_one_parameter_a_row(h200):
+    text = Maps(catalog[3], h200.limits, source="any text")
+    text.show(VALUES, [tried((7.0, 7.5, 8.0))])
+    assert text.maps == [] and text.still() is None and len(text.tries["marks"]) == 1
     other = Maps(catalog[6], h200.limits)
     other.show(catalog[6].defaults | {"M": 64, "N": 64, "K": 64}, [])
     assert len(other.maps) == 1 and other.still() is None
+    single = Maps(catalog[1], h200.limits)
+    single.show({"TS": 16, "M": 64, "N": 64, "K": 64}, [])
+    assert "you are at TS=16: " in single.still().alt
 
 
 def test_a_wrong_try_has_no_height_and_sets_no_scale(h200):

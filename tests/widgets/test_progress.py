@@ -42,7 +42,7 @@ def test_what_is_right_once_stays_so_until_a_reset(mine):
         mine.note("00.1", right)
     again = Progress(folder=NOTEBOOKS)
     assert (
-        again.entries == {"00.1": True}
+        again.entries == {"00.1": {"right": True}}
         and "■ □ □" in marks(again, "00")
         and "00.2 is next" in marks(again, "00")
     )
@@ -57,7 +57,7 @@ def test_a_check_notes_what_is_solved_under_the_exercise_s_number(mine):
     spec.loader.exec_module(checks)
     assert not checks.check_00_1(7) and mine.entries == {}
     assert checks.check_00_1(12_000_000) and checks.check_02_1(32768)
-    assert mine.entries == {"00.1": True, "02.1": True}
+    assert mine.entries == {"00.1": {"right": True}, "02.1": {"right": True}}
 
 
 def test_a_folder_without_chapters_says_so_and_titles_are_no_html(tmp_path):

@@ -1,5 +1,5 @@
-// The panel in JupyterLab: opens the GPU and runs what the notebook requests. runner.js stands
-// before this in the same module.
+// The browser's GPU as a device of an explorer: opens it and runs what the notebook requests.
+// runner.js stands before this in the same module.
 
 const quickest = new Map(); // the quickest style on this GPU, by kernel
 
@@ -19,8 +19,8 @@ async function answer(gpu, { kernel, jobs, reference, budget, most }) {
     best = await product(gpu, jobs[style], { budget, most, reference: reference?.[style] });
   }
   if (best.error) return { error: best.error };
-  const { exact, gflops, seconds, build, all = [], reference: other = [] } = best;
-  return { ok: exact, verdict: verdict(best), gflops, ms: 1e3 * seconds, style, build, all, other };
+  const { exact, seconds, build, all = [], reference: other = [] } = best;
+  return { ok: exact, verdict: verdict(best), ms: 1e3 * seconds, build, all, other };
 }
 
 export default {
@@ -28,23 +28,20 @@ export default {
     const line = document.createElement("div");
     line.setAttribute("role", "status");
     line.textContent = "Looking for this browser's GPU";
-    const brief = model.get("brief"); // others show the results
-    if (brief) line.className = "gemmlab-note";
-    else line.style.padding = "0 8px";
+    line.className = "gemmlab-note";
     el.append(line);
     const send = (name, value) => { model.set(name, value); model.save_changes(); };
     let gpu = null, closed = false, who = "";
 
     async function open() {
       gpu = await openGPU();
-      const { name, cpu, limits, reason, words } = gpu;
+      const { name, cpu, limits, words } = gpu;
       who = words ?? `This browser's GPU: ${name}${cpu ? " (its CPU plays it)" : ""}`;
       line.textContent = who;
-      send("gpu", words ? { reason, words } : { name, cpu, limits });
+      send("gpu", words ? { words } : { name, limits });
       gpu.device?.lost.then(() => {
         if (closed) return;
         line.textContent = `${WORDS.lost} The next product opens it again.`;
-        send("gpu", { ...model.get("gpu"), reason: "lost", words: line.textContent });
       });
     }
 
@@ -52,9 +49,9 @@ export default {
       const again = Boolean(gpu.lost);
       if (again) await open();
       if (!gpu.device) return { error: gpu.words };
-      if (!brief) line.textContent = `${request.label}: running`;
       const result = await answer(gpu, request);
-      return again ? { ...result, note: "The GPU had been lost and was opened again." } : result;
+      line.textContent = again ? `${who}. The GPU had been lost and was opened again.` : who;
+      return result;
     }
 
     let busy = open();
@@ -63,12 +60,7 @@ export default {
       if (!request?.id) return;
       busy = busy.then(async () => {
         if (model.get("request").id !== request.id) return; // a newer request wins
-        const result = await work(request);
-        const rate = result.ok ? `, ${result.gflops.toFixed(1)} GFLOPS on ${gpu.name}` : "";
-        const words = `${result.error ?? result.verdict}${rate}`;
-        const all = [`${request.label}: ${words}`, result.note].filter(Boolean).join(". ");
-        line.textContent = brief ? [who, result.note].filter(Boolean).join(". ") : all;
-        send("result", { ...result, id: request.id, label: request.label, gpu: gpu.name ?? "" });
+        send("result", { ...await work(request), id: request.id, gpu: gpu.name ?? "" });
       });
     };
     model.on("change:request", go);
