@@ -62,13 +62,14 @@ BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
 STATEMENTS = ("if", "else", "for", "while", "do", "switch")
-ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
 #: Operators by how tightly they bind, the loosest first.
-LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
+LEVELS = [",", "= += -= *= /= %= &= |= ^= <<= >>=", "?", "||", "&&", "|", "^", "&", "== !=",
+          "< > <= >=", "<< >>", "+ -", "* / %"]  # fmt: skip
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
+ASSIGNMENT, CHOICE = LEVEL["="], LEVEL["?"]
 
 
 @dataclass
@@ -286,17 +287,13 @@ class Parser(Meaning):
         return constant(attributes["aligned"][0]) if attributes.get("aligned") else 1
 
     def enumerators(self) -> None:
-        self.expect("{")
         value = 0
-        while self.text != "}":
+        for _ in self.listed("the numbers of an enum"):
             name = self.name("a number")
             if self.accept("="):
-                value = constant(self.choice_expression())
+                value = self.constant()
             self.declare(name, value)
             value += 1
-            if not self.accept(","):
-                break
-        self.expect("}", "after the numbers of an enum")
 
     def attributes(self) -> dict[str, list[Node]]:
         """Any number of __attribute__((name, name(1, 2))): arguments by name."""
@@ -400,7 +397,7 @@ class Parser(Meaning):
             self.fail(f"{name.text!r} cannot be void", name.spot)
         self.complete(leaf, name.spot)
 
-    # ---- expressions, from the loosest binding to the tightest
+    # ---- expressions
     def whole_expression(self) -> Expr:
         found = self.expression()
         if not self.at_end:
@@ -413,38 +410,27 @@ class Parser(Meaning):
             node.source = self.tokens[start : self.at]
         return node
 
-    def expression(self) -> Expr:
-        start, left = self.at, self.assignment()
-        while self.text == ",":
-            spot = self.next().spot
-            left = self.of_tokens(start, self.binary(spot, ",", left, self.assignment()))
-        return left
-
-    def assignment(self) -> Expr:
-        start, left = self.at, self.choice_expression()
-        if self.text in ASSIGNMENTS:
-            token = self.next()
-            found = self.assign(token.spot, token.text[:-1], left, self.assignment())
-            return self.of_tokens(start, found)
-        return left
-
-    def choice_expression(self) -> Expr:
-        start, condition = self.at, self.operations(0)
-        if self.text != "?":
-            return condition
-        spot = self.next().spot
-        yes = self.expression()
-        self.expect(":", "of this '? :'")
-        found = self.choice(spot, condition, yes, self.choice_expression())
-        return self.of_tokens(start, found)
-
-    def operations(self, level: int) -> Expr:
+    def expression(self, level: int = 0) -> Expr:
+        """An expression of operators that bind at least as tightly as those of a level."""
         start, left = self.at, self.prefix()
         while LEVEL.get(self.text, -1) >= level:
-            token = self.next()
-            right = self.operations(LEVEL[token.text] + 1)
-            left = self.of_tokens(start, self.binary(token.spot, token.text, left, right))
+            left = self.of_tokens(start, self.operation(self.next(), left))
         return left
+
+    def operation(self, token: Token, left: Expr) -> Expr:
+        """What an operator, which has been read, makes of its left side and of what follows."""
+        spot, op, level = token.spot, token.text, LEVEL[token.text]
+        if level == ASSIGNMENT:
+            return self.assign(spot, op[:-1], left, self.expression(level))
+        if level != CHOICE:
+            return self.binary(spot, op, left, self.expression(level + 1))
+        yes = self.expression()
+        self.expect(":", "of this '? :'")
+        return self.choice(spot, left, yes, self.expression(level))
+
+    def constant(self) -> int:
+        """The value of an expression that must be known before the kernel runs."""
+        return constant(self.expression(CHOICE))
 
     def prefix(self) -> Expr:
         token, start = self.token, self.at
@@ -493,18 +479,17 @@ class Parser(Meaning):
 
     def compound(self, spot: Spot, of: Type) -> Expr:
         """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
-        value = self.initial()
+        of, value = self.initial(of)
         value.spot = spot
-        of, value = self.initialised(of, value)
         if not isinstance(value, tree.Braces):
             return value
         return tree.Compound(spot, Variable("compound", of, spot, addressed=True), value, type=of)
 
     def arguments(self, of: str) -> list[Expr]:
         """What stands between brackets, the first of which has been read."""
-        args = [] if self.text == ")" else [self.assignment()]
+        args = [] if self.text == ")" else [self.expression(ASSIGNMENT)]
         while self.accept(","):
-            args.append(self.assignment())
+            args.append(self.expression(ASSIGNMENT))
         self.expect(")", f"after the arguments of {of}")
         return args
 
@@ -679,8 +664,8 @@ class Parser(Meaning):
 
     def case(self) -> Node:
         token = self.next()
-        first = self.choice_expression() if token.text == "case" else None
-        last = self.choice_expression() if first and self.accept("...") else first
+        first = self.expression(CHOICE) if token.text == "case" else None
+        last = self.expression(CHOICE) if first and self.accept("...") else first
         self.expect(":", f"after {token.text!r}")
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
@@ -784,7 +769,7 @@ class Parser(Meaning):
             if space == "local":
                 what = f"{name.text!r} is in local memory"
                 self.fail(f"{what} and cannot have a value from the beginning", name.spot)
-            found.type, value = self.initialised(of, self.initial(), name)
+            found.type, value = self.initial(of, repr(name.text))
             if isinstance(of, Array):
                 self.declare(name, found)
         elif outside:
@@ -817,78 +802,81 @@ class Parser(Meaning):
         if one.kernel:
             self.fail("__kernel is for functions", one.kernel)
 
-    def initial(self) -> Expr:
-        """What stands behind the = of a declaration, or one of the values between its { and }."""
-        if self.text != "{":
-            return self.assignment()
-        found = tree.Braces(self.next().spot, [], [])
+    def listed(self, what: str) -> Iterator[None]:
+        """Once for each of the values between { and }."""
+        self.expect("{")
         while self.text != "}":
-            names: list[int | str] = []
-            while self.text in ("[", "."):
-                if self.next().text == ".":
-                    names.append(self.name("a field").text)
-                    continue
-                names.append(constant(self.choice_expression()))
-                self.expect("]")
-            if names:
-                self.expect("=", "after the name of an element")
-            found.items.append(self.initial())
-            found.names.append(names)
+            yield
             if not self.accept(","):
                 break
-        self.expect("}", "after the values of an array")
-        only = found.items[0] if found.names == [[]] else None
-        return only if isinstance(only, tree.Text) else found  # {"abc"} is "abc"
+        self.expect("}", f"after {what}")
 
-    def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
-        """The type, now with its size, and the initial value as that type."""
-        if isinstance(of, Array) and isinstance(value, tree.Text):
-            found = tree.Braces(value.spot, [value], [[]])
-            count = self.characters(of, value, 0, found.filled)
-            return Array(of.of, of.n or count), found
-        if not isinstance(value, tree.Braces):
-            if isinstance(of, Array):
-                shown = f"{name.text!r}" if name else "this"
-                self.fail(f"{shown} is an array: its values stand in {{ }}", value.spot)
-            return of, self.convert(value, of)
-        if isinstance(of, Scalar | Pointer | Opaque):
-            if len(value.items) != 1:
-                self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
-            return self.initialised(of, value.items[0], name)
+    def initial(self, of: Type, name: str = "this") -> tuple[Type, Expr]:
+        """An initial value as a type, and the type, now with its size."""
+        spot, braced = self.token.spot, self.text == "{"
+        if isinstance(of, Array) and not braced and self.token.kind != "string":
+            self.fail(f"{name} is an array: its values stand in {{ }}", spot)
+        if isinstance(of, Array) or (isinstance(of, Struct) and braced):
+            found, array = tree.Braces(spot), isinstance(of, Array)
+            parts = self.fill(replace(of, n=of.n or 1 << 30) if array else of, 0, found.filled)
+            return (replace(of, n=of.n or max(1, parts)) if array else of), found
+        if not braced:
+            return of, self.convert(self.expression(ASSIGNMENT), of)
+        values = [self.expression(ASSIGNMENT) for _ in self.listed("this value")]
         if isinstance(of, Vector):
-            if any(isinstance(item, tree.Braces) for item in value.items):
-                self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
-            return of, self.vector(value.spot, of, value.items, exact=True)
-        if isinstance(of, Array) and not of.n:  # as many as there are values
-            parts = self.fill(Array(of.of, 1 << 30), value.entries, 0, value.filled)
-            return Array(of.of, max(1, parts)), value
-        self.fill(of, value.entries, 0, value.filled)
-        return of, value
+            return of, self.vector(spot, of, values, exact=True)
+        if len(values) != 1:
+            self.fail(f"one value is expected here, not {len(values)}", spot)
+        return of, self.convert(values[0], of)
 
-    def fill(self, of: Type, items: list, offset: int, filled: list, braced: bool = True) -> int:
-        """Fill the parts in order, or as they are named; returns how many parts there must be.
+    def fill(self, of: Type, offset: int, filled: list, value: Expr | None = None) -> int:
+        """Read the initial value of something in memory, of which the first `value` may have been
+        read.
 
-        The last of `items`, pairs of a value and names, comes first. An inner array without
-        brackets takes what it needs of them. `filled` gets the offset and the value of each part;
-        all other bytes become 0.
+        `filled` gets the offset and the value of each part; all other bytes become 0. Returns how
+        many parts an array must have.
         """
-        part = most = 0
-        while items and (braced or (part < parts_of(of) and not items[-1][1])):
-            item, names = items.pop()
-            part, to, where = self.part(of, names[0] if names else part, offset, item.spot)
-            for name in names[1:]:
-                _, to, where = self.part(to, name, where, item.spot)
-            if isinstance(item, tree.Text) and isinstance(to, Array):
-                self.characters(to, item, where, filled)
-            elif not isinstance(to, (Array, Struct)) or item.type == to:
-                filled.append((where, self.initialised(to, item)[1]))
-            elif isinstance(item, tree.Braces):
-                self.fill(to, item.entries, where, filled)
+        compound = isinstance(of, (Array, Struct))
+        if value is None and self.text == "{":
+            if compound:
+                return self.parts(of, offset, filled)
+            value = self.initial(of)[1]
+        value = value or self.expression(ASSIGNMENT)
+        if isinstance(of, Array) and isinstance(value, tree.Text):
+            return self.characters(of, value, offset, filled)
+        if not compound or value.type == of:
+            filled.append((offset, self.convert(value, of)))
+            return 1
+        for number in range(parts_of(of) or 1):  # without brackets it takes what it needs
+            if number and (self.text != "," or self.ahead().text in ("}", "[", ".")):
+                break
+            self.at += number > 0
+            _, to, where = self.part(of, number, offset, value.spot)
+            self.fill(to, where, filled, None if number else value)
+        return 1
+
+    def parts(self, of: Type, offset: int, filled: list) -> int:
+        """Read the values of an array or a structure between { and }, in order or as named."""
+        next_part = most = 0
+        for _ in self.listed("the values of an array"):
+            if self.token.kind == "string" and isinstance(of, Array) and of.of.stride == 1:
+                most = self.fill(of, offset, filled)  # {"abc"} is "abc"
+                continue
+            number, to, where = -1, of, offset
+            while self.text in ("[", "."):
+                spot, field = self.token.spot, self.next().text == "."
+                name = self.name("a field").text if field else self.constant()
+                if not field:
+                    self.expect("]")
+                at, to, where = self.part(to, name, where, spot)
+                number = at if number < 0 else number
+            if number < 0:
+                number, to, where = self.part(of, next_part, offset, self.token.spot)
             else:
-                items.append((item, []))
-                self.fill(to, items, where, filled, braced=False)
-            part += 1
-            most = max(most, part)
+                self.expect("=", "after the name of an element")
+            self.fill(to, where, filled)
+            next_part = number + 1
+            most = max(most, next_part)
         return most
 
     def part(self, of: Type, name: int | str, offset: int, spot: Spot) -> tuple[int, Type, int]:
@@ -911,7 +899,7 @@ class Parser(Meaning):
         """Fill an array with a string."""
         if of.of.stride != 1:
             self.fail(f"a string cannot become {an(of)}", item.spot)
-        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n or None]
+        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
         for at, value in enumerate(values):
             number = tree.Number(item.spot, value, type=INT)
             filled.append((offset + at, self.convert(number, of.of)))
@@ -1045,26 +1033,20 @@ def parsed(
     text: str, preprocessor: Preprocessor
 ) -> tuple[list[tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    lines = text.removesuffix("\n").split("\n")
-    end = Token("end", "", Spot(len(lines), len(lines[-1]) + 1))
+    lines, mistakes = text.removesuffix("\n").split("\n"), list[TextError]()
+    end = Spot(len(lines), len(lines[-1]) + 1)
     try:
-        tokens = preprocessor.run(text)
+        preprocessor.run(text)
+    except TextError as error:  # a mistake in the lines before comes first
+        mistakes.append(error)
+        end = error.spot
+    try:
+        found = Parser([*preprocessor.out, Token("end", "", end)], preprocessor).file()
     except TextError as error:
-        raise _first_mistake(preprocessor, error) from None
-    return Parser([*tokens, end], preprocessor).file()
-
-
-def _first_mistake(preprocessor: Preprocessor, error: TextError) -> TextError:
-    """The error of a line with #, or a mistake in the lines before: after an `ifndef` without #
-    an #endif has no #if.
-    """
-    end = Token("end", "", error.spot)
-    try:
-        functions, _ = Parser([*preprocessor.out, end], preprocessor).file()
-        found = [f.problem for f in functions if f.problem]
-    except TextError as first:
-        found = [first]
-    return min([error, *found], key=lambda one: one.line)
+        mistakes.append(error)
+    if mistakes:
+        raise min(mistakes, key=lambda one: one.line)
+    return found
 
 
 def kernel_of(functions: list[tree.Function], name: str | None) -> tree.Function:
