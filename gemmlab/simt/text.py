@@ -129,6 +129,8 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE | re.ASCII,
 )
+#: Of a macro; the last may take all further arguments (with a name of its own, as GNU has it).
+_PARAMETERS = re.compile(r"((name , )*(name|name \.\.\.|\.\.\.))?")
 #: Tokens that a text may have after its macros are expanded; more would only be a macro that
 #: doubles without end.
 MOST_TOKENS = 1_000_000
@@ -254,10 +256,14 @@ class Preprocessor:
         if name == "defined":
             raise TextError("'defined' cannot be the name of a macro", mark.spot)
         if body and body[0].text == "(" and not body[0].space:
-            close = next((i for i, t in enumerate(body) if t.text == ")"), None)
-            if close is None:
-                raise TextError(f"the parameters of the macro {name} have no ')'", body[0].spot)
-            params, variadic = self._parameters(name, body[1:close])
+            close = next((i for i, token in enumerate(body) if token.text == ")"), 0)
+            form = " ".join("name" if t.kind == "name" else t.text for t in body[1:close])
+            params = [token.text for token in body[1:close] if token.kind == "name"]
+            variadic = form.endswith("...")
+            if variadic and not form.endswith("name ..."):
+                params.append("__VA_ARGS__")
+            if not close or not _PARAMETERS.fullmatch(form) or len(set(params)) < len(params):
+                raise TextError(f"these are no parameters of the macro {name}", body[0].spot)
             body = body[close + 1 :]
         if body and "##" in (body[0].text, body[-1].text):
             raise TextError("'##' needs something on either side", body[0].spot)
@@ -265,23 +271,6 @@ class Preprocessor:
             if params is not None and token.text == "#" and after.text not in params:
                 raise TextError("'#' needs a parameter of the macro", token.spot)
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
-
-    def _parameters(self, name: str, tokens: list[Token]) -> tuple[list[str], bool]:
-        """A macro's parameters, and whether the last takes all further arguments."""
-        params: list[str] = []
-        for at, token in enumerate(tokens):
-            if token.text == "..." and at == len(tokens) - 1:
-                return (params if at % 2 else [*params, "__VA_ARGS__"]), True  # `args...` is GNU's
-            fits = (
-                token.text == "," if at % 2 else token.kind == "name" and token.text not in params
-            )
-            if not fits:
-                raise TextError(f"{token.text!r} is no parameter of the macro {name}", token.spot)
-            if at % 2 == 0:
-                params.append(token.text)
-        if tokens and tokens[-1].text == ",":
-            raise TextError(f"the macro {name} lacks a parameter", tokens[-1].spot)
-        return params, False
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
         from .parse import Parser, constant  # the parser builds on this module
@@ -376,41 +365,36 @@ class Preprocessor:
         if not spot.macro:
             spot = replace(spot, macro=macro.name, macro_line=macro.line)
         rest = macro.params[-1] if macro.params and macro.variadic else ""
+        nothing = Token("", "", spot)
         out: list[Token] = []
-        held = False  # whether the last of `out` belongs to what stands before
-        pasting = quoting = False  # whether '##', or '#', stands before
-        for token, after in pairwise([*macro.body, replace(use, text="")]):
-            if token.text == "##" and token is not macro.body[0]:
-                pasting = True
+        texts = ["", *(token.text for token in macro.body), ""]
+        for token, before, after in zip(macro.body, texts, texts[2:], strict=False):
+            quotes = macro.params is not None and "#" in (before, token.text)
+            if token.text == "##" or (quotes and before != "#"):
                 continue
-            if token.text == "#" and macro.params is not None and after.text in args:
-                quoting = True
-                continue
-            if quoting:
+            if quotes:
                 part = [Token("string", _quoted(args[token.text]), spot, token.space)]
-            elif token.text in args and token.kind == "name":
+            elif token.text in args:
                 given = args[token.text]
-                if not pasting and after.text != "##":
+                if before != "##" != after:
                     given = self.expand(given)
                 part = [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
-                part[:1] = [replace(t, space=token.space) for t in part[:1]]
+                part[:1] = [replace(t, space=token.space) for t in part[:1] or [nothing]]
             else:
                 part = [replace(token, spot=spot, first=False, hidden=token.hidden | hidden)]
-            joins, pasting, quoting = pasting, False, False
-            comma = joins and held and out[-1].text == "," and token.text == rest
-            if joins and not part:
-                if comma:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
+            if before == "##" and out[-1].text == "," and token.text == rest:
+                if part == [nothing]:  # GNU's `, ##__VA_ARGS__`: no arguments, no comma
                     out.pop()
-                continue
-            if joins and held and not comma:
+            elif before == "##":
                 part[0] = self._pasted(out.pop(), part[0], spot, hidden)
-            held = bool(part)
             out += part
-        if out and out[0].space != use.space:
-            out[0] = replace(out[0], space=use.space)
+        out = [token for token in out if token.text]
+        out[:1] = [replace(token, space=use.space) for token in out[:1]]
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:
+        if not left.text or not right.text:
+            return right if right.text else left
         joined = tokens_of(left.text + right.text)
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
