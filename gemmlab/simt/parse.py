@@ -82,7 +82,7 @@ class Declared:
     kernel: Spot | None = None  # where it says __kernel
     storage: str = ""
     sized: bool = False  # whether its size depends on the device
-    attributes: dict[str, list[Node]] = field(default_factory=dict)
+    attributes: dict[str, list[int]] = field(default_factory=dict)
     name: Token | None = None
     params: list[Variable] | None = None  # of a function
 
@@ -263,7 +263,7 @@ class Parser(Meaning):
             self.fields(of, attributes)
         return of
 
-    def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
+    def fields(self, of: Struct, attributes: dict[str, list[int]]) -> None:
         start = self.expect("{")
         while not self.accept("}"):
             if self.at_end:
@@ -277,14 +277,10 @@ class Parser(Meaning):
                 if of.find(name.text):
                     self.fail(f"{name.text!r} is declared twice", name.spot)
                 self.usable(one.type, name)
-                align = self.aligned(self.attributes())
-                of.fields.append(Field(name.text, one.type, 0, align))
-        attributes = attributes | self.attributes()
-        of.lay_out("packed" in attributes, self.aligned(attributes))
-
-    @staticmethod
-    def aligned(attributes: dict[str, list[Node]]) -> int:
-        return constant(attributes["aligned"][0]) if attributes.get("aligned") else 1
+                align = self.attributes().get("aligned")
+                of.fields.append(Field(name.text, one.type, 0, *(align or (1,))))
+        attributes |= self.attributes()
+        of.lay_out("packed" in attributes, *(attributes.get("aligned") or (1,)))
 
     def enumerators(self) -> None:
         value = 0
@@ -295,20 +291,20 @@ class Parser(Meaning):
             self.declare(name, value)
             value += 1
 
-    def attributes(self) -> dict[str, list[Node]]:
-        """Any number of __attribute__((name, name(1, 2))): arguments by name."""
-        found: dict[str, list[Node]] = {}
+    def attributes(self) -> dict[str, list[int]]:
+        """Any number of __attribute__((name, name(1, 2))): sizes by name."""
+        found: dict[str, list[int]] = {}
         while self.accept("__attribute__"):
             self.expect("(")
             self.expect("(")
             while self.text != ")":
-                name = self.name("an attribute").text.strip("_")
+                token = self.name("an attribute")
+                name = token.text.strip("_")
                 found[name] = []
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
-                    found[name] = list(self.arguments(name))
-                    for size in found[name]:
-                        if constant(size) < 1:
-                            self.fail(f"{name} must be more than 0", size.spot)
+                    found[name] = [constant(size) for size in self.arguments(name)]
+                    if min(found[name], default=1) < 1:
+                        self.fail(f"{name} must be more than 0", token.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
                 if not self.accept(","):
@@ -758,45 +754,46 @@ class Parser(Meaning):
     gotos: list[tree.Jump] = []  # each function sets its own
 
     def variable(self, one: Declared, name: Token) -> tree.Declaration:
-        of, space, outside = one.type, one.space or "private", len(self.scopes) == 1
-        self.allowed(one, space, name)
+        of, space, depth = one.type, one.space or "private", len(self.scopes)
+        outside, kernel = depth == 1, self.function is not None and self.function.kernel
+        self.no_kernel(one)
+        self.refuse(name, {
+            "stands outside of all functions and must be __constant":
+                outside and space != "constant",
+            f"is {one.storage}: OpenCL C 1.2 has no such variables":
+                not outside and one.storage in ("static", "register", "auto"),
+            "cannot be declared in global memory": not outside and space == "global",
+            f"is in {space} memory: it is declared in the outermost block of a kernel":
+                not outside and space != "private" and not (kernel and depth == 2),
+        })  # fmt: skip
         self.usable(of, name)
         found = Variable(name.text, of, name.spot, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
-        value = None
-        if self.accept("="):
-            if space == "local":
-                what = f"{name.text!r} is in local memory"
-                self.fail(f"{what} and cannot have a value from the beginning", name.spot)
+        value, given = None, self.accept("=")
+        self.refuse(name, {
+            "is in local memory and cannot have a value from the beginning":
+                given and space == "local",
+            "is const, but has no value": outside and not given,
+        })  # fmt: skip
+        if given:
             found.type, value = self.initial(of, repr(name.text))
             if isinstance(of, Array):
                 self.declare(name, found)
-        elif outside:
-            self.fail(f"{name.text!r} is const, but has no value", name.spot)
-        if 0 in leaf_of(found.type)[1]:
-            self.fail(f"the array {name.text!r} has no size", name.spot)
         if found.const and isinstance(found.type, Scalar) and value is not None:
             found.constant = known(value)
-            if outside and found.constant is None:
-                shown = tree.written(value)
-                self.fail(f"a constant is needed here, and {shown} is none", name.spot)
+        self.refuse(name, {
+            "is an array without a size": 0 in leaf_of(found.type)[1],
+            "needs a value that is constant":
+                outside and isinstance(found.type, Scalar) and found.constant is None,
+        })  # fmt: skip
         return tree.Declaration(name.spot, found, value)
 
-    def allowed(self, one: Declared, space: str, name: Token) -> None:
-        """Refuse variables where there are none of their memory or storage."""
-        self.no_kernel(one)
-        depth, kernel = len(self.scopes), self.function is not None and self.function.kernel
-        if depth == 1 and space != "constant":
-            problem = " stands outside of all functions and must be __constant"
-            self.fail(f"{name.text!r}{problem}", name.spot)
-        if depth > 1 and one.storage in ("static", "register", "auto"):
-            self.fail(f"OpenCL C 1.2 has no {one.storage} variables", name.spot)
-        if depth > 1 and space == "global":
-            self.fail(f"{name.text!r} cannot be declared in global memory", name.spot)
-        if depth > 1 and space != "private" and not (kernel and depth == 2):
-            where = "declared in the outermost block of a kernel"
-            self.fail(f"{name.text!r}: variables in {space} memory are {where}", name.spot)
+    def refuse(self, name: Token, problems: dict[str, object]) -> None:
+        """Refuse a declaration for the first of these problems that holds."""
+        for problem, holds in problems.items():
+            if holds:
+                self.fail(f"{name.text!r} {problem}", name.spot)
 
     def no_kernel(self, one: Declared) -> None:
         if one.kernel:
@@ -816,10 +813,13 @@ class Parser(Meaning):
         spot, braced = self.token.spot, self.text == "{"
         if isinstance(of, Array) and not braced and self.token.kind != "string":
             self.fail(f"{name} is an array: its values stand in {{ }}", spot)
-        if isinstance(of, Array) or (isinstance(of, Struct) and braced):
-            found, array = tree.Braces(spot), isinstance(of, Array)
-            parts = self.fill(replace(of, n=of.n or 1 << 30) if array else of, 0, found.filled)
-            return (replace(of, n=of.n or max(1, parts)) if array else of), found
+        found = tree.Braces(spot)
+        if isinstance(of, Array):
+            parts = self.fill(replace(of, n=of.n or 1 << 30), 0, found.filled)
+            return replace(of, n=of.n or max(1, parts)), found
+        if isinstance(of, Struct) and braced:
+            self.fill(of, 0, found.filled)
+            return of, found
         if not braced:
             return of, self.convert(self.expression(ASSIGNMENT), of)
         values = [self.expression(ASSIGNMENT) for _ in self.listed("this value")]
@@ -928,22 +928,29 @@ class Parser(Meaning):
         assert name is not None and params is not None
         found = tree.Function(name.spot, name.text, of, params, None, bool(one.kernel))
         found.overloadable = "overloadable" in one.attributes
-        found.size = one.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
-        if name.text in self.scopes[0]:
-            self.fail(f"{name.text!r} is declared twice", name.spot)
-        if one.space not in ("", "private"):
-            self.fail(f"the result of {name.text!r} cannot be in {one.space} memory", name.spot)
-        if found.kernel and of is not VOID:
-            self.fail(f"a kernel must return void, not {an(of)}", name.spot)
-        if found.size and not found.kernel:
-            self.fail(f"{name.text!r} is no kernel: reqd_work_group_size is for these", name.spot)
-        mine = self.listed_function(found)
-        if self.accept(";"):
+        found.size = tuple(one.attributes.get("reqd_work_group_size", ()))
+        choices = self.functions.setdefault(name.text, [])
+        types = [p.type for p in params]
+        mine = next((f for f in choices if [p.type for p in f.params] == types), None)
+        other = mine or (choices[0] if choices else found)
+        defines = not self.accept(";")
+        self.refuse(name, {
+            "is declared twice": name.text in self.scopes[0],
+            f"cannot have its result in {one.space} memory": one.space not in ("", "private"),
+            f"is a kernel and must return void, not {an(of)}": found.kernel and of is not VOID,
+            "is no kernel: reqd_work_group_size is for these": found.size and not found.kernel,
+            f"is declared with another type in line {other.spot.line}": other.type != of and mine,
+            f"is declared with other parameters in line {other.spot.line}":
+                choices and not mine and not (found.overloadable or other.overloadable),
+            "is defined twice": mine and mine.body and defines,
+        })  # fmt: skip
+        if mine is None:
+            mine = found
+            choices.append(found)
+        mine.kernel |= found.kernel
+        if not defines:
             return
-        if mine.body is not None:
-            self.fail(f"{name.text!r} is defined twice", name.spot)
-        mine.params, mine.spot = params, name.spot
-        mine.size = found.size or mine.size
+        mine.params, mine.spot, mine.size = params, name.spot, found.size or mine.size
         if self.text != "{":
             self.missing(f"expected '{{' or ';' after {name.text}(...)", self.is_type())
         self.function, start = mine, self.at
@@ -969,37 +976,6 @@ class Parser(Meaning):
                 self.fail(f"there is no label {jump.label!r}{guess}", jump.spot)
         return body
 
-    def listed_function(self, found: tree.Function) -> tree.Function:
-        """The function of this name and these parameters; a new one, if there is none."""
-        choices = self.functions.setdefault(found.name, [])
-        types = [p.type for p in found.params]
-        mine = next((f for f in choices if [p.type for p in f.params] == types), None)
-        other = mine or (choices[0] if choices else found)
-        differs = ""
-        if mine and mine.type != found.type:
-            differs = "another type"
-        elif not mine and choices and not (found.overloadable or other.overloadable):
-            differs = "other parameters"
-        if differs:
-            where = f"in line {other.spot.line}"
-            self.fail(f"{found.name!r} is declared with {differs} {where}", found.spot)
-        if mine:
-            mine.kernel |= found.kernel
-            return mine
-        choices.append(found)
-        return found
-
-    def kernel_parameter(self, one: Declared, name: Token) -> None:
-        of, problem = one.type, ""
-        if isinstance(of, Pointer) and of.space == "private":
-            problem = "must point to global, constant or local memory"
-        elif isinstance(of, Pointer) and isinstance(of.to, Pointer):
-            problem = "cannot point to pointers"
-        elif of is BOOL or of is HALF or of == EVENT or (one.sized and isinstance(of, Scalar)):
-            problem = f"cannot be {an(of)}: its size depends on the device"
-        if problem:
-            self.fail(f"the parameter {name.text!r} of a kernel {problem}", name.spot)
-
     def parameters(self, function: Declared) -> list[Variable]:
         self.expect("(")
         params: list[Variable] = []
@@ -1017,8 +993,16 @@ class Parser(Meaning):
             if one.name is not None and not isinstance(one.type, Opaque):
                 self.usable(one.type, name)
             self.attributes()
-            if function.kernel:
-                self.kernel_parameter(one, name)
+            of, sized = one.type, one.sized and isinstance(one.type, Scalar)
+            pointer = of if isinstance(of, Pointer) and function.kernel else None
+            self.refuse(name, {
+                "is a kernel's and must point to global, constant or local memory":
+                    pointer and pointer.space == "private",
+                "is a kernel's and cannot point to pointers":
+                    pointer and isinstance(pointer.to, Pointer),
+                f"is a kernel's and cannot be {an(of)}, whose size depends on the device":
+                    function.kernel and (of in (BOOL, HALF, EVENT) or sized),
+            })  # fmt: skip
             params.append(Variable(name.text, one.type, name.spot, const=one.const))
             if not self.accept(","):
                 break

@@ -245,7 +245,7 @@ class Function(Node):
     params: list[Variable]
     body: Block | None
     kernel: bool = False
-    size: list[Expr] = field(default_factory=list)
+    size: tuple[int, ...] = ()
     overloadable: bool = False
     problem: TextError | None = None
 
