@@ -258,9 +258,11 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
 
 
 def best(
-    choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
+    name: str, choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
 ) -> list[int]:
     """The best choices by C++'s rules: one, none, or several if the call is ambiguous."""
+    if args in choices or name.startswith("as_"):  # before which nothing is converted
+        return [n for n, params in enumerate(choices) if params == args]
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):
         if len(params) != len(args):
@@ -273,11 +275,3 @@ def best(
         return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
     return [n for n, ranks in ranked if not any(better(other, ranks) for _, other in ranked)]
-
-
-@cache
-def resolved(name: str, args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[Signature]:
-    every = overloads(name)
-    if name.startswith("as_"):  # nothing is converted before
-        return [signature for signature in every if signature[1] == args]
-    return [every[i] for i in best([params for _, params in every], args, zeros)]

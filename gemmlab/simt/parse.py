@@ -1054,7 +1054,9 @@ def parts_of(of: Type) -> int:
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")
-_WHOLE = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])")
+_WHOLE = re.compile(
+    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])"
+)
 
 
 def number(token: Token) -> tree.Number:
@@ -1068,18 +1070,13 @@ def number(token: Token) -> tree.Number:
     if not match:
         raise TextError(f"{token.text} is no number", token.spot)
     digits, suffix = match[1], match[2].lower()
-    octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
-    try:
-        value = int(digits, 8 if octal else 0)
-    except ValueError:
-        raise TextError(f"{token.text} is no number", token.spot) from None
-    if value > ULONG.most:
-        raise TextError(f"{token.text} is too large for any type", token.spot)
-    plain_decimal = digits.isdigit() and not octal
-    kinds = [INT, LONG, ULONG] if plain_decimal else [INT, UINT, LONG, ULONG]
-    kinds = [UINT, ULONG] if "u" in suffix else kinds
-    kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
-    return tree.Number(token.spot, value, type=kind)
+    decimal, octal = digits[0] != "0", digits[0] == "0" and digits.isdigit()
+    value = int(digits, 8 if octal else 0)
+    kinds = [UINT, ULONG] if "u" in suffix else [INT, LONG] if decimal else [INT, UINT, LONG]
+    for kind in (*kinds, ULONG):
+        if value <= kind.most and (kind.size == 8 or "l" not in suffix):
+            return tree.Number(token.spot, value, type=kind)
+    raise TextError(f"{token.text} is too large for any type", token.spot)
 
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
