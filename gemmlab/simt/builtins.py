@@ -238,20 +238,15 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
     """
     if of == to:
         return 0
-    if isinstance(to, Pointer):
-        if not isinstance(of, Pointer):
-            return 2 if zero else None
-        if of.space != to.space or (of.const and not to.const):
-            return None
-        return 0 if of.to == to.to else 2 if to.to is VOID else None
-    if isinstance(to, Opaque):
+    if isinstance(to, Pointer) and isinstance(of, Pointer):
+        fits = of.space == to.space and (to.const or not of.const)
+        return 0 if fits and of.to == to.to else 2 if fits and to.to is VOID else None
+    if isinstance(to, (Pointer, Opaque)):
         return 2 if zero else None
-    if not isinstance(of, Scalar):
+    if not isinstance(of, Scalar) or not isinstance(to, (Scalar, Vector)):
         return None
     if isinstance(to, Vector):
         return 3
-    if not isinstance(to, Scalar):
-        return None
     if (of is FLOAT and to is DOUBLE) or (of.rank < INT.rank and to is INT):
         return 1
     return 2

@@ -6,10 +6,10 @@ What expressions mean is in `meaning`; here is the grammar, and what names stand
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from . import tree
 from .meaning import Meaning, as_number, constant, known
@@ -61,7 +61,6 @@ TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
-STATEMENTS = ("if", "else", "for", "while", "do", "switch")
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
@@ -158,6 +157,9 @@ class Parser(Meaning):
     # ---- names
     def find(self, name: str) -> Variable | Type | int | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    def names(self) -> list[str]:
+        return [name for scope in self.scopes for name in scope]
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
         known_one = self.scopes[-1].get(token.text)
@@ -264,10 +266,8 @@ class Parser(Meaning):
         return of
 
     def fields(self, of: Struct, attributes: dict[str, list[int]]) -> None:
-        start = self.expect("{")
+        self.expect("{")
         while not self.accept("}"):
-            if self.at_end:
-                self.fail(f"this {of} has no '}}'", start.spot)
             base = self.specifiers()
             if self.text == ";" and isinstance(base.type, Struct):
                 of.fields.append(Field("", base.type))
@@ -533,8 +533,7 @@ class Parser(Meaning):
             return self.string(token, f'"{self.function.name}"')
         if token.text.startswith(("CLK_NORMALIZED_", "CLK_ADDRESS_", "CLK_FILTER_")):
             raise UnknownError(token.text, token.spot)
-        names = [name for scope in self.scopes for name in scope]
-        guess = near(token.text, [*names, *self.macros])
+        guess = near(token.text, [*self.names(), *self.macros])
         self.fail(f"{token.text!r} is not declared{guess}", token.spot)
 
     def postfix(self, start: int, left: Expr) -> Expr:
@@ -573,15 +572,9 @@ class Parser(Meaning):
     def statement(self) -> Node:
         self.clock()
         token, word = self.token, self.text
+        if word in self.STATEMENTS:
+            return self.STATEMENTS[word](self, self.next())
         if token.kind == "name":
-            if word in STATEMENTS:
-                return getattr(self, f"_{word}")(self.next().spot)
-            if word in JUMPS:
-                return self.jump()
-            if word in ("case", "default"):
-                return self.case()
-            if word in UNKNOWN:
-                raise UnknownError(word, token.spot)
             if word == "__attribute__":
                 self.attributes()
                 return self.statement()
@@ -590,8 +583,7 @@ class Parser(Meaning):
             if self.is_type():
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
-                names = [name for scope in self.scopes for name in scope]
-                guess = near(word, [*SCALARS, "float4", *names])
+                guess = near(word, [*SCALARS, "float4", *self.names()])
                 self.fail(f"the type {word!r} is not known{guess}", token.spot)
         if word == "{":
             with self.scope():
@@ -612,43 +604,43 @@ class Parser(Meaning):
         self.expect(")", f"after the condition of {of!r}")
         return found
 
-    def _if(self, spot: Spot) -> Node:
+    def branch(self, token: Token) -> Node:
         condition = self.head("if")
         yes = self.inner()
-        return tree.If(spot, condition, yes, self.inner() if self.accept("else") else None)
+        return tree.If(token.spot, condition, yes, self.inner() if self.accept("else") else None)
 
-    def _else(self, spot: Spot) -> Node:
-        self.fail("'else' without 'if'", spot)
+    def without_if(self, token: Token) -> NoReturn:
+        self.fail("'else' without 'if'", token.spot)
 
-    def body(self) -> Node:
-        self.switches.append(None)
-        found = self.inner()
-        self.switches.pop()
-        return found
+    def unknown(self, token: Token) -> NoReturn:
+        raise UnknownError(token.text, token.spot)
 
-    def _for(self, spot: Spot) -> Node:
-        self.expect("(", "after 'for'")
+    def loop(self, token: Token) -> Node:
+        word = token.text
+        start: Node | None = None
+        condition: Expr | None = None
+        step: Expr | None = None
         with self.scope():
-            start = None
-            if not self.accept(";"):
-                start = self.declaration() if self.is_type() else self.expression_statement()
-            condition = None if self.text == ";" else self.condition(self.expression())
-            self.expect(";", "after the condition of 'for'")
-            step = None if self.text == ")" else self.expression()
-            self.expect(")", "after the head of 'for'")
-            return tree.Loop(spot, start, condition, step, self.body())
+            if word == "while":
+                condition = self.head(word)
+            elif word == "for":
+                self.expect("(", "after 'for'")
+                if not self.accept(";"):
+                    start = self.declaration() if self.is_type() else self.expression_statement()
+                condition = None if self.text == ";" else self.condition(self.expression())
+                self.expect(";", "after the condition of 'for'")
+                step = None if self.text == ")" else self.expression()
+                self.expect(")", "after the head of 'for'")
+            self.switches.append(None)
+            body = self.inner()
+            self.switches.pop()
+            if word == "do":
+                self.expect("while", "after the body of 'do'")
+                condition = self.head("while")
+                self.expect(";", "after 'do ... while (...)'")
+        return tree.Loop(token.spot, start, condition, step, body, first=word != "do")
 
-    def _while(self, spot: Spot) -> Node:
-        return tree.Loop(spot, None, self.head("while"), None, self.body())
-
-    def _do(self, spot: Spot) -> Node:
-        body = self.body()
-        self.expect("while", "after the body of 'do'")
-        condition = self.head("while")
-        self.expect(";", "after 'do ... while (...)'")
-        return tree.Loop(spot, None, condition, None, body, first=False)
-
-    def _switch(self, spot: Spot) -> Node:
+    def switch(self, token: Token) -> Node:
         self.expect("(", "after 'switch'")
         value = self.whole(self.expression(), "what a switch decides by")
         self.expect(")", "after the condition of 'switch'")
@@ -656,10 +648,9 @@ class Parser(Meaning):
             self.switches.append((len(self.scopes), [], value.type))
             body = self.block().body
         self.switches.pop()
-        return tree.Switch(spot, value, body)
+        return tree.Switch(token.spot, value, body)
 
-    def case(self) -> Node:
-        token = self.next()
+    def case(self, token: Token) -> Node:
         first = self.expression(CHOICE) if token.text == "case" else None
         last = self.expression(CHOICE) if first and self.accept("...") else first
         self.expect(":", f"after {token.text!r}")
@@ -689,8 +680,7 @@ class Parser(Meaning):
         self.labels.add(token.text)
         return tree.Label(token.spot, token.text)
 
-    def jump(self) -> Node:
-        token = self.next()
+    def jump(self, token: Token) -> Node:
         found = tree.Jump(token.spot, token.text)
         if token.text == "goto":
             found.label = self.name("a label").text
@@ -710,6 +700,14 @@ class Parser(Meaning):
             found.value = value if void or value is None else self.convert(value, function.type)
         self.expect(";", f"after {token.text!r}")
         return found
+
+    #: What reads a statement by its first word, which has been read.
+    STATEMENTS: ClassVar[dict[str, Callable[[Parser, Token], Node]]] = {
+        **{"if": branch, "else": without_if, "switch": switch, "case": case, "default": case},
+        **dict.fromkeys(("for", "while", "do"), loop),
+        **dict.fromkeys(JUMPS, jump),
+        **dict.fromkeys(UNKNOWN, unknown),
+    }
 
     def expression_statement(self) -> Node:
         value = self.expression()

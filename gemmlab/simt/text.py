@@ -131,6 +131,8 @@ _TOKEN = re.compile(
 )
 #: Of a macro; the last may take all further arguments (with a name of its own, as GNU has it).
 _PARAMETERS = re.compile(r"((name , )*(name|name \.\.\.|\.\.\.))?")
+#: What must have a name behind it.
+NAMED = ("define", "undef", "ifdef", "ifndef")
 #: Tokens that a text may have after its macros are expanded; more would only be a macro that
 #: doubles without end.
 MOST_TOKENS = 1_000_000
@@ -219,6 +221,8 @@ class Preprocessor:
     def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:
         word, args = (rest[0].text, rest[1:]) if rest else ("", [])
         live = all(c.counts for c in conditions)
+        if live and word in NAMED and (not args or args[0].kind != "name"):
+            raise TextError(f"#{word} needs a name", mark.spot)
         if word in ("if", "ifdef", "ifndef"):
             yes = live and self._holds(word, mark, args)
             conditions.append(_Condition(mark.spot, yes, yes or not live))
@@ -238,8 +242,6 @@ class Preprocessor:
             self._command(word, mark, rest[0], args)
 
     def _command(self, word: str, mark: Token, first: Token, args: list[Token]) -> None:
-        if word in ("define", "undef") and (not args or args[0].kind != "name"):
-            raise TextError(f"#{word} needs a name", mark.spot)
         if word == "define":
             self._define(mark, args[0].text, args[1:])
         elif word == "undef":
@@ -275,11 +277,7 @@ class Preprocessor:
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
         from .parse import Parser, constant  # the parser builds on this module
 
-        if not args:
-            raise TextError(f"#{word} needs a condition", mark.spot)
         if word != "if":
-            if args[0].kind != "name":
-                raise TextError(f"#{word} needs a name", args[0].spot)
             return (args[0].text in self.macros) == (word == "ifdef")
         plain: list[Token] = []
         rest = iter(args)
