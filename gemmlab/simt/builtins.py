@@ -137,7 +137,6 @@ for _row in _TABLE.replace("\n    ", " ").strip().split("\n"):
 IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
 #: Functions that do nothing here.
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
-BARRIERS = {"barrier", "work_group_barrier"}
 #: Atomic functions by how many arguments they take.
 ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(
     words("add sub xchg min max and or xor"), 2

@@ -44,8 +44,6 @@ from .types import (
     words,
 )
 
-__all__ = ["Parser", "constant", "known", "number"]
-
 SPACES = {
     "__global": "global", "global": "global", "__constant": "constant", "constant": "constant",
     "__local": "local", "local": "local", "__private": "private", "private": "private",
