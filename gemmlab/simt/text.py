@@ -309,10 +309,8 @@ class Preprocessor:
                 given = [left.pop() for _ in range(min(3, len(left)))]
                 if [t.kind for t in given] != ["mark", "string", "mark"]:
                     raise TextError("_Pragma needs a string in brackets", token.spot)
-            elif token.kind == "name" and token.text in ("__LINE__", "__FILE__"):
-                line = token.text == "__LINE__"
-                text = str(token.spot.line) if line else '"kernel.cl"'
-                out.append(replace(token, kind="number" if line else "string", text=text))
+            elif token.kind == "name" and token.text == "__LINE__":
+                out.append(replace(token, kind="number", text=str(token.spot.line)))
             elif macro is None or token.text in token.hidden:
                 out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
@@ -417,6 +415,7 @@ def _quoted(tokens: list[Token]) -> str:
 
 #: What an OpenCL 3.0 device without images defines for OpenCL C 1.2; two names share a value of M_.
 _DEFINED = """
+__FILE__ "kernel.cl";
 __OPENCL_VERSION__ 300; __OPENCL_C_VERSION__ 120; __ENDIAN_LITTLE__ 1; CL_VERSION_1_0 100;
 CL_VERSION_1_1 110; CL_VERSION_1_2 120; cl_khr_fp64 1; cl_khr_byte_addressable_store 1;
 cl_khr_int64_base_atomics 1; cl_khr_int64_extended_atomics 1;
