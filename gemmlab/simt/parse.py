@@ -759,7 +759,7 @@ class Parser(Meaning):
             f"is {one.storage}: OpenCL C 1.2 has no such variables":
                 not outside and one.storage in ("static", "register", "auto"),
             "cannot be declared in global memory": not outside and space == "global",
-            f"is in {space} memory: it is declared in the outermost block of a kernel":
+            f"is in {space} memory and must be declared in the outermost block of a kernel":
                 not outside and space != "private" and not (kernel and depth == 2),
         })  # fmt: skip
         self.usable(of, name)
@@ -780,7 +780,7 @@ class Parser(Meaning):
             found.constant = known(value)
         self.refuse(name, {
             "is an array without a size": 0 in leaf_of(found.type)[1],
-            "needs a value that is constant":
+            "needs a constant value":
                 outside and isinstance(found.type, Scalar) and found.constant is None,
         })  # fmt: skip
         return tree.Declaration(name.spot, found, value)
@@ -992,11 +992,11 @@ class Parser(Meaning):
             of, sized = one.type, one.sized and isinstance(one.type, Scalar)
             pointer = of if isinstance(of, Pointer) and function.kernel else None
             self.refuse(name, {
-                "is a kernel's and must point to global, constant or local memory":
+                "as a kernel's parameter must point to global, constant or local memory":
                     pointer and pointer.space == "private",
-                "is a kernel's and cannot point to pointers":
+                "as a kernel's parameter cannot point to pointers":
                     pointer and isinstance(pointer.to, Pointer),
-                f"is a kernel's and cannot be {an(of)}, whose size depends on the device":
+                f"as a kernel's parameter cannot be {an(of)}, whose size depends on the device":
                     function.kernel and (of in (BOOL, HALF, EVENT) or sized),
             })  # fmt: skip
             params.append(Variable(name.text, one.type, name.spot, const=one.const))

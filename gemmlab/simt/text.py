@@ -265,7 +265,7 @@ class Preprocessor:
             if variadic and not form.endswith("name ..."):
                 params.append("__VA_ARGS__")
             if not close or not _PARAMETERS.fullmatch(form) or len(set(params)) < len(params):
-                raise TextError(f"these are no parameters of the macro {name}", body[0].spot)
+                raise TextError(f"the macro {name} cannot have these parameters", body[0].spot)
             body = body[close + 1 :]
         if body and "##" in (body[0].text, body[-1].text):
             raise TextError("'##' needs something on either side", body[0].spot)
@@ -328,23 +328,21 @@ class Preprocessor:
 
     def _arguments(self, macro: Macro, end: Spot, left: list[Token]) -> dict[str, list[Token]]:
         """Take a macro's arguments, with their brackets, from the end of `left`."""
-        spot = left[-1].spot
-        left.pop()
-        params = macro.params or []
+        spot, params = left[-1].spot, macro.params or []
         args: list[list[Token]] = [[]]
         depth = 0
-        while True:
-            if not left:
-                raise TextError(f"the arguments of the macro {macro.name} have no ')'", end)
+        while left:
             token = left.pop()
-            if token.text == ")" and depth == 0:
-                break
             depth += (token.text == "(") - (token.text == ")")
+            if depth == 0:
+                break
             rest = macro.variadic and len(args) == len(params)
-            if token.text == "," and depth == 0 and not rest:
+            if token.text == "," and depth == 1 and not rest:
                 args.append([])
-            else:
+            elif token.text != "(" or depth > 1:
                 args[-1].append(token)
+        else:
+            raise TextError(f"the arguments of the macro {macro.name} have no ')'", end)
         if args == [[]] and not params:
             return {}
         if macro.variadic and len(args) == len(params) - 1:
