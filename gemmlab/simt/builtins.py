@@ -137,7 +137,6 @@ for _row in _TABLE.replace("\n    ", " ").strip().split("\n"):
 IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
 #: Functions that do nothing here.
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
-BARRIERS = {"barrier", "work_group_barrier"}
 #: Atomic functions by how many arguments they take.
 ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(
     words("add sub xchg min max and or xor"), 2
@@ -238,29 +237,26 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
     """
     if of == to:
         return 0
-    if isinstance(to, Pointer):
-        if not isinstance(of, Pointer):
-            return 2 if zero else None
-        if of.space != to.space or (of.const and not to.const):
-            return None
-        return 0 if of.to == to.to else 2 if to.to is VOID else None
-    if isinstance(to, Opaque):
+    if isinstance(to, Pointer) and isinstance(of, Pointer):
+        fits = of.space == to.space and (to.const or not of.const)
+        return 0 if fits and of.to == to.to else 2 if fits and to.to is VOID else None
+    if isinstance(to, (Pointer, Opaque)):
         return 2 if zero else None
-    if not isinstance(of, Scalar):
+    if not isinstance(of, Scalar) or not isinstance(to, (Scalar, Vector)):
         return None
     if isinstance(to, Vector):
         return 3
-    if not isinstance(to, Scalar):
-        return None
     if (of is FLOAT and to is DOUBLE) or (of.rank < INT.rank and to is INT):
         return 1
     return 2
 
 
 def best(
-    choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
+    name: str, choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
 ) -> list[int]:
     """The best choices by C++'s rules: one, none, or several if the call is ambiguous."""
+    if args in choices or name.startswith("as_"):  # before which nothing is converted
+        return [n for n, params in enumerate(choices) if params == args]
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):
         if len(params) != len(args):
@@ -273,11 +269,3 @@ def best(
         return a != b and all(x <= y for x, y in zip(a, b, strict=True))
 
     return [n for n, ranks in ranked if not any(better(other, ranks) for _, other in ranked)]
-
-
-@cache
-def resolved(name: str, args: tuple[Type, ...], zeros: tuple[bool, ...]) -> list[Signature]:
-    every = overloads(name)
-    if name.startswith("as_"):  # nothing is converted before
-        return [signature for signature in every if signature[1] == args]
-    return [every[i] for i in best([params for _, params in every], args, zeros)]

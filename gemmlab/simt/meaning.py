@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
@@ -35,6 +35,7 @@ from .types import (
     Vector,
     an,
     compared,
+    leaf_of,
     promoted,
     unreadable,
     with_size,
@@ -196,11 +197,11 @@ class Meaning:
     def fail(self, message: str, spot: Spot) -> NoReturn:
         raise TextError(message, spot)
 
-    def no_number(self, node: Expr, spot: Spot | None = None) -> NoReturn:
-        self.fail(f"{written(node)} is of type {node.type}: that is no number", spot or node.spot)
-
     def unfit(self, spot: Spot, op: str, a: Expr, b: Expr, why: str = "") -> NoReturn:
         self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}{why}", spot)
+
+    def no(self, node: Expr, what: str, spot: Spot | None = None) -> NoReturn:
+        self.fail(f"{written(node)} is {an(node.type)}, not {what}", spot or node.spot)
 
     # ---- from one type to another
     def convert(self, node: Expr, to: Type) -> Expr:
@@ -255,7 +256,7 @@ class Meaning:
         if isinstance(node.type, Scalar):
             return self.convert(node, promoted(node.type))
         if not isinstance(node.type, Vector):
-            self.no_number(node, spot)
+            self.no(node, "a number", spot)
         return node
 
     def whole(self, node: Expr, what: str) -> Expr:
@@ -279,7 +280,7 @@ class Meaning:
             return self.pointed(spot, node)
         if op == "!":
             if not isinstance(node.type, (Scalar, Vector, Pointer)):
-                self.no_number(node)
+                self.no(node, "a number")
             return tree.Unary(spot, op, node, type=compared(node.type))
         node = self.value(node, spot)
         if op == "~" and not node.type.scalar.whole:
@@ -289,12 +290,8 @@ class Meaning:
     def pointed(self, spot: Spot, node: Expr) -> Expr:
         """*p is p[0]."""
         if not isinstance(node.type, Pointer):
-            self.no_pointer(node)
+            self.no(node, "a pointer")
         return self.index(spot, node, tree.Number(spot, 0, type=INT))
-
-    def no_pointer(self, node: Expr, more: str = "") -> NoReturn:
-        what = f"{written(node)} is {an(node.type)}"
-        self.fail(f"{what}, neither an array nor a pointer{more}", node.spot)
 
     def address(self, spot: Spot, node: Expr) -> Expr:
         of_vector = isinstance(node, tree.Index) and isinstance(node.array.type, Vector)
@@ -345,7 +342,7 @@ class Meaning:
         if op in ("==", "!=") and is_zero(number):
             return INT
         if op != "+" and not (op == "-" and pointer is left):
-            self.no_number(pointer)
+            self.no(pointer, "a number")
         if not isinstance(number.type, Scalar) or not number.type.whole:
             of = an(number.type)
             self.fail(f"a pointer moves by a whole number of elements, not by {of}", spot)
@@ -372,41 +369,26 @@ class Meaning:
 
     def choice(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
         condition, yes, no = self.decayed(condition), self.decayed(yes), self.decayed(no)
-        if isinstance(condition.type, Vector):
-            return self.choice_by_element(spot, condition, yes, no)
-        condition = self.condition(condition)
+        of = condition.type  # a vector chooses number by number
+        condition = condition if isinstance(of, Vector) else self.condition(condition)
         a, b = yes.type, no.type
-        to = a
+        to, numbers = a, all(isinstance(one, (Scalar, Vector)) for one in (a, b))
         same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space
-        if isinstance(a, Pointer) and (is_zero(no) or same_space):
+        if numbers or isinstance(of, Vector):
+            yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
+            to = yes.type
+        elif isinstance(a, Pointer) and (is_zero(no) or same_space):
             to = replace(a, const=a.const or (isinstance(b, Pointer) and b.const))
         elif isinstance(b, Pointer) and is_zero(yes):
             to = b
-        elif isinstance(a, (Scalar, Vector)) and isinstance(b, (Scalar, Vector)):
-            yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
-            to = yes.type
         elif a != b:
-            self.no_choice(spot, yes, no)
+            self.unfit(spot, "? :", yes, no)
+        if isinstance(of, Vector):
+            to = to if isinstance(to, Vector) else with_size(of, to.scalar)
+            if not of.of.whole or to.length != of.n or to.scalar.size != of.of.size:
+                why = f": whole numbers as many and as large must decide, not {an(of)}"
+                self.unfit(spot, "? :", yes, no, why)
         yes, no = self.convert(yes, to), self.convert(no, to)
-        return tree.Choice(spot, condition, yes, no, type=to)
-
-    def no_choice(self, spot: Spot, yes: Expr, no: Expr, of: str = "", why: str = "") -> NoReturn:
-        self.fail(f"'? :'{of} cannot choose between {an(yes.type)} and {an(no.type)}{why}", spot)
-
-    def choice_by_element(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
-        of = condition.type
-        assert isinstance(of, Vector)
-        if not of.of.whole:
-            self.fail(f"a condition of '? :' must be whole numbers, not {an(of)}", spot)
-        both = isinstance(yes.type, Vector) or isinstance(no.type, Vector)
-        yes, no = self.common(spot, "? :", self.value(yes), self.value(no))
-        to = yes.type
-        if not both:
-            to = with_size(of, to.scalar)
-            yes, no = self.convert(yes, to), self.convert(no, to)
-        if to.length != of.n or to.scalar.size != of.of.size:
-            why = ": their numbers must be as many and as large"
-            self.no_choice(spot, yes, no, f" with {an(of)}", why)
         return tree.Choice(spot, condition, yes, no, type=to)
 
     # ---- assignments
@@ -449,7 +431,7 @@ class Meaning:
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):
-                self.no_number(part)
+                self.no(part, "a number")
         if len(parts) == 1 and isinstance(parts[0].type, Scalar) and not exact:
             return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
         if len(parts) == 1 and parts[0].type == to:
@@ -482,7 +464,7 @@ class Meaning:
             return tree.Index(spot, array, index, type=of.of)
         if not isinstance(of, (Array, Pointer)):
             more = "; there is one index too many" if isinstance(array, tree.Index) else ""
-            self.no_pointer(array, more)
+            self.no(array, f"an array or a pointer{more}")
         to = of.of if isinstance(of, Array) else of.to
         if unreadable(to):
             self.fail(f"a {of} cannot be read", spot)
@@ -528,10 +510,9 @@ class Meaning:
         return at
 
     def complete(self, of: Type, spot: Spot) -> None:
-        if isinstance(of, Array):
-            self.complete(of.of, spot)
-        if isinstance(of, Struct) and not of.complete:
-            self.fail(f"{of} has not been defined", spot)
+        leaf, _ = leaf_of(of)
+        if isinstance(leaf, Struct) and not leaf.complete:
+            self.fail(f"{leaf} has not been defined", spot)
 
     # ---- calls
     def call(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
@@ -539,63 +520,42 @@ class Meaning:
         for arg in args:
             if arg.type is VOID:
                 self.fail(f"{written(arg)} has no value", arg.spot)
-        if name in self.functions:
-            return self.call_own(spot, name, args)
-        if name == "printf":
-            return self.call_printf(spot, args)
-        if builtins.overloads(name):
-            return self.call_builtin(spot, name, args)
-        if name.startswith(builtins.UNKNOWN):
-            raise UnknownError(f"the function {name!r}", spot)
-        every = [*self.functions, *builtins.FUNCTIONS, "vload4", "vstore4", "atomic_add", "printf"]
-        self.fail(f"the function {name!r} is not known{near(name, every)}", spot)
-
-    def takes(self, spot: Spot, name: str, args: list[Expr], *counts: int) -> None:
-        if len(args) not in counts:
-            count = f"{' or '.join(map(str, counts))} argument{'s' * (counts != (1,))}"
-            self.fail(f"{name} takes {count}, not {len(args)}", spot)
-
-    def call_own(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        choices = self.functions[name]
-        types = [tuple(p.type for p in f.params) for f in choices]
-        fitting = [0]
-        if len(choices) > 1:
-            fitting = builtins.best(types, tuple(a.type for a in args), tuple(map(is_zero, args)))
-            if len(fitting) != 1:
-                self.undecided(spot, name, args, [types[i] for i in fitting])
-        target = choices[fitting[0]]
-        self.takes(spot, name, args, len(target.params))
-        given = [self.convert(a, p.type) for a, p in zip(args, target.params, strict=True)]
-        return tree.Call(spot, name, given, target, type=target.type)
-
-    def call_builtin(self, spot: Spot, name: str, args: list[Expr]) -> Expr:
-        signatures = builtins.resolved(name, tuple(a.type for a in args), tuple(map(is_zero, args)))
-        if len(signatures) != 1:
-            every = [params for _, params in builtins.overloads(name)]
-            self.takes(spot, name, args, *sorted(set(map(len, every))))
-            like = next(params for params in every if len(params) == len(args))
-            self.undecided(spot, name, args, [params for _, params in signatures], like)
-        result, params = signatures[0]
+        own = self.functions.get(name, [])
+        versions = [(f.type, tuple(p.type for p in f.params)) for f in own]
+        versions = versions or builtins.overloads(name)
+        if not versions:
+            if name == "printf":
+                return self.call_printf(spot, args)
+            if name.startswith(builtins.UNKNOWN):
+                raise UnknownError(f"the function {name!r}", spot)
+            every = [*self.functions, *builtins.FUNCTIONS, "vload4", "vstore4", "atomic_add"]
+            self.fail(f"the function {name!r} is not known{near(name, [*every, 'printf'])}", spot)
+        number = self.version(spot, name, args, [params for _, params in versions])
+        result, params = versions[number]
         given = [self.convert(a, p) for a, p in zip(args, params, strict=True)]
-        return tree.Call(spot, name, given, type=result)
+        return tree.Call(spot, name, given, own[number] if own else None, type=result)
 
-    def undecided(
-        self, spot: Spot, name: str, args: list[Expr], fitting: list[tuple[Type, ...]],
-        like: tuple[Type, ...] = ()
-    ) -> NoReturn:  # fmt: skip
-        """Refuse a call that fits none, or several, of the versions; `like` is one of them."""
-
-        def shown(types: Iterable[Type]) -> str:
-            return f"{name}({', '.join(map(str, types))})"
-
-        given = shown(a.type for a in args)
+    def version(
+        self, spot: Spot, name: str, args: list[Expr], versions: list[tuple[Type, ...]]
+    ) -> int:
+        """Which of a function's versions, by their parameters, a call is of."""
+        counts, types = sorted(set(map(len, versions))), tuple(arg.type for arg in args)
+        if len(args) not in counts:
+            count = f"{' or '.join(map(str, counts))} argument{'s' * (counts != [1])}"
+            self.fail(f"{name} takes {count}, not {len(args)}", spot)
+        if len(versions) == 1:
+            return 0
+        fitting = builtins.best(name, versions, types, tuple(map(is_zero, args)))
+        if len(fitting) == 1:
+            return fitting[0]
+        like = next(one for one in versions if len(one) == len(args))
+        given, one, other = (
+            f"{name}({', '.join(map(str, one))})"
+            for one in (types, *[versions[i] for i in fitting], like, like)[:3]
+        )
         if fitting:
-            both = " and ".join(map(shown, fitting[:2]))
-            self.fail(f"{given} is ambiguous: {both} fit equally well; a cast decides", spot)
-        if name == "abs":
-            of = an(args[0].type)
-            self.fail(f"abs is for whole numbers, not for {of}; fabs is for floats", spot)
-        self.fail(f"there is no {given}{f', but for example {shown(like)}' if like else ''}", spot)
+            self.fail(f"{given} is ambiguous: {one} or {other}; a cast decides", spot)
+        self.fail(f"there is no {given}, but for example {one}", spot)
 
     def call_printf(self, spot: Spot, args: list[Expr]) -> Expr:
         if not args or not isinstance(plain(args[0]), tree.Text):

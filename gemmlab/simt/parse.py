@@ -6,10 +6,10 @@ What expressions mean is in `meaning`; here is the grammar, and what names stand
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from . import tree
 from .meaning import Meaning, as_number, constant, known
@@ -44,8 +44,6 @@ from .types import (
     words,
 )
 
-__all__ = ["Parser", "constant", "known", "number"]
-
 SPACES = {
     "__global": "global", "global": "global", "__constant": "constant", "constant": "constant",
     "__local": "local", "local": "local", "__private": "private", "private": "private",
@@ -61,14 +59,14 @@ TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
-STATEMENTS = ("if", "else", "for", "while", "do", "switch")
-ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
 #: Operators by how tightly they bind, the loosest first.
-LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
+LEVELS = [",", "= += -= *= /= %= &= |= ^= <<= >>=", "?", "||", "&&", "|", "^", "&", "== !=",
+          "< > <= >=", "<< >>", "+ -", "* / %"]  # fmt: skip
 LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
+ASSIGNMENT, CHOICE = LEVEL["="], LEVEL["?"]
 
 
 @dataclass
@@ -81,7 +79,7 @@ class Declared:
     kernel: Spot | None = None  # where it says __kernel
     storage: str = ""
     sized: bool = False  # whether its size depends on the device
-    attributes: dict[str, list[Node]] = field(default_factory=dict)
+    attributes: dict[str, list[int]] = field(default_factory=dict)
     name: Token | None = None
     params: list[Variable] | None = None  # of a function
 
@@ -157,6 +155,9 @@ class Parser(Meaning):
     # ---- names
     def find(self, name: str) -> Variable | Type | int | None:
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+
+    def names(self) -> list[str]:
+        return [name for scope in self.scopes for name in scope]
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
         known_one = self.scopes[-1].get(token.text)
@@ -262,11 +263,9 @@ class Parser(Meaning):
             self.fields(of, attributes)
         return of
 
-    def fields(self, of: Struct, attributes: dict[str, list[Node]]) -> None:
-        start = self.expect("{")
+    def fields(self, of: Struct, attributes: dict[str, list[int]]) -> None:
+        self.expect("{")
         while not self.accept("}"):
-            if self.at_end:
-                self.fail(f"this {of} has no '}}'", start.spot)
             base = self.specifiers()
             if self.text == ";" and isinstance(base.type, Struct):
                 of.fields.append(Field("", base.type))
@@ -276,42 +275,34 @@ class Parser(Meaning):
                 if of.find(name.text):
                     self.fail(f"{name.text!r} is declared twice", name.spot)
                 self.usable(one.type, name)
-                align = self.aligned(self.attributes())
-                of.fields.append(Field(name.text, one.type, 0, align))
-        attributes = attributes | self.attributes()
-        of.lay_out("packed" in attributes, self.aligned(attributes))
-
-    @staticmethod
-    def aligned(attributes: dict[str, list[Node]]) -> int:
-        return constant(attributes["aligned"][0]) if attributes.get("aligned") else 1
+                align = self.attributes().get("aligned")
+                of.fields.append(Field(name.text, one.type, 0, *(align or (1,))))
+        attributes |= self.attributes()
+        of.lay_out("packed" in attributes, *(attributes.get("aligned") or (1,)))
 
     def enumerators(self) -> None:
-        self.expect("{")
         value = 0
-        while self.text != "}":
+        for _ in self.listed("the numbers of an enum"):
             name = self.name("a number")
             if self.accept("="):
-                value = constant(self.choice_expression())
+                value = self.constant()
             self.declare(name, value)
             value += 1
-            if not self.accept(","):
-                break
-        self.expect("}", "after the numbers of an enum")
 
-    def attributes(self) -> dict[str, list[Node]]:
-        """Any number of __attribute__((name, name(1, 2))): arguments by name."""
-        found: dict[str, list[Node]] = {}
+    def attributes(self) -> dict[str, list[int]]:
+        """Any number of __attribute__((name, name(1, 2))): sizes by name."""
+        found: dict[str, list[int]] = {}
         while self.accept("__attribute__"):
             self.expect("(")
             self.expect("(")
             while self.text != ")":
-                name = self.name("an attribute").text.strip("_")
+                token = self.name("an attribute")
+                name = token.text.strip("_")
                 found[name] = []
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
-                    found[name] = list(self.arguments(name))
-                    for size in found[name]:
-                        if constant(size) < 1:
-                            self.fail(f"{name} must be more than 0", size.spot)
+                    found[name] = [constant(size) for size in self.arguments(name)]
+                    if min(found[name], default=1) < 1:
+                        self.fail(f"{name} must be more than 0", token.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
                 if not self.accept(","):
@@ -400,7 +391,7 @@ class Parser(Meaning):
             self.fail(f"{name.text!r} cannot be void", name.spot)
         self.complete(leaf, name.spot)
 
-    # ---- expressions, from the loosest binding to the tightest
+    # ---- expressions
     def whole_expression(self) -> Expr:
         found = self.expression()
         if not self.at_end:
@@ -413,38 +404,27 @@ class Parser(Meaning):
             node.source = self.tokens[start : self.at]
         return node
 
-    def expression(self) -> Expr:
-        start, left = self.at, self.assignment()
-        while self.text == ",":
-            spot = self.next().spot
-            left = self.of_tokens(start, self.binary(spot, ",", left, self.assignment()))
-        return left
-
-    def assignment(self) -> Expr:
-        start, left = self.at, self.choice_expression()
-        if self.text in ASSIGNMENTS:
-            token = self.next()
-            found = self.assign(token.spot, token.text[:-1], left, self.assignment())
-            return self.of_tokens(start, found)
-        return left
-
-    def choice_expression(self) -> Expr:
-        start, condition = self.at, self.operations(0)
-        if self.text != "?":
-            return condition
-        spot = self.next().spot
-        yes = self.expression()
-        self.expect(":", "of this '? :'")
-        found = self.choice(spot, condition, yes, self.choice_expression())
-        return self.of_tokens(start, found)
-
-    def operations(self, level: int) -> Expr:
+    def expression(self, level: int = 0) -> Expr:
+        """An expression of operators that bind at least as tightly as those of a level."""
         start, left = self.at, self.prefix()
         while LEVEL.get(self.text, -1) >= level:
-            token = self.next()
-            right = self.operations(LEVEL[token.text] + 1)
-            left = self.of_tokens(start, self.binary(token.spot, token.text, left, right))
+            left = self.of_tokens(start, self.operation(self.next(), left))
         return left
+
+    def operation(self, token: Token, left: Expr) -> Expr:
+        """What an operator, which has been read, makes of its left side and of what follows."""
+        spot, op, level = token.spot, token.text, LEVEL[token.text]
+        if level == ASSIGNMENT:
+            return self.assign(spot, op[:-1], left, self.expression(level))
+        if level != CHOICE:
+            return self.binary(spot, op, left, self.expression(level + 1))
+        yes = self.expression()
+        self.expect(":", "of this '? :'")
+        return self.choice(spot, left, yes, self.expression(level))
+
+    def constant(self) -> int:
+        """The value of an expression that must be known before the kernel runs."""
+        return constant(self.expression(CHOICE))
 
     def prefix(self) -> Expr:
         token, start = self.token, self.at
@@ -493,18 +473,17 @@ class Parser(Meaning):
 
     def compound(self, spot: Spot, of: Type) -> Expr:
         """(float4){1, 2, 3, 4}, (int[]){1, 2}"""
-        value = self.initial()
+        of, value = self.initial(of)
         value.spot = spot
-        of, value = self.initialised(of, value)
         if not isinstance(value, tree.Braces):
             return value
         return tree.Compound(spot, Variable("compound", of, spot, addressed=True), value, type=of)
 
     def arguments(self, of: str) -> list[Expr]:
         """What stands between brackets, the first of which has been read."""
-        args = [] if self.text == ")" else [self.assignment()]
+        args = [] if self.text == ")" else [self.expression(ASSIGNMENT)]
         while self.accept(","):
-            args.append(self.assignment())
+            args.append(self.expression(ASSIGNMENT))
         self.expect(")", f"after the arguments of {of}")
         return args
 
@@ -552,8 +531,7 @@ class Parser(Meaning):
             return self.string(token, f'"{self.function.name}"')
         if token.text.startswith(("CLK_NORMALIZED_", "CLK_ADDRESS_", "CLK_FILTER_")):
             raise UnknownError(token.text, token.spot)
-        names = [name for scope in self.scopes for name in scope]
-        guess = near(token.text, [*names, *self.macros])
+        guess = near(token.text, [*self.names(), *self.macros])
         self.fail(f"{token.text!r} is not declared{guess}", token.spot)
 
     def postfix(self, start: int, left: Expr) -> Expr:
@@ -592,15 +570,9 @@ class Parser(Meaning):
     def statement(self) -> Node:
         self.clock()
         token, word = self.token, self.text
+        if word in self.STATEMENTS:
+            return self.STATEMENTS[word](self, self.next())
         if token.kind == "name":
-            if word in STATEMENTS:
-                return getattr(self, f"_{word}")(self.next().spot)
-            if word in JUMPS:
-                return self.jump()
-            if word in ("case", "default"):
-                return self.case()
-            if word in UNKNOWN:
-                raise UnknownError(word, token.spot)
             if word == "__attribute__":
                 self.attributes()
                 return self.statement()
@@ -609,8 +581,7 @@ class Parser(Meaning):
             if self.is_type():
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
-                names = [name for scope in self.scopes for name in scope]
-                guess = near(word, [*SCALARS, "float4", *names])
+                guess = near(word, [*SCALARS, "float4", *self.names()])
                 self.fail(f"the type {word!r} is not known{guess}", token.spot)
         if word == "{":
             with self.scope():
@@ -631,43 +602,43 @@ class Parser(Meaning):
         self.expect(")", f"after the condition of {of!r}")
         return found
 
-    def _if(self, spot: Spot) -> Node:
+    def branch(self, token: Token) -> Node:
         condition = self.head("if")
         yes = self.inner()
-        return tree.If(spot, condition, yes, self.inner() if self.accept("else") else None)
+        return tree.If(token.spot, condition, yes, self.inner() if self.accept("else") else None)
 
-    def _else(self, spot: Spot) -> Node:
-        self.fail("'else' without 'if'", spot)
+    def without_if(self, token: Token) -> NoReturn:
+        self.fail("'else' without 'if'", token.spot)
 
-    def body(self) -> Node:
-        self.switches.append(None)
-        found = self.inner()
-        self.switches.pop()
-        return found
+    def unknown(self, token: Token) -> NoReturn:
+        raise UnknownError(token.text, token.spot)
 
-    def _for(self, spot: Spot) -> Node:
-        self.expect("(", "after 'for'")
+    def loop(self, token: Token) -> Node:
+        word = token.text
+        start: Node | None = None
+        condition: Expr | None = None
+        step: Expr | None = None
         with self.scope():
-            start = None
-            if not self.accept(";"):
-                start = self.declaration() if self.is_type() else self.expression_statement()
-            condition = None if self.text == ";" else self.condition(self.expression())
-            self.expect(";", "after the condition of 'for'")
-            step = None if self.text == ")" else self.expression()
-            self.expect(")", "after the head of 'for'")
-            return tree.Loop(spot, start, condition, step, self.body())
+            if word == "while":
+                condition = self.head(word)
+            elif word == "for":
+                self.expect("(", "after 'for'")
+                if not self.accept(";"):
+                    start = self.declaration() if self.is_type() else self.expression_statement()
+                condition = None if self.text == ";" else self.condition(self.expression())
+                self.expect(";", "after the condition of 'for'")
+                step = None if self.text == ")" else self.expression()
+                self.expect(")", "after the head of 'for'")
+            self.switches.append(None)
+            body = self.inner()
+            self.switches.pop()
+            if word == "do":
+                self.expect("while", "after the body of 'do'")
+                condition = self.head("while")
+                self.expect(";", "after 'do ... while (...)'")
+        return tree.Loop(token.spot, start, condition, step, body, first=word != "do")
 
-    def _while(self, spot: Spot) -> Node:
-        return tree.Loop(spot, None, self.head("while"), None, self.body())
-
-    def _do(self, spot: Spot) -> Node:
-        body = self.body()
-        self.expect("while", "after the body of 'do'")
-        condition = self.head("while")
-        self.expect(";", "after 'do ... while (...)'")
-        return tree.Loop(spot, None, condition, None, body, first=False)
-
-    def _switch(self, spot: Spot) -> Node:
+    def switch(self, token: Token) -> Node:
         self.expect("(", "after 'switch'")
         value = self.whole(self.expression(), "what a switch decides by")
         self.expect(")", "after the condition of 'switch'")
@@ -675,12 +646,11 @@ class Parser(Meaning):
             self.switches.append((len(self.scopes), [], value.type))
             body = self.block().body
         self.switches.pop()
-        return tree.Switch(spot, value, body)
+        return tree.Switch(token.spot, value, body)
 
-    def case(self) -> Node:
-        token = self.next()
-        first = self.choice_expression() if token.text == "case" else None
-        last = self.choice_expression() if first and self.accept("...") else first
+    def case(self, token: Token) -> Node:
+        first = self.expression(CHOICE) if token.text == "case" else None
+        last = self.expression(CHOICE) if first and self.accept("...") else first
         self.expect(":", f"after {token.text!r}")
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
@@ -708,8 +678,7 @@ class Parser(Meaning):
         self.labels.add(token.text)
         return tree.Label(token.spot, token.text)
 
-    def jump(self) -> Node:
-        token = self.next()
+    def jump(self, token: Token) -> Node:
         found = tree.Jump(token.spot, token.text)
         if token.text == "goto":
             found.label = self.name("a label").text
@@ -729,6 +698,14 @@ class Parser(Meaning):
             found.value = value if void or value is None else self.convert(value, function.type)
         self.expect(";", f"after {token.text!r}")
         return found
+
+    #: What reads a statement by its first word, which has been read.
+    STATEMENTS: ClassVar[dict[str, Callable[[Parser, Token], Node]]] = {
+        **{"if": branch, "else": without_if, "switch": switch, "case": case, "default": case},
+        **dict.fromkeys(("for", "while", "do"), loop),
+        **dict.fromkeys(JUMPS, jump),
+        **dict.fromkeys(UNKNOWN, unknown),
+    }
 
     def expression_statement(self) -> Node:
         value = self.expression()
@@ -773,122 +750,129 @@ class Parser(Meaning):
     gotos: list[tree.Jump] = []  # each function sets its own
 
     def variable(self, one: Declared, name: Token) -> tree.Declaration:
-        of, space, outside = one.type, one.space or "private", len(self.scopes) == 1
-        self.allowed(one, space, name)
+        of, space, depth = one.type, one.space or "private", len(self.scopes)
+        outside, kernel = depth == 1, self.function is not None and self.function.kernel
+        self.no_kernel(one)
+        self.refuse(name, {
+            "stands outside of all functions and must be __constant":
+                outside and space != "constant",
+            f"is {one.storage}: OpenCL C 1.2 has no such variables":
+                not outside and one.storage in ("static", "register", "auto"),
+            "cannot be declared in global memory": not outside and space == "global",
+            f"is in {space} memory and must be declared in the outermost block of a kernel":
+                not outside and space != "private" and not (kernel and depth == 2),
+        })  # fmt: skip
         self.usable(of, name)
         found = Variable(name.text, of, name.spot, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
-        value = None
-        if self.accept("="):
-            if space == "local":
-                what = f"{name.text!r} is in local memory"
-                self.fail(f"{what} and cannot have a value from the beginning", name.spot)
-            found.type, value = self.initialised(of, self.initial(), name)
+        value, given = None, self.accept("=")
+        self.refuse(name, {
+            "is in local memory and cannot have a value from the beginning":
+                given and space == "local",
+            "is const, but has no value": outside and not given,
+        })  # fmt: skip
+        if given:
+            found.type, value = self.initial(of, repr(name.text))
             if isinstance(of, Array):
                 self.declare(name, found)
-        elif outside:
-            self.fail(f"{name.text!r} is const, but has no value", name.spot)
-        if 0 in leaf_of(found.type)[1]:
-            self.fail(f"the array {name.text!r} has no size", name.spot)
         if found.const and isinstance(found.type, Scalar) and value is not None:
             found.constant = known(value)
-            if outside and found.constant is None:
-                shown = tree.written(value)
-                self.fail(f"a constant is needed here, and {shown} is none", name.spot)
+        self.refuse(name, {
+            "is an array without a size": 0 in leaf_of(found.type)[1],
+            "needs a constant value":
+                outside and isinstance(found.type, Scalar) and found.constant is None,
+        })  # fmt: skip
         return tree.Declaration(name.spot, found, value)
 
-    def allowed(self, one: Declared, space: str, name: Token) -> None:
-        """Refuse variables where there are none of their memory or storage."""
-        self.no_kernel(one)
-        depth, kernel = len(self.scopes), self.function is not None and self.function.kernel
-        if depth == 1 and space != "constant":
-            problem = " stands outside of all functions and must be __constant"
-            self.fail(f"{name.text!r}{problem}", name.spot)
-        if depth > 1 and one.storage in ("static", "register", "auto"):
-            self.fail(f"OpenCL C 1.2 has no {one.storage} variables", name.spot)
-        if depth > 1 and space == "global":
-            self.fail(f"{name.text!r} cannot be declared in global memory", name.spot)
-        if depth > 1 and space != "private" and not (kernel and depth == 2):
-            where = "declared in the outermost block of a kernel"
-            self.fail(f"{name.text!r}: variables in {space} memory are {where}", name.spot)
+    def refuse(self, name: Token, problems: dict[str, object]) -> None:
+        """Refuse a declaration for the first of these problems that holds."""
+        for problem, holds in problems.items():
+            if holds:
+                self.fail(f"{name.text!r} {problem}", name.spot)
 
     def no_kernel(self, one: Declared) -> None:
         if one.kernel:
             self.fail("__kernel is for functions", one.kernel)
 
-    def initial(self) -> Expr:
-        """What stands behind the = of a declaration, or one of the values between its { and }."""
-        if self.text != "{":
-            return self.assignment()
-        found = tree.Braces(self.next().spot, [], [])
+    def listed(self, what: str) -> Iterator[None]:
+        """Once for each of the values between { and }."""
+        self.expect("{")
         while self.text != "}":
-            names: list[int | str] = []
-            while self.text in ("[", "."):
-                if self.next().text == ".":
-                    names.append(self.name("a field").text)
-                    continue
-                names.append(constant(self.choice_expression()))
-                self.expect("]")
-            if names:
-                self.expect("=", "after the name of an element")
-            found.items.append(self.initial())
-            found.names.append(names)
+            yield
             if not self.accept(","):
                 break
-        self.expect("}", "after the values of an array")
-        only = found.items[0] if found.names == [[]] else None
-        return only if isinstance(only, tree.Text) else found  # {"abc"} is "abc"
+        self.expect("}", f"after {what}")
 
-    def initialised(self, of: Type, value: Expr, name: Token | None = None) -> tuple[Type, Expr]:
-        """The type, now with its size, and the initial value as that type."""
-        if isinstance(of, Array) and isinstance(value, tree.Text):
-            found = tree.Braces(value.spot, [value], [[]])
-            count = self.characters(of, value, 0, found.filled)
-            return Array(of.of, of.n or count), found
-        if not isinstance(value, tree.Braces):
-            if isinstance(of, Array):
-                shown = f"{name.text!r}" if name else "this"
-                self.fail(f"{shown} is an array: its values stand in {{ }}", value.spot)
-            return of, self.convert(value, of)
-        if isinstance(of, Scalar | Pointer | Opaque):
-            if len(value.items) != 1:
-                self.fail(f"one value is expected here, not {len(value.items)}", value.spot)
-            return self.initialised(of, value.items[0], name)
+    def initial(self, of: Type, name: str = "this") -> tuple[Type, Expr]:
+        """An initial value as a type, and the type, now with its size."""
+        spot, braced = self.token.spot, self.text == "{"
+        if isinstance(of, Array) and not braced and self.token.kind != "string":
+            self.fail(f"{name} is an array: its values stand in {{ }}", spot)
+        found = tree.Braces(spot)
+        if isinstance(of, Array):
+            parts = self.fill(replace(of, n=of.n or 1 << 30), 0, found.filled)
+            return replace(of, n=of.n or max(1, parts)), found
+        if isinstance(of, Struct) and braced:
+            self.fill(of, 0, found.filled)
+            return of, found
+        if not braced:
+            return of, self.convert(self.expression(ASSIGNMENT), of)
+        values = [self.expression(ASSIGNMENT) for _ in self.listed("this value")]
         if isinstance(of, Vector):
-            if any(isinstance(item, tree.Braces) for item in value.items):
-                self.fail(f"the numbers of {an(of)} have no brackets of their own", value.spot)
-            return of, self.vector(value.spot, of, value.items, exact=True)
-        if isinstance(of, Array) and not of.n:  # as many as there are values
-            parts = self.fill(Array(of.of, 1 << 30), value.entries, 0, value.filled)
-            return Array(of.of, max(1, parts)), value
-        self.fill(of, value.entries, 0, value.filled)
-        return of, value
+            return of, self.vector(spot, of, values, exact=True)
+        if len(values) != 1:
+            self.fail(f"one value is expected here, not {len(values)}", spot)
+        return of, self.convert(values[0], of)
 
-    def fill(self, of: Type, items: list, offset: int, filled: list, braced: bool = True) -> int:
-        """Fill the parts in order, or as they are named; returns how many parts there must be.
+    def fill(self, of: Type, offset: int, filled: list, value: Expr | None = None) -> int:
+        """Read the initial value of something in memory, of which the first `value` may have been
+        read.
 
-        The last of `items`, pairs of a value and names, comes first. An inner array without
-        brackets takes what it needs of them. `filled` gets the offset and the value of each part;
-        all other bytes become 0.
+        `filled` gets the offset and the value of each part; all other bytes become 0. Returns how
+        many parts an array must have.
         """
-        part = most = 0
-        while items and (braced or (part < parts_of(of) and not items[-1][1])):
-            item, names = items.pop()
-            part, to, where = self.part(of, names[0] if names else part, offset, item.spot)
-            for name in names[1:]:
-                _, to, where = self.part(to, name, where, item.spot)
-            if isinstance(item, tree.Text) and isinstance(to, Array):
-                self.characters(to, item, where, filled)
-            elif not isinstance(to, (Array, Struct)) or item.type == to:
-                filled.append((where, self.initialised(to, item)[1]))
-            elif isinstance(item, tree.Braces):
-                self.fill(to, item.entries, where, filled)
+        compound = isinstance(of, (Array, Struct))
+        if value is None and self.text == "{":
+            if compound:
+                return self.parts(of, offset, filled)
+            value = self.initial(of)[1]
+        value = value or self.expression(ASSIGNMENT)
+        if isinstance(of, Array) and isinstance(value, tree.Text):
+            return self.characters(of, value, offset, filled)
+        if not compound or value.type == of:
+            filled.append((offset, self.convert(value, of)))
+            return 1
+        for number in range(parts_of(of) or 1):  # without brackets it takes what it needs
+            if number and (self.text != "," or self.ahead().text in ("}", "[", ".")):
+                break
+            self.at += number > 0
+            _, to, where = self.part(of, number, offset, value.spot)
+            self.fill(to, where, filled, None if number else value)
+        return 1
+
+    def parts(self, of: Type, offset: int, filled: list) -> int:
+        """Read the values of an array or a structure between { and }, in order or as named."""
+        next_part = most = 0
+        for _ in self.listed("the values of an array"):
+            if self.token.kind == "string" and isinstance(of, Array) and of.of.stride == 1:
+                most = self.fill(of, offset, filled)  # {"abc"} is "abc"
+                continue
+            number, to, where = -1, of, offset
+            while self.text in ("[", "."):
+                spot, field = self.token.spot, self.next().text == "."
+                name = self.name("a field").text if field else self.constant()
+                if not field:
+                    self.expect("]")
+                at, to, where = self.part(to, name, where, spot)
+                number = at if number < 0 else number
+            if number < 0:
+                number, to, where = self.part(of, next_part, offset, self.token.spot)
             else:
-                items.append((item, []))
-                self.fill(to, items, where, filled, braced=False)
-            part += 1
-            most = max(most, part)
+                self.expect("=", "after the name of an element")
+            self.fill(to, where, filled)
+            next_part = number + 1
+            most = max(most, next_part)
         return most
 
     def part(self, of: Type, name: int | str, offset: int, spot: Spot) -> tuple[int, Type, int]:
@@ -911,7 +895,7 @@ class Parser(Meaning):
         """Fill an array with a string."""
         if of.of.stride != 1:
             self.fail(f"a string cannot become {an(of)}", item.spot)
-        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n or None]
+        values = [*unescaped(item.value[1:-1]).encode("utf-8"), 0][: of.n]
         for at, value in enumerate(values):
             number = tree.Number(item.spot, value, type=INT)
             filled.append((offset + at, self.convert(number, of.of)))
@@ -940,22 +924,29 @@ class Parser(Meaning):
         assert name is not None and params is not None
         found = tree.Function(name.spot, name.text, of, params, None, bool(one.kernel))
         found.overloadable = "overloadable" in one.attributes
-        found.size = one.attributes.get("reqd_work_group_size", [])  # type: ignore[assignment]
-        if name.text in self.scopes[0]:
-            self.fail(f"{name.text!r} is declared twice", name.spot)
-        if one.space not in ("", "private"):
-            self.fail(f"the result of {name.text!r} cannot be in {one.space} memory", name.spot)
-        if found.kernel and of is not VOID:
-            self.fail(f"a kernel must return void, not {an(of)}", name.spot)
-        if found.size and not found.kernel:
-            self.fail(f"{name.text!r} is no kernel: reqd_work_group_size is for these", name.spot)
-        mine = self.listed_function(found)
-        if self.accept(";"):
+        found.size = tuple(one.attributes.get("reqd_work_group_size", ()))
+        choices = self.functions.setdefault(name.text, [])
+        types = [p.type for p in params]
+        mine = next((f for f in choices if [p.type for p in f.params] == types), None)
+        other = mine or (choices[0] if choices else found)
+        defines = not self.accept(";")
+        self.refuse(name, {
+            "is declared twice": name.text in self.scopes[0],
+            f"cannot have its result in {one.space} memory": one.space not in ("", "private"),
+            f"is a kernel and must return void, not {an(of)}": found.kernel and of is not VOID,
+            "is no kernel: reqd_work_group_size is for these": found.size and not found.kernel,
+            f"is declared with another type in line {other.spot.line}": other.type != of and mine,
+            f"is declared with other parameters in line {other.spot.line}":
+                choices and not mine and not (found.overloadable or other.overloadable),
+            "is defined twice": mine and mine.body and defines,
+        })  # fmt: skip
+        if mine is None:
+            mine = found
+            choices.append(found)
+        mine.kernel |= found.kernel
+        if not defines:
             return
-        if mine.body is not None:
-            self.fail(f"{name.text!r} is defined twice", name.spot)
-        mine.params, mine.spot = params, name.spot
-        mine.size = found.size or mine.size
+        mine.params, mine.spot, mine.size = params, name.spot, found.size or mine.size
         if self.text != "{":
             self.missing(f"expected '{{' or ';' after {name.text}(...)", self.is_type())
         self.function, start = mine, self.at
@@ -981,37 +972,6 @@ class Parser(Meaning):
                 self.fail(f"there is no label {jump.label!r}{guess}", jump.spot)
         return body
 
-    def listed_function(self, found: tree.Function) -> tree.Function:
-        """The function of this name and these parameters; a new one, if there is none."""
-        choices = self.functions.setdefault(found.name, [])
-        types = [p.type for p in found.params]
-        mine = next((f for f in choices if [p.type for p in f.params] == types), None)
-        other = mine or (choices[0] if choices else found)
-        differs = ""
-        if mine and mine.type != found.type:
-            differs = "another type"
-        elif not mine and choices and not (found.overloadable or other.overloadable):
-            differs = "other parameters"
-        if differs:
-            where = f"in line {other.spot.line}"
-            self.fail(f"{found.name!r} is declared with {differs} {where}", found.spot)
-        if mine:
-            mine.kernel |= found.kernel
-            return mine
-        choices.append(found)
-        return found
-
-    def kernel_parameter(self, one: Declared, name: Token) -> None:
-        of, problem = one.type, ""
-        if isinstance(of, Pointer) and of.space == "private":
-            problem = "must point to global, constant or local memory"
-        elif isinstance(of, Pointer) and isinstance(of.to, Pointer):
-            problem = "cannot point to pointers"
-        elif of is BOOL or of is HALF or of == EVENT or (one.sized and isinstance(of, Scalar)):
-            problem = f"cannot be {an(of)}: its size depends on the device"
-        if problem:
-            self.fail(f"the parameter {name.text!r} of a kernel {problem}", name.spot)
-
     def parameters(self, function: Declared) -> list[Variable]:
         self.expect("(")
         params: list[Variable] = []
@@ -1029,8 +989,16 @@ class Parser(Meaning):
             if one.name is not None and not isinstance(one.type, Opaque):
                 self.usable(one.type, name)
             self.attributes()
-            if function.kernel:
-                self.kernel_parameter(one, name)
+            of, sized = one.type, one.sized and isinstance(one.type, Scalar)
+            pointer = of if isinstance(of, Pointer) and function.kernel else None
+            self.refuse(name, {
+                "as a kernel's parameter must point to global, constant or local memory":
+                    pointer and pointer.space == "private",
+                "as a kernel's parameter cannot point to pointers":
+                    pointer and isinstance(pointer.to, Pointer),
+                f"as a kernel's parameter cannot be {an(of)}, whose size depends on the device":
+                    function.kernel and (of in (BOOL, HALF, EVENT) or sized),
+            })  # fmt: skip
             params.append(Variable(name.text, one.type, name.spot, const=one.const))
             if not self.accept(","):
                 break
@@ -1045,26 +1013,20 @@ def parsed(
     text: str, preprocessor: Preprocessor
 ) -> tuple[list[tree.Function], list[tree.Declaration]]:
     """A text's functions and global variables. Raises TextError for the first mistake."""
-    lines = text.removesuffix("\n").split("\n")
-    end = Token("end", "", Spot(len(lines), len(lines[-1]) + 1))
+    lines, mistakes = text.removesuffix("\n").split("\n"), list[TextError]()
+    end = Spot(len(lines), len(lines[-1]) + 1)
     try:
-        tokens = preprocessor.run(text)
+        preprocessor.run(text)
+    except TextError as error:  # a mistake in the lines before comes first
+        mistakes.append(error)
+        end = error.spot
+    try:
+        found = Parser([*preprocessor.out, Token("end", "", end)], preprocessor).file()
     except TextError as error:
-        raise _first_mistake(preprocessor, error) from None
-    return Parser([*tokens, end], preprocessor).file()
-
-
-def _first_mistake(preprocessor: Preprocessor, error: TextError) -> TextError:
-    """The error of a line with #, or a mistake in the lines before: after an `ifndef` without #
-    an #endif has no #if.
-    """
-    end = Token("end", "", error.spot)
-    try:
-        functions, _ = Parser([*preprocessor.out, end], preprocessor).file()
-        found = [f.problem for f in functions if f.problem]
-    except TextError as first:
-        found = [first]
-    return min([error, *found], key=lambda one: one.line)
+        mistakes.append(error)
+    if mistakes:
+        raise min(mistakes, key=lambda one: one.line)
+    return found
 
 
 def kernel_of(functions: list[tree.Function], name: str | None) -> tree.Function:
@@ -1088,7 +1050,9 @@ def parts_of(of: Type) -> int:
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")
-_WHOLE = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])")
+_WHOLE = re.compile(
+    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])"
+)
 
 
 def number(token: Token) -> tree.Number:
@@ -1102,18 +1066,13 @@ def number(token: Token) -> tree.Number:
     if not match:
         raise TextError(f"{token.text} is no number", token.spot)
     digits, suffix = match[1], match[2].lower()
-    octal = len(digits) > 1 and digits.isdigit() and digits[0] == "0"
-    try:
-        value = int(digits, 8 if octal else 0)
-    except ValueError:
-        raise TextError(f"{token.text} is no number", token.spot) from None
-    if value > ULONG.most:
-        raise TextError(f"{token.text} is too large for any type", token.spot)
-    plain_decimal = digits.isdigit() and not octal
-    kinds = [INT, LONG, ULONG] if plain_decimal else [INT, UINT, LONG, ULONG]
-    kinds = [UINT, ULONG] if "u" in suffix else kinds
-    kind = next(k for k in kinds if value <= k.most and (k.size == 8 or "l" not in suffix))
-    return tree.Number(token.spot, value, type=kind)
+    decimal, octal = digits[0] != "0", digits[0] == "0" and digits.isdigit()
+    value = int(digits, 8 if octal else 0)
+    kinds = [UINT, ULONG] if "u" in suffix else [INT, LONG] if decimal else [INT, UINT, LONG]
+    for kind in (*kinds, ULONG):
+        if value <= kind.most and (kind.size == 8 or "l" not in suffix):
+            return tree.Number(token.spot, value, type=kind)
+    raise TextError(f"{token.text} is too large for any type", token.spot)
 
 
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)

@@ -129,6 +129,10 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE | re.ASCII,
 )
+#: Of a macro; the last may take all further arguments (with a name of its own, as GNU has it).
+_PARAMETERS = re.compile(r"((name , )*(name|name \.\.\.|\.\.\.))?")
+#: What must have a name behind it.
+NAMED = ("define", "undef", "ifdef", "ifndef")
 #: Tokens that a text may have after its macros are expanded; more would only be a macro that
 #: doubles without end.
 MOST_TOKENS = 1_000_000
@@ -217,6 +221,8 @@ class Preprocessor:
     def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:
         word, args = (rest[0].text, rest[1:]) if rest else ("", [])
         live = all(c.counts for c in conditions)
+        if live and word in NAMED and (not args or args[0].kind != "name"):
+            raise TextError(f"#{word} needs a name", mark.spot)
         if word in ("if", "ifdef", "ifndef"):
             yes = live and self._holds(word, mark, args)
             conditions.append(_Condition(mark.spot, yes, yes or not live))
@@ -236,8 +242,6 @@ class Preprocessor:
             self._command(word, mark, rest[0], args)
 
     def _command(self, word: str, mark: Token, first: Token, args: list[Token]) -> None:
-        if word in ("define", "undef") and (not args or args[0].kind != "name"):
-            raise TextError(f"#{word} needs a name", mark.spot)
         if word == "define":
             self._define(mark, args[0].text, args[1:])
         elif word == "undef":
@@ -254,10 +258,14 @@ class Preprocessor:
         if name == "defined":
             raise TextError("'defined' cannot be the name of a macro", mark.spot)
         if body and body[0].text == "(" and not body[0].space:
-            close = next((i for i, t in enumerate(body) if t.text == ")"), None)
-            if close is None:
-                raise TextError(f"the parameters of the macro {name} have no ')'", body[0].spot)
-            params, variadic = self._parameters(name, body[1:close])
+            close = next((i for i, token in enumerate(body) if token.text == ")"), 0)
+            form = " ".join("name" if t.kind == "name" else t.text for t in body[1:close])
+            params = [token.text for token in body[1:close] if token.kind == "name"]
+            variadic = form.endswith("...")
+            if variadic and not form.endswith("name ..."):
+                params.append("__VA_ARGS__")
+            if not close or not _PARAMETERS.fullmatch(form) or len(set(params)) < len(params):
+                raise TextError(f"the macro {name} cannot have these parameters", body[0].spot)
             body = body[close + 1 :]
         if body and "##" in (body[0].text, body[-1].text):
             raise TextError("'##' needs something on either side", body[0].spot)
@@ -266,31 +274,10 @@ class Preprocessor:
                 raise TextError("'#' needs a parameter of the macro", token.spot)
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
 
-    def _parameters(self, name: str, tokens: list[Token]) -> tuple[list[str], bool]:
-        """A macro's parameters, and whether the last takes all further arguments."""
-        params: list[str] = []
-        for at, token in enumerate(tokens):
-            if token.text == "..." and at == len(tokens) - 1:
-                return (params if at % 2 else [*params, "__VA_ARGS__"]), True  # `args...` is GNU's
-            fits = (
-                token.text == "," if at % 2 else token.kind == "name" and token.text not in params
-            )
-            if not fits:
-                raise TextError(f"{token.text!r} is no parameter of the macro {name}", token.spot)
-            if at % 2 == 0:
-                params.append(token.text)
-        if tokens and tokens[-1].text == ",":
-            raise TextError(f"the macro {name} lacks a parameter", tokens[-1].spot)
-        return params, False
-
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
         from .parse import Parser, constant  # the parser builds on this module
 
-        if not args:
-            raise TextError(f"#{word} needs a condition", mark.spot)
         if word != "if":
-            if args[0].kind != "name":
-                raise TextError(f"#{word} needs a name", args[0].spot)
             return (args[0].text in self.macros) == (word == "ifdef")
         plain: list[Token] = []
         rest = iter(args)
@@ -322,10 +309,8 @@ class Preprocessor:
                 given = [left.pop() for _ in range(min(3, len(left)))]
                 if [t.kind for t in given] != ["mark", "string", "mark"]:
                     raise TextError("_Pragma needs a string in brackets", token.spot)
-            elif token.kind == "name" and token.text in ("__LINE__", "__FILE__"):
-                line = token.text == "__LINE__"
-                text = str(token.spot.line) if line else '"kernel.cl"'
-                out.append(replace(token, kind="number" if line else "string", text=text))
+            elif token.kind == "name" and token.text == "__LINE__":
+                out.append(replace(token, kind="number", text=str(token.spot.line)))
             elif macro is None or token.text in token.hidden:
                 out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
@@ -343,23 +328,21 @@ class Preprocessor:
 
     def _arguments(self, macro: Macro, end: Spot, left: list[Token]) -> dict[str, list[Token]]:
         """Take a macro's arguments, with their brackets, from the end of `left`."""
-        spot = left[-1].spot
-        left.pop()
-        params = macro.params or []
+        spot, params = left[-1].spot, macro.params or []
         args: list[list[Token]] = [[]]
         depth = 0
-        while True:
-            if not left:
-                raise TextError(f"the arguments of the macro {macro.name} have no ')'", end)
+        while left:
             token = left.pop()
-            if token.text == ")" and depth == 0:
-                break
             depth += (token.text == "(") - (token.text == ")")
+            if depth == 0:
+                break
             rest = macro.variadic and len(args) == len(params)
-            if token.text == "," and depth == 0 and not rest:
+            if token.text == "," and depth == 1 and not rest:
                 args.append([])
-            else:
+            elif token.text != "(" or depth > 1:
                 args[-1].append(token)
+        else:
+            raise TextError(f"the arguments of the macro {macro.name} have no ')'", end)
         if args == [[]] and not params:
             return {}
         if macro.variadic and len(args) == len(params) - 1:
@@ -376,41 +359,36 @@ class Preprocessor:
         if not spot.macro:
             spot = replace(spot, macro=macro.name, macro_line=macro.line)
         rest = macro.params[-1] if macro.params and macro.variadic else ""
+        nothing = Token("", "", spot)
         out: list[Token] = []
-        held = False  # whether the last of `out` belongs to what stands before
-        pasting = quoting = False  # whether '##', or '#', stands before
-        for token, after in pairwise([*macro.body, replace(use, text="")]):
-            if token.text == "##" and token is not macro.body[0]:
-                pasting = True
+        texts = ["", *(token.text for token in macro.body), ""]
+        for token, before, after in zip(macro.body, texts, texts[2:], strict=False):
+            quotes = macro.params is not None and "#" in (before, token.text)
+            if token.text == "##" or (quotes and before != "#"):
                 continue
-            if token.text == "#" and macro.params is not None and after.text in args:
-                quoting = True
-                continue
-            if quoting:
+            if quotes:
                 part = [Token("string", _quoted(args[token.text]), spot, token.space)]
-            elif token.text in args and token.kind == "name":
+            elif token.text in args:
                 given = args[token.text]
-                if not pasting and after.text != "##":
+                if before != "##" != after:
                     given = self.expand(given)
                 part = [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
-                part[:1] = [replace(t, space=token.space) for t in part[:1]]
+                part[:1] = [replace(t, space=token.space) for t in part[:1] or [nothing]]
             else:
                 part = [replace(token, spot=spot, first=False, hidden=token.hidden | hidden)]
-            joins, pasting, quoting = pasting, False, False
-            comma = joins and held and out[-1].text == "," and token.text == rest
-            if joins and not part:
-                if comma:  # GNU's `, ##__VA_ARGS__`: without arguments there is no comma
+            if before == "##" and out[-1].text == "," and token.text == rest:
+                if part == [nothing]:  # GNU's `, ##__VA_ARGS__`: no arguments, no comma
                     out.pop()
-                continue
-            if joins and held and not comma:
+            elif before == "##":
                 part[0] = self._pasted(out.pop(), part[0], spot, hidden)
-            held = bool(part)
             out += part
-        if out and out[0].space != use.space:
-            out[0] = replace(out[0], space=use.space)
+        out = [token for token in out if token.text]
+        out[:1] = [replace(token, space=use.space) for token in out[:1]]
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:
+        if not left.text or not right.text:
+            return right if right.text else left
         joined = tokens_of(left.text + right.text)
         if len(joined) != 1 or joined[0].kind == "other":
             raise TextError(f"'##' makes no word of {left.text!r} and {right.text!r}", spot)
@@ -435,6 +413,7 @@ def _quoted(tokens: list[Token]) -> str:
 
 #: What an OpenCL 3.0 device without images defines for OpenCL C 1.2; two names share a value of M_.
 _DEFINED = """
+__FILE__ "kernel.cl";
 __OPENCL_VERSION__ 300; __OPENCL_C_VERSION__ 120; __ENDIAN_LITTLE__ 1; CL_VERSION_1_0 100;
 CL_VERSION_1_1 110; CL_VERSION_1_2 120; cl_khr_fp64 1; cl_khr_byte_addressable_store 1;
 cl_khr_int64_base_atomics 1; cl_khr_int64_extended_atomics 1;

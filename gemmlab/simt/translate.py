@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import tree
 from .calls import Calls
 from .expressions import Value, nothing
-from .meaning import constant, known
+from .meaning import known
 from .parse import kernel_of, parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, UnknownError, explained, no_limit
 from .tree import Node, written
@@ -77,7 +77,7 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
         for node in constants
         if node.variable.constant is None or node.variable.addressed
     ]
-    code, size = translator.function(chosen), tuple(constant(n) for n in chosen.size)
+    code, size = translator.function(chosen), chosen.size
     arrays, sites = translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
     return Program(chosen, functions, size, code, tables, arrays, sites, text, macros)

@@ -136,18 +136,9 @@ class VectorLiteral(Expr):
 
 @dataclass(slots=True)
 class Braces(Expr):
-    """The values in { }, each with its `names` such as [2] or .x; `filled` are pairs of byte offset
-    and value, the rest is 0.
-    """
+    """The values in { }: `filled` are pairs of byte offset and value, the rest is 0."""
 
-    items: list[Expr]
-    names: list[list[int | str]]
     filled: list[tuple[int, Expr]] = field(default_factory=list)
-
-    @property
-    def entries(self) -> list[tuple[Expr, list[int | str]]]:
-        """The values and their names, the last first."""
-        return list(zip(self.items, self.names, strict=True))[::-1]
 
 
 @dataclass(slots=True)
@@ -254,7 +245,7 @@ class Function(Node):
     params: list[Variable]
     body: Block | None
     kernel: bool = False
-    size: list[Expr] = field(default_factory=list)
+    size: tuple[int, ...] = ()
     overloadable: bool = False
     problem: TextError | None = None
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..simt import tree
-from ..simt.meaning import constant
 from ..simt.parse import kernel_of, parsed
 from ..simt.text import Preprocessor, explained
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
@@ -108,7 +107,7 @@ def _translated(text, kernel, defines, style) -> Shader:
 
 class _Module(Statements):
     def shader(self, kernel: tree.Function) -> Shader:
-        size = [constant(n) for n in kernel.size]
+        size = kernel.size
         if not size:
             raise refuse("WGSL needs the size of a work-group: write reqd_work_group_size", kernel)
         x, y, z = [*size, 1, 1][:3]

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+import texts
+
 from gemmlab import catalog
 from gemmlab.simt.api import read
 
-BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 1}
 WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 
-#: Tiles of 8 for the kernels of the ladder.
-SMALL: dict[int, dict[str, int]] = {
-    1: {"TS": 8},
-    2: {"TS": 8},
-    3: {"TS": 8, "WPT": 4},
-    4: {"TS": 8, "WIDTH": 4},
-    5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1},
-    6: {**BLOCKS, "PAD": 1},
-    7: {**BLOCKS, "WIDTH": 4},
-    8: {**BLOCKS, "WIDTH": 2},
-    9: {**BLOCKS, "WIDTH": 4},
-    10: {**BLOCKS, "TSN": 16, "WPTN": 4, "WIDTH": 2},
-    11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 4},
-    12: {"TS": 8, "WPT": 4},
-    13: BLOCKS,
-}
+#: Small tiles for the kernels of the ladder.
+SMALL = {number: texts.SMALL[number] for number in range(1, 14)}
 
 #: Sizes and parameters for products with a few columns, or rows: several tiles, and edges. None is
 #: shared (GROUPS), since the order that an atomic counter gives to work-groups is none that the
@@ -70,3 +58,22 @@ void gemm(const int M, const int N, const int K,
 {body}
 }}
 """
+
+
+def on_device(device, source: str, name: str, sizes, local, args, *options: str) -> list:
+    """The arguments of a kernel after a launch on a real device; arrays are copied."""
+    import pyopencl as cl
+
+    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+    after = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+    arrays = {
+        at: cl.Buffer(device.context, flags, hostbuf=a)
+        for at, a in enumerate(after)
+        if isinstance(a, np.ndarray)
+    }
+    program = cl.Program(device.context, source).build(options=["-cl-std=CL1.2", *options])
+    given = [arrays.get(at, a) for at, a in enumerate(after)]
+    cl.Kernel(program, name)(device.queue, sizes, local, *given)
+    for at, buffer in arrays.items():
+        cl.enqueue_copy(device.queue, after[at], buffer)
+    return after

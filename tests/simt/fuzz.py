@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from simt.cases import SMALL
+from simt.cases import SMALL, on_device
 from simt.generator import ITEMS
 
 from gemmlab import catalog, simt
@@ -25,17 +25,10 @@ def widest(device) -> int:
     return 16 if device.limits.vector_bytes >= 64 else device.limits.vector_bytes // 8
 
 
-def on_device(queue, source: str) -> np.ndarray:
+def stored(device, source: str) -> np.ndarray:
     """What a real runtime stores."""
-    import pyopencl as cl
-
-    found = np.zeros(2 * ITEMS * BLOCKS, np.int64)
-    flags = cl.mem_flags.COPY_HOST_PTR
-    buffers = [cl.Buffer(queue.context, flags, hostbuf=v) for v in (X, Y, found)]
-    program = cl.Program(queue.context, source).build(options=["-cl-std=CL1.2", "-cl-opt-disable"])
-    program.fuzz(queue, (2 * ITEMS,), (ITEMS,), *buffers)
-    cl.enqueue_copy(queue, found, buffers[2])
-    return found
+    args = [X, Y, np.zeros(2 * ITEMS * BLOCKS, np.int64)]
+    return on_device(device, source, "fuzz", (2 * ITEMS,), (ITEMS,), args, "-cl-opt-disable")[2]
 
 
 def unlike(source: str, expected: np.ndarray) -> str:

@@ -23,10 +23,10 @@ from gemmlab.simt.text import PREDEFINED, Preprocessor, TextError, shown
 #: such as a declaration without a type (C99, 6.7.2), or `? :` of a pointer and a number (6.5.15).
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
-    "one value is expected|has no element|not one character|that is no number|is no number|"
+    "one value is expected|has no element|not one character|not a number|is no number|"
     "#include|twice|a declaration stands in a block of its own|expected '{', found 'case'|"
     "there is no atom|no '}'|expected a type, found ';'|"
-    "cannot choose between .*[*] and an? u?(int|long)"
+    "'. :' cannot be applied to .*[*] and an? u?(int|long)"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
 _UNSIGNED = {f"u{of}": f"unsigned {of}" for of in ("char", "short", "int", "long")}

@@ -5,13 +5,12 @@ at every access.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import pyopencl as cl
 import pytest
 from conftest import lacking
-from simt.cases import SMALL, WARPS
+from simt.cases import SMALL, WARPS, on_device
 from simt.instrument import instrumented
 from simt.test_edits import SETTINGS
 
@@ -34,13 +33,14 @@ CASES += [
 ]
 
 
-def on_a_device(
-    source: str,
-    name: str | None,
-    sizes: Sequence[int],
-    args: Sequence,
-    defines: Mapping[str, int] | None,
-):
+def plain(of, value):
+    """An argument as PyOpenCL takes it."""
+    if isinstance(of, Scalar):
+        return of.dtype.type(value)
+    return np.zeros(value.size, value.dtype) if isinstance(value, simt.Empty) else np.ravel(value)
+
+
+def counted(source: str, name: str, sizes: Sequence[int], args: Sequence, defines=None):
     """Loads and stores of global and of local memory, and the arrays, of a real device; arguments
     as `simt.run` takes them.
     """
@@ -49,25 +49,11 @@ def on_a_device(
     except NoDeviceError:
         lacking("no PoCL")
     program = program_of(source, name, defines)
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    arrays, given = {"counted": np.zeros(4, np.int32)}, []
-    for param, value in zip(program.params, args, strict=True):
-        if isinstance(param.type, Scalar):
-            given.append(param.type.dtype.type(value))
-            continue
-        empty = isinstance(value, simt.Empty)
-        array = np.zeros(value.size, value.dtype) if empty else np.ascontiguousarray(value)
-        arrays[param.name] = array.ravel()
-        given.append(param.name)
-    buffers = {n: cl.Buffer(device.context, flags, hostbuf=a) for n, a in arrays.items()}
-    queue = cl.CommandQueue(device.context)
-    text = instrumented(source, dict(defines or {}))
-    kernel = cl.Kernel(cl.Program(device.context, text).build(["-cl-std=CL1.2"]), program.name)
-    given = [buffers[a] if isinstance(a, str) else a for a in [*given, "counted"]]
-    kernel(queue, tuple(sizes), program.size[: len(sizes)], *given)
-    for array_name, array in arrays.items():
-        cl.enqueue_copy(queue, array, buffers[array_name])
-    return arrays.pop("counted").tolist(), arrays
+    given = [plain(p.type, value) for p, value in zip(program.params, args, strict=True)]
+    given.append(np.zeros(4, np.int32))
+    text, local = instrumented(source, dict(defines or {})), program.size[: len(sizes)]
+    *after, counts = on_device(device, text, name, tuple(sizes), local, given)
+    return counts.tolist(), [a for a in after if isinstance(a, np.ndarray)]
 
 
 def of_the_simulator(run: simt.Run) -> list[int]:
@@ -85,17 +71,16 @@ def test_loads_and_stores_are_those_of_a_device(number, params, sizes):
     inputs = [run.arrays[name] for name in run.arrays]
     args = [*sizes, *inputs[:2], *map(np.zeros_like, inputs[2:])]
     launch = spec.global_size(run.m, run.n, run.params)
-    counted, arrays = on_a_device(read(spec.file), "gemm", launch, args, run.params)
-    c = list(arrays.values())[2]
+    counts, (_, _, c, *_) = counted(read(spec.file), "gemm", launch, args, run.params)
     if not run.pieces:  # of Stream-K this is the first launch alone
         assert np.array_equal(c.reshape(run.n, run.m).T, run.expected), (
             "the text with counters is still the kernel"
         )
-    assert counted == of_the_simulator(run)
+    assert counts == of_the_simulator(run)
     # in others guards, shifts and edges save loads that the formula counts, or fill stages
     if number in range(1, 12):
         m, n, k = sizes
-        loads, stores, local_loads, _ = counted
+        loads, stores, local_loads, _ = counts
         assert loads == spec.global_loads(run.params) * m * n * k and stores == m * n
         assert local_loads == spec.local_loads(run.params) * m * n * k
 
@@ -114,6 +99,6 @@ SUPPORT = {
 def test_so_are_those_of_the_supporting_kernels(name):
     source, (sizes, args) = read(f"support/{name}.cl"), SUPPORT[name]
     run = simt.run(source, name, sizes, None, args)
-    counted, arrays = on_a_device(source, name, sizes, args, None)
-    assert run.ok and np.array_equal(arrays["out"], run.arrays["out"])
-    assert counted == of_the_simulator(run)
+    counts, arrays = counted(source, name, sizes, args)
+    assert run.ok and np.array_equal(arrays[-1], run.arrays["out"])
+    assert counts == of_the_simulator(run)

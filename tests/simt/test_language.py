@@ -19,7 +19,7 @@ import pytest
 from conftest import DEVICES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from simt.cases import line_of, product
+from simt.cases import line_of, on_device, product
 
 from gemmlab import simt
 from gemmlab.simt.printing import printed
@@ -90,52 +90,11 @@ def test_a_construct_has_the_value_that_runtimes_compute(case):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", DEVICES)
 def test_the_values_are_those_of_a_runtime(name):
-    import pyopencl as cl
-
     device = DEVICES[name]
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     for case in CONSTRUCTS[:: 1 if device.kind == "CPU" else 8]:
         out = np.zeros(32 if case[0] == "float4" else 8, DTYPES[case[0]])
-        buffers = [cl.Buffer(device.context, flags, hostbuf=v) for v in (X, Y, out)]
-        program = cl.Program(device.context, written(case)).build(options=["-cl-std=CL1.2"])
-        program.construct(device.queue, (8,), (8,), *buffers)
-        cl.enqueue_copy(device.queue, out, buffers[2])
+        *_, out = on_device(device, written(case), "construct", (8,), (8,), [X, Y, out])
         assert np.allclose(out, case[3], rtol=1e-4, atol=0), case  # half_... are not exact
-
-
-#: What every compiler refuses: text before the kernel, statements (or None: the whole text stands
-#: before), and a part of the line in which the mistake is.
-REFUSED = [
-    ("", "if (g) {\n __local int t[4]; t[0] = 1; }", "__local int t"),
-    ("const int N = 4;", "r = N;", "const int N"),
-    ("", "x[g] = 1;", "x[g] = 1"),
-    ("", "const float4 v = (float4)(1);\n v.x = 2;", "v.x = 2"),
-    ("", "float2 v = (float2)(1) * 0.5;", "* 0.5"),
-    ("", "r = sqrt(g);", "sqrt(g)"),
-    ("int f(int *p) { return *p; }", "r = f(y);", "f(y)"),
-    ("", "switch (g) { case 1: break;\n case 1: break; }", "case 1: break; }"),
-    ("", "int2 c = (int2)(1); float4 v = c ? (float4)(1) : (float4)(2);", "c ?"),
-    ("", "float4 v; v.xx = (float2)(1);", "v.xx"),
-    ("", "float4 v; r = &v.x == 0;", "&v.x"),
-    ("", "if ((float4)(1)) r = 1;", "if ((float4"),
-    ("int f(int a) { return a; }\nint f(float a) { return 1; }", "r = f(1);", "f(float"),
-    ("#define F(a) a", "r = F(1, 2);", "F(1, 2)"),
-    ("", "__local int t = 3;", "__local int t"),
-    ("__kernel void k(size_t n) {}", "r = 1;", "size_t n"),
-    ("__kernel void k(int *p) {}", "r = 1;", "int *p"),
-    ("", "r = as_short(1);", "as_short"),
-    ("", "int n = g; int a[n];", "a[n]"),
-]
-
-
-@pytest.mark.parametrize("before, body, part", [c for c in REFUSED if c[2]])
-def test_what_every_compiler_refuses_is_refused(before, body, part):
-    source = written(("int", before, body))
-    with pytest.raises(simt.TextError) as caught:
-        simulated(("int", before, body))
-    assert caught.value.known, caught.value
-    assert caught.value.line == line_of(source, part), caught.value
-    assert "did you mean" not in caught.value.message
 
 
 #: Valid texts that the simulator cannot run: it says so, and where. None: in a function that nobody

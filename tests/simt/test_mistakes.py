@@ -43,7 +43,7 @@ C[n*M + m] = acc;""",
 def cases(file: str) -> dict[str, tuple[str, list[str]]]:
     """By name the text of each kernel of a file, and what is expected of it."""
     found = {}
-    for block in Path(__file__).with_name(file).read_text().strip().split("\n\n"):
+    for block in Path(__file__).with_name(file).read_text("utf-8").strip().split("\n\n"):
         head, *lines = block.split("\n")
         name, base, *expected = head.removeprefix("== ").split(" | ")
         body, before, first = KERNELS[base], "", ""

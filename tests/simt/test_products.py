@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simt.cases import BLOCKS, SMALL, text
+from simt.cases import SMALL, text
 from simt.test_count import by_hand
 
 import gemmlab
@@ -75,9 +75,7 @@ def test_without_parameters_the_defaults_or_tiles_of_8():
 )
 def test_bad_arguments_are_named(arguments, error, part):
     with pytest.raises(error, match=part.replace("(", r"\(")):
-        simt.simulate(
-            **{"kernel": 6, "params": BLOCKS if "params" not in arguments else None, **arguments}
-        )
+        simt.simulate(**{"kernel": 6, "params": SMALL[6], **arguments})
 
 
 def test_half_and_double_and_their_vectors():

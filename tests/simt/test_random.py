@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import DEVICES, FULL, in_part
 from simt.cases import SMALL, text
-from simt.fuzz import BLOCKS, edit, misread, on_device, unlike, widest
+from simt.fuzz import BLOCKS, edit, misread, stored, unlike, widest
 from simt.generator import kernel
 
 from gemmlab import simt
@@ -29,7 +29,7 @@ def device(any_device):
 def test_random_kernels_do_what_a_real_runtime_does(device, seed):
     """Numbers and vectors of all types, macros, structures, loops, jumps, functions, arrays."""
     source = kernel(seed, BLOCKS, widest(device))
-    assert unlike(source, on_device(device.queue, source)) == ""
+    assert unlike(source, stored(device, source)) == ""
 
 
 @pytest.mark.parametrize("number", SMALL)

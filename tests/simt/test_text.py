@@ -12,7 +12,6 @@ from simt.cases import product
 import gemmlab
 from gemmlab import simt
 from gemmlab.catalog import sources
-from gemmlab.simt.parse import Parser, constant
 from gemmlab.simt.text import Preprocessor, TextError
 
 BODY = """
@@ -31,32 +30,18 @@ def refused(source: str) -> TextError:
     return error
 
 
-@pytest.mark.parametrize(
-    "old, new, message, at",
-    [
-        ("0.0f;", "0.0f", "expected ';' after this declaration", "float acc = 0.0f|"),
-        ("float acc", "flaot acc", "the type 'flaot' is not known; did you mean 'float'?",
-         "|flaot"),
-        ("get_local_id(0)", "get_locl_id(0)",
-         "the function 'get_locl_id' is not known; did you mean 'get_local_id'?", "|get_locl"),
-        ("A[k*M + m] *", "A[k*M + m][0] *",
-         "A[k*M + m] is a float, neither an array nor a pointer; there is one index too many",
-         None),
-        ("= acc;", "= acc; /* ", "this comment has no end: '*/' is missing", None),
-        ("= acc;", "= acc\u00b2;", "the character '\u00b2' has no meaning here", None),
-    ],
-)  # fmt: skip
-def test_mistakes(old, new, message, at):
+@pytest.mark.parametrize("old, new, at", [
+    ("0.0f;", "0.0f", "float acc = 0.0f|"),
+    ("float acc", "flaot acc", "|flaot"),
+    ("get_local_id(0)", "get_locl_id(0)", "|get_locl"),
+])  # fmt: skip
+def test_the_column_is_where_the_mistake_begins(old, new, at):
     source = product(BODY).replace(old, new, 1)
     error = refused(source)
-    assert error.message == message
-    assert f"{error.line}:{error.column} {message}" in str(error)
-    if at:
-        before, _, after = at.partition("|")
-        line = source.split("\n")[error.line - 1]
-        assert line[: error.column - 1].endswith(before) and line[error.column - 1 :].startswith(
-            after
-        )
+    assert f"{error.line}:{error.column} {error.message}" in str(error)
+    before, _, after = at.partition("|")
+    line, column = source.split("\n")[error.line - 1], error.column - 1
+    assert line[:column].endswith(before) and line[column:].startswith(after)
 
 
 @pytest.mark.parametrize(
@@ -129,19 +114,13 @@ def test_a_text_that_is_nested_too_deeply():
         ("#if 0\n#error never\n#if 1\n#endif\n#endif\nend", "end"),
         ("#define LONG a + \\\n b\nLONG // comment\n/* another\n one */ c", "a + b c"),
         ("_Pragma(\"unroll\") x", "x"),
+        ("#if 7/2*2 == 6 && -7/2 == -3 && -7%3 == -1\n1\n#endif", "1"),
+        ("#if (1 << 4 | 3) == 19 && 0x10 + 010 == 24\n1\n#endif", "1"),
+        ("#if (5 > 3 ? 2 : 1/0) == 2 && (~0 & 6) == 6 && !3 == 0 && !(0 && 1/0)\n1\n#endif", "1"),
     ],
 )  # fmt: skip
 def test_preprocessor(text, expected):
     assert " ".join(t.text for t in Preprocessor().run(text)) == expected
-
-
-VALUES = {"7/2*2": 6, "-7/2": -3, "-7%3": -1, "1 << 4 | 3": 19, "0x10 + 010": 24,
-          "5 > 3 ? 2 : 1/0": 2, "~0 & 6": 6, "!3": 0, "0 && 1/0": 0}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", VALUES)
-def test_constants(text):
-    assert constant(Parser(Preprocessor().run(text)).whole_expression()) == VALUES[text]
 
 
 def test_a_byte_order_mark_and_names_that_go_on_in_the_next_line():
