@@ -112,7 +112,7 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
             f"There are no constants for {device}: it is the row of the table that is nearest to "
             "these sizes."
         )
-    seconds = microseconds(choice.best(order).seconds)
+    seconds = microseconds(order[0].seconds)
     return f"It is predicted to be the fastest, with {seconds}, by the constants of {model.device}."
 
 

@@ -16,7 +16,7 @@ import pyopencl.array as cla
 
 from ..caches import cached
 from ..catalog import KernelSpec, Key, catalog, find
-from ..generate import table, tiles
+from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
 from ..opencl.devices import Device, find_device, of_queue
 from .problem import Matrix
@@ -24,7 +24,7 @@ from .problem import Matrix
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
-EDGES = (*table.EDGES, "auto", "split")
+EDGES = (*choice.EDGES, "auto", "split")
 #: The types of elements that products support.
 DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
 #: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
@@ -52,7 +52,7 @@ class Request(NamedTuple):
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
             return PLAIN
         _check_word("edges", edges, EDGES)
-        _check_word("precision", precision, tuple(table.IMPLIED))
+        _check_word("precision", precision, tuple(choice.IMPLIED))
         if params is not None and not isinstance(params, Mapping):
             raise TypeError(
                 f"params must be a dictionary of parameters, not {type(params).__name__}: "
@@ -146,7 +146,7 @@ def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -
     if params is not None:
         spec.complete(params)  # rejects names and values
     if precision != "float32":
-        implied = table.implied(precision, spec.number)
+        implied = choice.implied(precision, spec.number)
         params = {**implied, **(params or {})}
         for name, value in implied.items():
             if name != "EVERY" and params[name] != value:  # how often sums are moved is free

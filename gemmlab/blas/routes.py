@@ -2,8 +2,8 @@
 
 A route multiplies with one kind of kernels: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of
 the catalog) or `Generated` (generated kernels). Each one either gives the reason why it does not
-support a product, or has the fastest kernel of its kind, with the seconds that `generate.cost`
-predicts, and appends its launches to a plan. `choose` takes the first that does.
+support a product, or has the fastest kernel of its kind, with the seconds that
+`generate.choice` predicts, and appends its launches to a plan. `choose` takes the first that does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find
 from ..catalog.spec import Params
-from ..generate import choice, split, tiles
+from ..generate import choice, tiles
 from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
@@ -172,7 +172,7 @@ class Generated(Route):
         if not self.in_parts:
             builder.gemm(problem, self.params)
             return
-        for x in split.cut(problem.sizes, self.params):
+        for x in tiles.cut(problem.sizes, self.params):
             builder.gemm(problem.part(x.row, x.column, x.rows, x.columns), x.tile)
 
 
@@ -203,10 +203,8 @@ def _for_batch(query: Query) -> Iterator[tuple[Key, dict[str, int], float]]:
     """Kernels for a batch in one launch, fastest first; single loads where vectors do not fit."""
     sizes, batch = query.problem.sizes, query.problem.batch
     assert batch is not None
-    for (key, pairs), seconds in choice.ranked_for_batch(query.device, sizes, batch.number):
+    for (key, pairs), seconds, _ in choice.ranked(query.device, sizes, number=batch.number):
         spec, params = find(key), dict(pairs)
-        if "GROUPS" in params:
-            params["GROUPS"] = 0  # a work-group per tile
         for settings in (params, params | {"WIDTH": 1} if "WIDTH" in params else params):
             rows, columns, _ = spec.tiles(settings)
             covered = rows <= sizes[0] and columns <= sizes[1]

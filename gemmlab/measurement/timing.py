@@ -18,7 +18,7 @@ from ..blas.problem import Problem
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, positive, round_up
-from ..generate.table import Sizes
+from ..generate.choice import Sizes
 from ..model import gflops
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device

@@ -2,7 +2,7 @@
 
 from gemmlab.blas.problem import Problem, plan
 from gemmlab.catalog import catalog
-from gemmlab.generate import table
+from gemmlab.generate import choice
 from lessons import edges
 
 
@@ -16,7 +16,7 @@ def test_the_recorded_strategies_are_whole():
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
     """Chapter 13 counts work-groups by the table's tiles; the record has their memory."""
-    row = next(row for row in table.kernel_rows("nvidia", "pad") if row["size"] == 1024)
+    row = next(row for row in choice.kernel_rows("nvidia", "pad") if row["size"] == 1024)
     for size in (1021, 1028):
         problem = Problem.compact(size, size, size)
         passes = plan(catalog[row["kernel"]], row["params"], problem, frozenset())
