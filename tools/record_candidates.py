@@ -29,7 +29,7 @@ from registers import registers
 from tqdm import tqdm
 
 from gemmlab import matmul
-from gemmlab.blas.plan import Builder
+from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
 from gemmlab.cli import device_option, record_file
@@ -247,12 +247,11 @@ def time_shape(
 def range_check(device: Device, side: int) -> list[float]:
     """Elements of two square matrices, and microseconds of the device to check their range."""
     matrices = [Matrix.compact(side, side, random(device, side**2)) for _ in range(2)]
-    builder = Builder(device.timed_queue, device)
-    builder.look_for_unsplittable(*matrices)
-    plan = builder.plan()
+    plan = Plan(device.timed_queue, device)
+    plan.look_for_unsplittable(*matrices)
 
     def seconds() -> float:
-        return clock.device_seconds(*(event for _, event in plan(device.timed_queue)))
+        return clock.device_seconds(*(event for _, event in plan()))
 
     seconds()  # compiles
     return [2 * side**2, common.short(1e6 * min(seconds() for _ in range(20)))]

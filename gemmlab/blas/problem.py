@@ -1,6 +1,6 @@
 """A product on paper: its matrices in memory, and the passes that multiply them.
 
-Nothing here needs a device. `plan` lists the passes that `Builder.multiply` launches.
+Nothing here needs a device. `passes` lists those that `Plan.multiply` launches.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class Pass(NamedTuple):
     out: Matrix | None = None  # the matrix that is made for it; None if it writes to the result
 
 
-def plan(
+def passes(
     spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()
 ) -> list[Pass]:
     """The passes of a product with a kernel, in their order, on a device with these features."""
@@ -225,18 +225,18 @@ def plan(
     m, n, k = map(round_up, sizes, multiples)
     lda, ldb = spec.leading_dimensions(m, n, k, params)
     align_a, align_b = spec.alignment(params)
-    passes = _prepare("A", problem.a, (m, k, lda), align_a)
+    found = _prepare("A", problem.a, (m, k, lda), align_a)
     if spec.wants_transposed(params):
-        passes += _prepare("B", problem.b.T, (n, k, ldb), align_b)
+        found += _prepare("B", problem.b.T, (n, k, ldb), align_b)
     else:
-        passes += _prepare("B", problem.b, (k, n, ldb), align_b)
+        found += _prepare("B", problem.b, (k, n, ldb), align_b)
     whole = (m, n) == sizes[:2]
-    passes.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
+    found.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
     if spec.needs_fixup(params, features):
-        passes.append(Pass("fix-up", "C"))
+        found.append(Pass("fix-up", "C"))
     if not whole:
-        passes.append(Pass("unpad", "C"))
-    return passes
+        found.append(Pass("unpad", "C"))
+    return found
 
 
 def _prepare(name: str, x: Matrix, required: tuple[int, int, int], alignment: int) -> list[Pass]:

@@ -89,12 +89,12 @@ class Request(NamedTuple):
                 raise ValueError(
                     f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' is for all types"
                 )
+            check_double(letter_of(dtype), device)
         if self.kernel == PACKED and (dtype.kind != "f" or device.kind != "CPU"):
             raise ValueError(
                 f"kernel='packed' multiplies real numbers on CPUs, not {dtype} on {device}; "
                 "'auto' and 'family' support all types and devices"
             )
-        check_double(letter_of(dtype), device)
 
 
 #: No option is set.
@@ -261,14 +261,6 @@ class ArraySpec(NamedTuple):
             for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)
         ]
         return (*(0 for _ in range(len(shape) - len(own))), *own)
-
-    @property
-    def starts(self) -> list[int]:
-        """The elements from the first matrix to each one."""
-        starts, shape = np.zeros(1, np.int64), self.shape[:-2]
-        for size, step in zip(shape, self.steps(shape), strict=True):
-            starts = np.add.outer(starts, step * np.arange(size)).ravel()
-        return starts.tolist()
 
     def matrix(self, name: str, buffer: Any = None, operation: str = "N") -> Matrix:
         """The first of its matrices, transposed or conjugated as `operation` says. Raises

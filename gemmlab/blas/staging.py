@@ -53,23 +53,6 @@ def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
     return staging_of(device.context, device)
 
 
-class Pinned:
-    """A pinned buffer, mapped into the host's memory; and the last transfer from it."""
-
-    def __init__(self, queue: cl.CommandQueue, size_bytes: int):
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        buffer = cl.Buffer(queue.context, flags, size_bytes)
-        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
-        self._bytes, _ = cl.enqueue_map_buffer(
-            queue, buffer, access, 0, (size_bytes,), np.dtype(np.uint8)
-        )
-        self.sent: cl.Event | None = None
-
-    def like(self, x: np.ndarray) -> np.ndarray:
-        """Its beginning as an array of x's shape and type."""
-        return self._bytes[: x.nbytes].view(x.dtype).reshape(x.shape)
-
-
 class Lane:
     """One direction of the traffic: a queue, a ring of pinned buffers, and threads."""
 
@@ -77,9 +60,17 @@ class Lane:
         self.queue = cl.CommandQueue(context, device.cl)
         self._threads = ThreadPoolExecutor(threads, "gemmlab-staging")
         self._number, self._piece = threads, PIECE
-        self._ring: SimpleQueue[Pinned] = SimpleQueue()  # the one used longest ago comes first
+        # the memory of pinned buffers, each with the last transfer from it; the one used longest
+        # ago comes first
+        self._ring: SimpleQueue[tuple[np.ndarray, cl.Event | None]] = SimpleQueue()
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
         for _ in range(buffers):
-            self._ring.put(Pinned(self.queue, self._piece))
+            buffer = cl.Buffer(context, flags, PIECE)
+            memory, _ = cl.enqueue_map_buffer(
+                self.queue, buffer, access, 0, (PIECE,), np.dtype(np.uint8)
+            )
+            self._ring.put((memory, None))
 
     def upload(self, x: np.ndarray, buffer: Any) -> list[Future]:
         """Begin to copy a matrix, row by row; each piece yields its event once it is enqueued."""
@@ -101,29 +92,28 @@ class Lane:
         self._threads = ThreadPoolExecutor(self._number, "gemmlab-staging")
 
     def _up(self, x: np.ndarray, buffer: Any, at: int) -> cl.Event:
-        pinned = self._ring.get()
+        pinned, sent = self._ring.get()
         try:
-            if pinned.sent is not None:
-                pinned.sent.wait()
-            np.copyto(pinned.like(x), x)
-            pinned.sent = cl.enqueue_copy(
-                self.queue, buffer, pinned.like(x), dst_offset=at, is_blocking=False
-            )
+            if sent is not None:
+                sent.wait()
+            here = pinned[: x.nbytes].view(x.dtype).reshape(x.shape)
+            np.copyto(here, x)
+            sent = cl.enqueue_copy(self.queue, buffer, here, dst_offset=at, is_blocking=False)
             self.queue.flush()
-            return pinned.sent
+            return sent
         finally:
-            self._ring.put(pinned)
+            self._ring.put((pinned, sent))
 
     def _down(self, buffer: Any, at: int, out: np.ndarray, after: list[cl.Event]) -> None:
-        pinned = self._ring.get()
+        pinned, _ = self._ring.get()
         try:
-            here = pinned.like(out)
+            here = pinned[: out.nbytes].view(out.dtype).reshape(out.shape)
             cl.enqueue_copy(
                 self.queue, here, buffer, src_offset=at, is_blocking=False, wait_for=after
             ).wait()
             np.copyto(out, here)
         finally:
-            self._ring.put(pinned)
+            self._ring.put((pinned, None))
 
 
 def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:

@@ -386,7 +386,9 @@ def kernel_for(
 def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     """The winner of the trials of such shapes on this device, if there were any."""
     known = model(device)
-    found: Any = known and known.winners.get(_key(device, sizes, precision))
+    if known is None or not known.winners:
+        return None
+    found: Any = known.winners.get(_key(device, sizes, precision))
     with suppress(ValueError, TypeError, KeyError):  # what cannot be read is ignored
         name, params = found
         return name, tuple(find(name).validate(params, device.limits).items())

@@ -15,8 +15,8 @@ from texts import SMALL
 import gemmlab
 from gemmlab import catalog, matmul
 from gemmlab.blas import problem
-from gemmlab.blas.plan import Builder, Plan
-from gemmlab.blas.problem import Batch, Matrix, Problem, plan
+from gemmlab.blas.plan import Plan
+from gemmlab.blas.problem import Batch, Matrix, Problem, passes
 from gemmlab.blas.request import ArraySpec
 from gemmlab.generate import choice
 from gemmlab.opencl.launch import Kernel
@@ -60,12 +60,12 @@ def test_the_plan_is_what_is_launched(number, some_device):
         out = cla.empty(some_device.queue, (m, n), np.float32)
         product = Matrix.compact(n, m, out.base_data).T
         turned = Problem(left._replace(name="a"), right._replace(name="b"), product).turned
-        builder = Builder(some_device.queue, some_device)
-        builder.multiply(kernel, turned)
-        made, passes = builder.plan(), plan(spec, kernel.params, turned, some_device.features)
-        assert [name for name, _ in made.steps] == [step.kind for step in passes]
-        assert made.size_bytes == 4 * sum(step.out.room for step in passes if step.out)
-        made(some_device.queue)
+        plan = Plan(some_device.queue, some_device)
+        plan.multiply(kernel, turned)
+        planned = passes(spec, kernel.params, turned, some_device.features)
+        assert [name for name, _ in plan.steps] == [step.kind for step in planned]
+        assert plan.size_bytes == 4 * sum(step.out.room for step in planned if step.out)
+        plan()
         assert np.array_equal(out.get(), a @ b)
 
 
