@@ -112,13 +112,10 @@ class Plan:
         self._flag: Slot | None = None  # where the device writes what it has found, 0 for nothing
         self._lock = threading.Lock()  # a kernel's arguments belong to one launch at a time
 
-    def __call__(self, arguments: Sequence[Any] = NOTHING, allocate: Any = None) -> Events:
-        """Enqueue the steps, with the memory of `A`, `B`, `C0` and `OUT`; return their events.
-
-        `allocate` gives temporary memory, of so many bytes; by default the queue's pool does.
-        """
+    def __call__(self, arguments: Sequence[Any] = NOTHING) -> Events:
+        """Enqueue the steps, with the memory of `A`, `B`, `C0` and `OUT`; return their events."""
         queue, pool = self.queue, pool_of(self.queue)
-        memory = [*arguments, *map(allocate or pool.allocate, self._temporaries)]
+        memory = [*arguments, *map(pool.allocate, self._temporaries)]
         with self._lock:
             events = [(name, step(queue, memory)) for name, step in self.steps]
         most = HELD + 2 * self.size_bytes
@@ -132,7 +129,7 @@ class Plan:
                 _second_queue(queue), found, memory[self._flag.number], wait_for=written
             )
             if found[0]:
-                events += self.otherwise()(arguments, allocate)
+                events += self.otherwise()(arguments)
         return events
 
     def in_host_memory(self, arrays: Sequence[np.ndarray | None]) -> None:

@@ -225,11 +225,16 @@ def passes(
     m, n, k = map(round_up, sizes, multiples)
     lda, ldb = spec.leading_dimensions(m, n, k, params)
     align_a, align_b = spec.alignment(params)
-    found = _prepare("A", problem.a, (m, k, lda), align_a)
+    operands = [("A", problem.a, m, k, lda, align_a), ("B", problem.b, k, n, ldb, align_b)]
     if spec.wants_transposed(params):
-        found += _prepare("B", problem.b.T, (n, k, ldb), align_b)
-    else:
-        found += _prepare("B", problem.b, (k, n, ldb), align_b)
+        operands[1] = "B", problem.b.T, n, k, ldb, align_b
+    found = []
+    for name, x, rows, cols, ld, alignment in operands:
+        if not x.by_columns:
+            x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
+            found.append(Pass("transpose", name, x))
+        if not x.supports(rows, cols, ld):
+            found.append(Pass("pad", name, Matrix.compact(ld, cols)))
     whole = (m, n) == sizes[:2]
     found.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
     if spec.needs_fixup(params, features):
@@ -237,15 +242,3 @@ def passes(
     if not whole:
         found.append(Pass("unpad", "C"))
     return found
-
-
-def _prepare(name: str, x: Matrix, required: tuple[int, int, int], alignment: int) -> list[Pass]:
-    """The passes that give an operand the required rows, columns and leading dimension."""
-    passes = []
-    if not x.by_columns:
-        x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
-        passes.append(Pass("transpose", name, x))
-    if not x.supports(*required):
-        _, cols, ld = required
-        passes.append(Pass("pad", name, Matrix.compact(ld, cols)))
-    return passes

@@ -87,8 +87,7 @@ def _planned(call: Call) -> Plan:
     do.request.check_for(a.dtype, call.device)
     is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if is_row else a, b.with_axis(1) if is_column else b
-    m, n, k = _sizes(do, a, b, c)
-    outer, batch = _batch(a, b)
+    m, n, k, outer, batch = _shapes(do, a, b, c)
     shape = (*outer, *(() if is_row else (m,)), *(() if is_column else (n,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
@@ -135,8 +134,12 @@ def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
     return [] if adjacent and first.T.is_compact else [first.moved(start) for start in starts]
 
 
-def _sizes(do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None) -> tuple[int, int, int]:
-    """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
+def _shapes(
+    do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None
+) -> tuple[int, int, int, tuple[int, ...], Batch | None]:
+    """m, n and k of op(a) op(b), which is m x n; the dimensions before the matrices, broadcast; and
+    their products, if there are several. ValueError for shapes that do not match.
+    """
     ta, tb = do.ta, do.tb
     (m, k) = a.shape[-2:] if ta == "N" else a.shape[:-3:-1]
     (k2, n) = b.shape[-2:] if tb == "N" else b.shape[:-3:-1]
@@ -147,21 +150,15 @@ def _sizes(do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None) -> tu
         )
     if c is not None and c.shape != (m, n):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
-    return m, n, k
-
-
-def _batch(a: ArraySpec, b: ArraySpec) -> tuple[tuple[int, ...], Batch | None]:
-    """The dimensions before the matrices, broadcast, and their products, if there are several."""
     try:
-        shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ValueError(
             f"a has the shape {a.shape} and b has {b.shape}: the dimensions before the last two "
             "must be equal, or 1, or left out"
         ) from None
-    if prod(shape) <= 1:
-        return shape, None
-    return shape, Batch.over(shape, a.steps(shape), b.steps(shape))
+    several = prod(outer) > 1
+    return m, n, k, outer, Batch.over(outer, a.steps(outer), b.steps(outer)) if several else None
 
 
 def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:
@@ -206,7 +203,7 @@ def _on_device(do: Operation, arrays: Arrays, queue: cl.CommandQueue, device: De
         result.base_data = allocate(max(1, result.nbytes))
         result.allocator, result.events = allocator, []
     buffers = [None if x is None else x.base_data for x in (a, b, c, result)]
-    events = plan(buffers, allocator)
+    events = plan(buffers)
     if events:
         result.events[:] = [events[-1][1]]  # all that came before has been waited for
     return result
@@ -240,23 +237,23 @@ def _in_numpy(do: Operation, arrays: Arrays, device: Device) -> np.ndarray | np.
 def _through_copies(call: Call, plan: Plan, arrays: Arrays) -> None:
     """Copy the operands to the device, multiply, and copy the result back."""
     queue, (a, b, _, out) = call.queue, arrays
-    pinned = staging.staging_for(call.device, a, b, out)
+    is_large = a.nbytes + b.nbytes + out.nbytes >= staging.WORTHWHILE
+    pinned = staging.staging_for(call.device) if is_large else None
     if pinned and _allows_strips(call.operation, arrays):
         pinned.compute(queue, _strips(call, a, b, out))
         return
     sizes = [0 if x is None else x.nbytes for x in arrays]
     buffers: list[Any] = [pool_of(queue).allocate(size) if size else None for size in sizes]
-    copies = [
-        (_as_matrix(x), y) for x, y in zip(arrays[:3], buffers[:3], strict=True) if y is not None
-    ]
+    operands = [(x, y) for x, y in zip(arrays[:3], buffers, strict=False) if y is not None]
     if pinned:
+        copies = [(_as_matrix(x), buffer) for x, buffer in operands]
         launch = partial(plan, buffers)
         pinned.compute(queue, [staging.Strip(copies, launch, buffers[3], _as_matrix(out))])
         return
-    for x, buffer in copies:
-        cl.enqueue_copy(queue, buffer, np.ascontiguousarray(x))
+    for x, buffer in operands:
+        cl.enqueue_copy(queue, buffer, readable(x))
     plan(buffers)
-    cl.enqueue_copy(queue, _as_matrix(out), buffers[3])
+    cl.enqueue_copy(queue, out, buffers[3])
 
 
 def _as_matrix(x: np.ndarray) -> np.ndarray:

@@ -108,20 +108,22 @@ class Ladder(Route):
             limits = device.limits
             settings = spec.fit(limits) if params is None else spec.validate(dict(params), limits)
             return cls(spec.number, settings, _fits_batch(spec, settings, query))
-        if request == PLAIN and device.kind == "CPU":
-            return "on CPUs the packed kernel is faster"
-        if request == PLAIN and problem.batch:
-            for key, settings in _for_batch(query):
-                return cls(key, settings, whole_batch=True)
-            if query.is_small:
-                return "none multiplies the batch in one launch, and its products are too small"
-        if request == PLAIN and not problem.a.by_columns and not problem.b.by_columns:
-            number, pairs = choice.kernel_for(device, problem.turned.sizes)
-            spec = find(number)
-            if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
-                return cls(number, dict(pairs), turned=True)
-        number, pairs = choice.kernel_for(device, problem.sizes, request.edges, request.precision)
-        return cls(number, dict(pairs), _fits_batch(find(number), dict(pairs), query))
+        if request == PLAIN:
+            if device.kind == "CPU":
+                return "on CPUs the packed kernel is faster"
+            if problem.batch:
+                found = next(_for_batch(query, problem.batch.number), None)
+                if found:
+                    return cls(*found, whole_batch=True)
+                if query.is_small:
+                    return "none multiplies the batch in one launch, and its products are too small"
+            if not problem.a.by_columns and not problem.b.by_columns:
+                key, pairs = choice.kernel_for(device, problem.turned.sizes)
+                spec, settings = find(key), dict(pairs)
+                if spec.turns and not spec.needs_fixup(settings, device.features):
+                    return cls(key, settings, turned=True)
+        key, pairs = choice.kernel_for(device, problem.sizes, request.edges, request.precision)
+        return cls(key, dict(pairs), _fits_batch(find(key), dict(pairs), query))
 
     def emit(self, plan: Plan, problem: Problem) -> None:
         spec, device, out, before = find(self.kernel), plan.device, problem.c, problem.before
@@ -198,11 +200,10 @@ def emit(plan: Plan, request: Request, problem: Problem) -> None:
         plan.copy(target.buffer, c.buffer, i * c.room, c.room)
 
 
-def _for_batch(query: Query) -> Iterator[tuple[Key, dict[str, int]]]:
+def _for_batch(query: Query, number: int) -> Iterator[tuple[Key, dict[str, int]]]:
     """Kernels for a batch in one launch, fastest first; single loads where vectors do not fit."""
-    sizes, batch = query.problem.sizes, query.problem.batch
-    assert batch is not None
-    for (key, pairs), *_ in choice.ranked(query.device, sizes, number=batch.number):
+    sizes = query.problem.sizes
+    for (key, pairs), *_ in choice.ranked(query.device, sizes, number=number):
         spec, params = find(key), dict(pairs)
         for settings in (params, params | {"WIDTH": 1} if "WIDTH" in params else params):
             rows, columns, _ = spec.tiles(settings)

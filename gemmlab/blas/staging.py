@@ -23,7 +23,7 @@ from ..caches import cached
 from ..opencl.devices import Device
 from .plan import Events, complete
 
-#: Bytes of the matrices of a product that make it worthwhile.
+#: Bytes of the matrices of a product from which it is worthwhile.
 WORTHWHILE = 24 * 2**20
 #: Bytes of a pinned buffer: long enough for the full speed of a transfer, short enough to stay in a
 #: cache.
@@ -45,12 +45,10 @@ class Strip(NamedTuple):
     out: np.ndarray  # where it is copied to
 
 
-def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
-    """The staging of a device, for large arrays, unless it shares the host's memory."""
+def staging_for(device: Device) -> Staging | None:
+    """The staging of a device, unless it shares the host's memory."""
     is_shared = device.kind == "CPU" or device.cl.host_unified_memory
-    if is_shared or sum(x.nbytes for x in arrays) < WORTHWHILE:
-        return None
-    return staging_of(device.context, device)
+    return None if is_shared else staging_of(device.context, device)
 
 
 class Lane:
