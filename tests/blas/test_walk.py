@@ -17,7 +17,7 @@ from gemmlab.opencl.devices import devices
 BOUNDS = {
     "NumPy arrays": ((12, 60), (4, 12)),
     "device arrays": ((12, 60), (3, 10)),
-    "NumPy arrays, chosen by a model": ((16, 104), (4, 12)),
+    "NumPy arrays, chosen by a model": ((15, 102), (4, 12)),
 }
 
 
