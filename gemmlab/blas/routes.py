@@ -103,11 +103,6 @@ class Ladder(Route):
             return f"{request} requires another kernel"
         if query.dtype != np.float32:
             return f"kernels of the catalog multiply float32, not {query.dtype}"
-        if request.kernel != AUTO:
-            spec, params = find(request.kernel), request.params
-            limits = device.limits
-            settings = spec.fit(limits) if params is None else spec.validate(dict(params), limits)
-            return cls(spec.number, settings, _fits_batch(spec, settings, query))
         if request == PLAIN:
             if device.kind == "CPU":
                 return "on CPUs the packed kernel is faster"
@@ -122,8 +117,16 @@ class Ladder(Route):
                 spec, settings = find(key), dict(pairs)
                 if spec.turns and not spec.needs_fixup(settings, device.features):
                     return cls(key, settings, turned=True)
-        key, pairs = choice.kernel_for(device, problem.sizes, request.edges, request.precision)
-        return cls(key, dict(pairs), _fits_batch(find(key), dict(pairs), query))
+        if request.kernel != AUTO:
+            spec, params = find(request.kernel), request.params
+            limits = device.limits
+            settings = spec.fit(limits) if params is None else spec.validate(dict(params), limits)
+        else:
+            how = request.edges, request.precision
+            key, pairs = choice.kernel_for(device, problem.sizes, *how)
+            spec, settings = find(key), dict(pairs)
+        fits = problem.batch is not None and _fits_batch(spec, settings, query)
+        return cls(spec.number, settings, fits)
 
     def emit(self, plan: Plan, problem: Problem) -> None:
         spec, device, out, before = find(self.kernel), plan.device, problem.c, problem.before
@@ -215,11 +218,12 @@ def _for_batch(query: Query, number: int) -> Iterator[tuple[Key, dict[str, int]]
 
 def _fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
     """Whether a kernel of the catalog can multiply all products in one launch, without passes."""
-    problem, batch = query.problem, query.problem.batch
-    if batch is None or spec.tensor or spec.workspace(params) or problem.shared is None:
+    problem = query.problem
+    assert problem.batch is not None
+    if spec.tensor or spec.workspace(params) or problem.shared is None:
         return False
     (only, *more) = passes(spec, params, problem, query.device.features)
-    return batch.number <= MAX_BATCH and not more and only.out is None
+    return problem.batch.number <= MAX_BATCH and not more and only.out is None
 
 
 @cached(256)

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pyopencl import array
+from texts import H200
 
 import gemmlab
-from gemmlab.catalog import Limits
 from gemmlab.generate.choice import model
 from gemmlab.opencl.devices import devices
 
@@ -52,8 +52,7 @@ def test_the_walk_of_a_product(side, capsys):
         pytest.skip("no CPU among the OpenCL devices")
     arrays, options = [np.ones((40, 30), np.float32), np.ones((30, 20), np.float32)], {}
     if "model" in side:
-        limits = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
-        device = replace(device, kind="GPU", platform="NVIDIA CUDA", units=132, limits=limits)
+        device = replace(device, **H200 | {"features": device.features})
     if "NumPy" in side:
         options = {"device": device}
     else:

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from compare import random_shapes
+from texts import H200
 
 import gemmlab
 from gemmlab import catalog, check, matmul
@@ -12,7 +13,6 @@ from gemmlab.catalog import Limits, find
 from gemmlab.generate import choice
 from gemmlab.measurement import tuned
 
-LIMITS = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
 ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)
 SHAPES = [(1, 1, 1), (1, 5000, 700), (5000, 1, 700), (10, 246, 10685), (64, 64, 64), (4097,) * 3]
 SHAPES += [(40_000, 50_000, 99)]
@@ -21,9 +21,7 @@ SHAPES += [(40_000, 50_000, 99)]
 @pytest.fixture
 def gpu(any_device):
     """A device as the constants know it."""
-    facts = {"name": "NVIDIA H200", "platform": "NVIDIA CUDA", "kind": "GPU", "units": 132}
-    features = frozenset({"nvidia", "tensor", "warpgroups"})
-    return dataclasses.replace(any_device, features=features, limits=LIMITS, **facts)
+    return dataclasses.replace(any_device, **H200)
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def test_every_shape_has_legal_candidates_and_the_best_is_chosen(gpu, sizes, pre
     order = choice.ranked(gpu, sizes, precision)
     assert order and len({one.choice for one in order}) == len(order)
     for (kernel, params), seconds, work in order:
-        assert find(kernel).problems(dict(params), LIMITS) == []
+        assert find(kernel).problems(dict(params), gpu.limits) == []
         assert seconds > 0 and work.groups >= 1
     if precision == "float32":
         assert [one.seconds for one in order] == sorted(one.seconds for one in order)

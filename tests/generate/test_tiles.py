@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts import H200
 
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
@@ -16,7 +17,7 @@ from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import EDGES
 from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_tile, configure
 
-GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
+GPU = H200["limits"]
 NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)
 TINY = Limits("a tiny device", 8, (8, 8, 8), 32 * 1024)
 TILE = complete_tile({"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 4})
@@ -27,8 +28,7 @@ HOPPER = frozenset({"double", "tensor", "warpgroups"})
 
 
 def gpu(any_device, **facts):
-    facts = {"kind": "GPU", "platform": "NVIDIA CUDA", "limits": GPU, "units": 132} | facts
-    return dataclasses.replace(any_device, **facts)
+    return dataclasses.replace(any_device, **H200 | facts)
 
 
 def test_guards_where_the_sizes_leave_the_tiles():
