@@ -223,16 +223,15 @@ def passes(
     """The passes of a product with a kernel, in their order, on a device with these features."""
     sizes, multiples = problem.sizes, spec.multiples(params)
     m, n, k = map(round_up, sizes, multiples)
-    lda, ldb = spec.leading_dimensions(m, n, k, params)
-    align_a, align_b = spec.alignment(params)
-    operands = [("A", problem.a, m, k, lda, align_a), ("B", problem.b, k, n, ldb, align_b)]
-    if spec.wants_transposed(params):
-        operands[1] = "B", problem.b.T, n, k, ldb, align_b
+    b = (problem.b.T, n, k) if spec.wants_transposed(params) else (problem.b, k, n)
     found = []
-    for name, x, rows, cols, ld, alignment in operands:
+    for name, (x, rows, cols), alignment in zip(
+        "AB", ((problem.a, m, k), b), spec.alignment(params), strict=True
+    ):
         if not x.by_columns:
             x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
             found.append(Pass("transpose", name, x))
+        ld = round_up(rows, alignment)
         if not x.supports(rows, cols, ld):
             found.append(Pass("pad", name, Matrix.compact(ld, cols)))
     whole = (m, n) == sizes[:2]
