@@ -23,7 +23,7 @@ from ..generate.precision import letter_of
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel
-from .problem import Matrix, Problem, passes
+from .problem import MAX_BATCH, Matrix, Problem, passes
 
 #: PX, PY and PE of pad.cl.
 PAD = 32, 8, 4
@@ -336,7 +336,8 @@ class Plan:
             x = before.indexed
             added = *self._factor(problem.beta), x.buffer, x.offset, x.down, x.across
         last = *self.for_shares(s, sizes), c.buffer, *((c.offset, c.across) if s.submatrix else ())
-        for at_a, at_b, first, number in batch.launches() if batch else [(0, 0, 0, s.split_k)]:
+        launches = batch.launches(MAX_BATCH) if batch else [(0, 0, 0, s.split_k)]
+        for at_a, at_b, first, number in launches:
             a, b = problem.a.moved(at_a).stored.indexed, problem.b.moved(at_b).stored.indexed
             operands = a.buffer, a.offset, a.across, b.buffer, b.offset, b.across
             pairs = (first, *batch.steps) if batch else ()

@@ -120,20 +120,14 @@ class Batch(NamedTuple):
                 starts = [(i * a + x, i * b + y) for i in range(size) for x, y in starts]
         return cls(number, steps, tuple(starts))
 
-    def launches(self) -> Iterator[tuple[int, int, int, int]]:
-        """For each launch: elements before A and B, results before its own, and their number."""
+    def launches(self, most: int) -> Iterator[tuple[int, int, int, int]]:
+        """For each launch, of so many products at most: elements before A and B, results before its
+        own, and their number.
+        """
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
-            for i in range(0, self.number, MAX_BATCH):
-                number = min(MAX_BATCH, self.number - i)
-                yield at_a + i * a, at_b + i * b, turn * self.number + i, number
-
-    def products(self) -> Iterator[tuple[int, int]]:
-        """For each product, the elements before A and B."""
-        a, b = self.steps
-        for at_a, at_b in self.starts:
-            for i in range(self.number):
-                yield at_a + i * a, at_b + i * b
+            for i in range(0, self.number, most):
+                yield at_a + i * a, at_b + i * b, turn * self.number + i, min(most, self.number - i)
 
 
 class Problem(NamedTuple):

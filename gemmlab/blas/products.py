@@ -129,7 +129,7 @@ def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
     if is_column:
         out = out.with_axis(len(out.shape))
     first, steps = out.matrix("out", OUT), out.steps(out.shape[:-2])
-    starts = [start for start, _ in Batch.over(out.shape[:-2], steps, steps).products()]
+    starts = [start for start, *_ in Batch.over(out.shape[:-2], steps, steps).launches(1)]
     adjacent = starts == [i * first.rows * first.cols for i in range(len(starts))]
     return [] if adjacent and first.T.is_compact else [first.moved(start) for start in starts]
 

@@ -197,7 +197,7 @@ def emit(plan: Plan, request: Request, problem: Problem) -> None:
         return
     c = problem.c
     target = plan.new(c)  # kernels write to the beginning of a buffer
-    for i, (at_a, at_b) in enumerate(problem.batch.products()):
+    for at_a, at_b, i, _ in problem.batch.launches(1):
         a, b = problem.a.moved(at_a), problem.b.moved(at_b)
         route.emit(plan, problem._replace(a=a, b=b, c=target, batch=None))
         plan.copy(target.buffer, c.buffer, i * c.room, c.room)

@@ -131,7 +131,7 @@ def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
 
 def implied(precision: str, kernel: Key) -> dict[str, int]:
     """The parameters that a precision implies, of those that this kernel has."""
-    defaults = catalog[kernel].defaults
+    defaults = find(kernel).defaults
     return {name: value for name, value in IMPLIED[precision].items() if name in defaults}
 
 

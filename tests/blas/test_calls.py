@@ -18,7 +18,7 @@ from pyopencl.tools import ImmediateAllocator
 from texts import SMALL
 
 import gemmlab
-from gemmlab.blas import problem, staging
+from gemmlab.blas import plan, staging
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -236,7 +236,7 @@ def test_a_call_is_exact_or_refused_by_name(device, capsys, monkeypatch):
         monkeypatch.setattr(staging, name, value)
     monkeypatch.setattr(staging, "staging_for", lambda *_: pinned[-1])
     ring = staging.Staging(gpu.context, gpu)
-    monkeypatch.setattr(problem, "MAX_BATCH", 2)  # products of a launch
+    monkeypatch.setattr(plan, "MAX_BATCH", 2)  # products of a launch
 
     @settings(
         max_examples=EXAMPLES,
