@@ -141,7 +141,7 @@ class Plan:
 
         `arrays` are those of `A`, `B`, `C0` and `OUT`, as `request.readable` returns them, or None.
         """
-        out, queue = arrays[OUT.number], self.queue
+        out, queue, context = arrays[OUT.number], self.queue, self.queue.context
         if not self.steps or out is None:
             return
         try:
@@ -153,7 +153,7 @@ class Plan:
                 # Intel's runtime copies read-only buffers, unless they are aligned to 128 bytes
                 access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
                 flags = access | cl.mem_flags.USE_HOST_PTR
-                buffers.append(cl.Buffer(queue.context, flags, hostbuf=x))
+                buffers.append(cl.Buffer(context, flags, hostbuf=x))
             self(buffers)
             # only a mapped buffer is certain to hold what kernels wrote
             mapped, _ = cl.enqueue_map_buffer(
