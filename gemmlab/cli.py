@@ -165,11 +165,11 @@ def run_doctor(given: Arguments) -> int:
 
 def run_bench(given: Arguments) -> int:
     """Check and time kernels; print one line per result."""
-    from .generate import table
+    from .generate import choice
     from .opencl.devices import find_device
 
     device = find_device(given.device)
-    runs = list(product(given.kernels, map(table.dimensions, given.sizes)))
+    runs = list(product(given.kernels, map(choice.dimensions, given.sizes)))
     results: dict[str, list] = {"auto": [], "results": []}
     failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
@@ -217,10 +217,10 @@ def _record(given: Arguments, device, results: dict[str, list]) -> None:
 
 def run_tune(given: Arguments) -> int:
     """Time the best kernels for some shapes on this device; matmul runs the winners from now on."""
-    from .generate import table
+    from .generate import choice
     from .measurement import tuned
 
-    shapes = [table.dimensions(size) for size in given.sizes] if given.sizes else tuned.USUAL
+    shapes = [choice.dimensions(size) for size in given.sizes] if given.sizes else tuned.USUAL
     print(*tuned.tune(shapes, given.device, given.precision), sep="\n")
     return 0
 

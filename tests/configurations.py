@@ -9,7 +9,7 @@ import pyopencl as cl
 from layouts import Framed, Layout
 
 from gemmlab import check
-from gemmlab.blas.plan import OUT, Builder
+from gemmlab.blas.plan import OUT, Plan
 from gemmlab.blas.problem import Matrix, Problem
 from gemmlab.generate import Schedule
 from gemmlab.generate.precision import PRECISIONS
@@ -170,12 +170,12 @@ def is_exact(
     if in_place:
         start[:] = given.before.memory[given.before.offset :].reshape(n, given.before.ld).T[:m]
     before = (c if in_place else matrix(given.before, m, n, "N")) if s.beta else None
-    builder = Builder(device.queue, device, s.element.dtype, given.expected.dtype)
-    builder.generated(s, Problem(a, b, c, given.alpha, given.beta, before))
-    plan, right = builder.plan(), True
+    plan = Plan(device.queue, device, s.element.dtype, given.expected.dtype)
+    plan.generated(s, Problem(a, b, c, given.alpha, given.beta, before))
+    right = True
     for _ in range(runs):
         out = Framed(start, Layout(columns=True, sub_buffer=True), device.queue)
-        plan(device.queue, (None, None, None, out.given.base_data))
+        plan((None, None, None, out.given.base_data))
         right &= out.holds(given.expected)
     return right
 

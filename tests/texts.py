@@ -5,7 +5,17 @@ import dataclasses
 from conftest import DEVICES, lacking
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.catalog import Limits, sources
+
+#: What makes a device one that the table of choices has constants for.
+H200 = {
+    "name": "NVIDIA H200",
+    "platform": "NVIDIA CUDA",
+    "kind": "GPU",
+    "units": 132,
+    "limits": Limits("an H200", 1024, (1024, 1024, 64), 48 * 1024),
+    "features": frozenset({"nvidia", "tensor", "warpgroups", "double"}),
+}
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 

@@ -26,7 +26,7 @@ import pyopencl.array as cla
 from gemmlab import files, matmul
 from gemmlab.blas.request import DTYPES
 from gemmlab.cli import count, device_option, record_file, size_list
-from gemmlab.generate import table
+from gemmlab.generate import choice
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
 
@@ -205,7 +205,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> None:
     given = parser().parse_args(arguments)
     device = find_device(given.device)
-    shapes = [table.dimensions(size) for size in given.sizes]
+    shapes = [choice.dimensions(size) for size in given.sizes]
     parts = [f"{len(shapes)} shapes"] if shapes else []
     if given.random:
         most = MOST_FLOPS.get(device.kind, MOST_FLOPS["CPU"])

@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.generate.cost` to a record of candidates, and judge them.
+"""Fit the constants of `gemmlab.generate.choice` to a record of candidates, and judge them.
 
     python tools/fit.py results/nvidia_h200_candidates.json results/choice.json
 
@@ -24,8 +24,17 @@ from gemmlab import files
 from gemmlab.catalog import find
 from gemmlab.catalog.spec import round_up
 from gemmlab.cli import output_file
-from gemmlab.generate.cost import Chip, Constants, Work, seconds, work
-from gemmlab.generate.table import IMPLIED, Choice, Sizes, kind_of
+from gemmlab.generate.choice import (
+    IMPLIED,
+    Chip,
+    Choice,
+    Constants,
+    Sizes,
+    Work,
+    kind_of,
+    seconds,
+    work,
+)
 from gemmlab.measurement import records
 
 #: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.

@@ -29,12 +29,12 @@ from registers import registers
 from tqdm import tqdm
 
 from gemmlab import matmul
-from gemmlab.blas.plan import Builder
+from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Matrix
 from gemmlab.catalog import find
 from gemmlab.cli import device_option, record_file
-from gemmlab.generate import choice, table
-from gemmlab.generate.table import Choice, Sizes
+from gemmlab.generate import choice
+from gemmlab.generate.choice import Choice, Sizes
 from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
@@ -120,7 +120,7 @@ def texts(precision: str) -> dict[Choice, tuple[float, ...]]:
     found: list[tuple[str, dict[str, int], tuple[float, ...]]] = []
     if precision != "float32":
         for kernel, tiles in TENSOR_TILES.items():
-            implied = table.implied(precision, kernel)
+            implied = choice.implied(precision, kernel)
             found += [(kernel, tile | implied, ()) for tile in tiles]
     else:
         for (values, groups), width in product(WARP_TILES, (4, 1)):
@@ -165,7 +165,7 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
     data = common.continued(path, device) or empty
     recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]
     wanted: dict[Sizes, dict[str, list[Choice]]] = {}
-    precisions = table.IMPLIED if "tensor" in device.features else ("float32",)
+    precisions = choice.IMPLIED if "tensor" in device.features else ("float32",)
     for m, n, k in shapes():
         sizes = n, m, k  # as the column-major product of the swapped operands
         if sizes not in recorded:
@@ -189,7 +189,7 @@ def registers_of_all(device: Device) -> list[list]:
     """
     some = [
         (name, dict(params))
-        for precision in table.IMPLIED
+        for precision in choice.IMPLIED
         for name, params in texts(precision)
         if not find(name).problems(find(name).complete(dict(params)), device.limits)
     ]
@@ -247,12 +247,11 @@ def time_shape(
 def range_check(device: Device, side: int) -> list[float]:
     """Elements of two square matrices, and microseconds of the device to check their range."""
     matrices = [Matrix.compact(side, side, random(device, side**2)) for _ in range(2)]
-    builder = Builder(device.timed_queue, device)
-    builder.look_for_unsplittable(*matrices)
-    plan = builder.plan()
+    plan = Plan(device.timed_queue, device)
+    plan.look_for_unsplittable(*matrices)
 
     def seconds() -> float:
-        return clock.device_seconds(*(event for _, event in plan(device.timed_queue)))
+        return clock.device_seconds(*(event for _, event in plan()))
 
     seconds()  # compiles
     return [2 * side**2, common.short(1e6 * min(seconds() for _ in range(20)))]

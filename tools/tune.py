@@ -21,11 +21,10 @@ from scipy.optimize import least_squares
 
 from gemmlab import check, files, matmul
 from gemmlab.cli import device_option, output_file
-from gemmlab.generate import table as choices
-from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
+from gemmlab.generate import choice
+from gemmlab.generate.choice import Chip, Constants, Sizes, seconds
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.table import Sizes
-from gemmlab.generate.tiles import complete_tile, fits
+from gemmlab.generate.tiles import complete_tile, fits, generated_work
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
 
@@ -57,8 +56,8 @@ def with_constants(letter: str) -> list[Tile]:
     """The tiles of warps whose constants the table has for some kind of device."""
     return [
         complete_tile(tile)
-        for kind in choices.table()
-        for tile, *_ in choices.section(kind, "tiles").get("constants", {}).get(letter, [])
+        for kind in choice.table()
+        for tile, *_ in choice.section(kind, "tiles").get("constants", {}).get(letter, [])
     ]
 
 
@@ -137,7 +136,8 @@ def main(arguments: list[str] | None = None) -> None:
     tiles = [tile for tile in wanted if fits(letter, tile, device)]
     if not tiles:
         raise ValueError(f"{device} takes no tile of warps for --letter {letter}")
-    entry = table.setdefault(choices.kind(device), {}).setdefault("tiles", {})
+    kind = choice.kind_of(device.platform, device.kind)
+    entry = table.setdefault(kind, {}).setdefault("tiles", {})
     entry |= device.facts() | {"date": date.today().isoformat()}
     others = [line for line in entry.get("commands", []) if line != common.command()]
     entry["commands"] = [*others, common.command()]

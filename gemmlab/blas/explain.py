@@ -31,7 +31,7 @@ class Explanation(NamedTuple):
     kernel: int | str  # as in `matmul`: the name of a kernel, "packed" or "family"
     params: dict[str, int]
     why: str
-    candidates: tuple[choice.Candidate, ...]  # kernels with their seconds, fastest first
+    candidates: tuple[choice.Candidate, ...]  # kernels with their seconds, the best first
     refused: dict[str, str]  # why routes do not support the product, by their names
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
             f"There are no constants for {device}: it is the row of the table that is nearest to "
             "these sizes."
         )
-    seconds = microseconds(choice.best(order).seconds)
+    seconds = microseconds(order[0].seconds)
     return f"It is predicted to be the fastest, with {seconds}, by the constants of {model.device}."
 
 

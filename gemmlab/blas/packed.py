@@ -12,7 +12,7 @@ from ..catalog import sources
 from ..catalog.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
-from .plan import Builder
+from .plan import Plan
 from .problem import Matrix, Problem
 
 FILE = "production/packed.cl"
@@ -73,7 +73,7 @@ class Blocks(NamedTuple):
         return rows, round_up(tiles_over(n, items_per_row), COLUMNS)
 
 
-def gemm(builder: Builder, problem: Problem) -> None:
+def gemm(plan: Plan, problem: Problem) -> None:
     """A product of real numbers, no size 0; A, B and C0 of any layout, C column-major and compact.
 
     float16 is converted to float32, and the result back.
@@ -81,18 +81,18 @@ def gemm(builder: Builder, problem: Problem) -> None:
     m, n, k = problem.sizes
     a, b, out = problem.a.indexed, problem.b.indexed, problem.c.buffer
     before = problem.before and problem.before.indexed
-    if builder.dtype == np.float16:
-        a, b = _floats(builder, a), _floats(builder, b)
-    if builder.result == np.float16:
-        out = builder.memory(m * n, FLOAT_BYTES)
-        before = before and _floats(builder, before)
-    blocks = Blocks.of(builder.device, builder.dtype)
+    if plan.dtype == np.float16:
+        a, b = _floats(plan, a), _floats(plan, b)
+    if plan.result == np.float16:
+        out = plan.memory(m * n, FLOAT_BYTES)
+        before = before and _floats(plan, before)
+    blocks = Blocks.of(plan.device, plan.dtype)
     macros = blocks.macros(before is not None)
-    pack, multiply = (_compiled(builder, FILE, name, macros) for name in ("pack", "gemm"))
+    pack, multiply = (_compiled(plan, FILE, name, macros) for name in ("pack", "gemm"))
     height = round_up(m, blocks.rows)
     part = blocks.steps_per_part(height, k)
-    panels = builder.memory(height * part, blocks.dtype.itemsize)
-    rows, columns = blocks.shares(m, n, builder.device.units)
+    panels = plan.memory(height * part, blocks.dtype.itemsize)
+    rows, columns = blocks.shares(m, n, plan.device.units)
     groups = tiles_over(m, rows), tiles_over(n, columns)
     for k0 in range(0, k, part):
         steps = min(part, k - k0)
@@ -102,29 +102,29 @@ def gemm(builder: Builder, problem: Problem) -> None:
         added: tuple = ()
         if before:
             added = problem.beta, before.buffer, before.offset, before.down, before.across
-        builder.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
+        plan.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))
         sizes = m, n, steps, rows, columns
         arguments = *sizes, problem.alpha, panels, *from_b, *added, int(k0 == 0), out
-        builder.launch("gemm", Bound(multiply, groups, (1, 1), arguments))
-    if builder.result == np.float16:
-        to_half = _compiled(builder, HALF_FILE, "to_half", {})
+        plan.launch("gemm", Bound(multiply, groups, (1, 1), arguments))
+    if plan.result == np.float16:
+        to_half = _compiled(plan, HALF_FILE, "to_half", {})
         arguments = m * n, out, problem.c.buffer
-        builder.launch("to_half", Bound(to_half, (tiles_over(m * n, CHUNK), 1), (1, 1), arguments))
+        plan.launch("to_half", Bound(to_half, (tiles_over(m * n, CHUNK), 1), (1, 1), arguments))
 
 
-def _floats(builder: Builder, x: Matrix) -> Matrix:
+def _floats(plan: Plan, x: Matrix) -> Matrix:
     """Launch the conversion of a float16 matrix: its elements as float32, without gaps."""
     stored = x if x.down == 1 else x.T
     made = Matrix.compact(stored.rows, stored.cols)
-    made = made._replace(buffer=builder.memory(made.room, FLOAT_BYTES))
+    made = made._replace(buffer=plan.memory(made.room, FLOAT_BYTES))
     arguments = stored.rows, x.buffer, x.offset, 1, stored.across, made.buffer
-    from_half = _compiled(builder, HALF_FILE, "from_half", {})
+    from_half = _compiled(plan, HALF_FILE, "from_half", {})
     groups = stored.cols, tiles_over(stored.rows, CHUNK)
-    builder.launch("from_half", Bound(from_half, groups, (1, 1), arguments))
+    plan.launch("from_half", Bound(from_half, groups, (1, 1), arguments))
     return made if x.down == 1 else made.T
 
 
-def _compiled(builder: Builder, file: str, name: str, macros: dict[str, int | str]) -> Built:
+def _compiled(plan: Plan, file: str, name: str, macros: dict[str, int | str]) -> Built:
     """A kernel of a file."""
     text = sources.read(file)
-    return build(builder.device, builder.queue.context, file, text, macros, name, FLAGS)
+    return build(plan.device, plan.queue.context, file, text, macros, name, FLAGS)

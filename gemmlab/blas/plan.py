@@ -1,9 +1,5 @@
-"""A plan: everything that a product enqueues, computed once from the shapes and layouts of its
-arrays.
-
-`Builder` has a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends
-steps to a plan; `Plan` enqueues them, for other arrays each time. A `Slot` of the plan stands for
-memory that differs from call to call, and for temporary memory.
+"""A plan: everything that a product enqueues. A `Slot` stands for memory that differs from call to
+call, and for temporary memory.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from ..generate.precision import letter_of
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import INDEX_LIMIT, Kernel
-from .problem import Matrix, Problem, plan
+from .problem import MAX_BATCH, Matrix, Problem, passes
 
 #: PX, PY and PE of pad.cl.
 PAD = 32, 8, 4
@@ -93,42 +89,50 @@ class Launch:
 
 
 class Plan:
-    """Steps that are enqueued one after another, on a queue that runs in order. A result of the
-    `shape` may have no elements, and need no steps; `size_bytes` counts temporary memory.
+    """What a product enqueues on a queue that runs in order, made once from the shapes and layouts
+    of its arrays.
+
+    There is a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends
+    steps; a call enqueues all of them, for other arrays each time. Matrices are in buffers or in
+    slots. Kernels that share tiles keep memory for the queue.
+
+    Supporting kernels and the ladder's take float32 alone.
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...] = (),
-        steps: Sequence[tuple[str, Step]] = (),
-        temporaries: Sequence[int] = (),
-        lock: threading.Lock | None = None,
-        check: Check | None = None,
-    ):
-        self.shape, self.steps = shape, tuple(steps)
-        self._temporaries, self._check = tuple(temporaries), check
-        self._lock = lock or threading.Lock()  # a kernel's arguments belong to one launch at a time
-        self.size_bytes = sum(temporaries)
+    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
+        self.queue, self.device = queue, device
+        self.dtype = np.dtype(dtype)  # of the operands, and by default of the result
+        self.result = self.dtype if result is None else np.dtype(result)
+        self.shape: tuple[int, ...] = ()  # of the result, which may have no elements
+        self.steps: list[tuple[str, Step]] = []
+        self.size_bytes = 0  # of temporary memory
+        #: Gives the plan to execute as well if `look_for_unsplittable` finds something.
+        self.otherwise: Callable[[], Plan] | None = None
+        self._temporaries: list[int] = []
+        self._flag: Slot | None = None  # where the device writes what it has found, 0 for nothing
+        self._lock = threading.Lock()  # a kernel's arguments belong to one launch at a time
 
-    def __call__(
-        self, queue: cl.CommandQueue, arguments: Sequence[Any] = NOTHING, allocate: Any = None
-    ) -> Events:
-        """Enqueue the steps, with the memory of `A`, `B`, `C0` and `OUT`; return their events.
-
-        `allocate` gives temporary memory, of so many bytes; by default the queue's pool does.
-        """
-        pool = pool_of(queue)
-        memory = [*arguments, *map(allocate or pool.allocate, self._temporaries)]
+    def __call__(self, arguments: Sequence[Any] = NOTHING) -> Events:
+        """Enqueue the steps, with the memory of `A`, `B`, `C0` and `OUT`; return their events."""
+        queue, pool = self.queue, pool_of(self.queue)
+        memory = [*arguments, *map(pool.allocate, self._temporaries)]
         with self._lock:
             events = [(name, step(queue, memory)) for name, step in self.steps]
         most = HELD + 2 * self.size_bytes
         if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
             pool.free_held()
-        if self._check and self._check.fails(queue, memory, dict(events)):
-            events += self._check.otherwise()(queue, arguments, allocate)
+        if self._flag and self.otherwise:
+            found = np.empty(1, np.int32)
+            queue.flush()  # the other queue, which reads, waits for it; this one continues
+            written = [dict(events)["range"]]
+            cl.enqueue_copy(
+                _second_queue(queue), found, memory[self._flag.number], wait_for=written
+            )
+            if found[0]:
+                events += self.otherwise()(arguments)
         return events
 
-    def in_host_memory(self, queue: cl.CommandQueue, arrays: Sequence[np.ndarray | None]) -> None:
+    def in_host_memory(self, arrays: Sequence[np.ndarray | None]) -> None:
         """Execute the steps on the memory of NumPy arrays, and wait.
 
         By return or by any exception, the device has finished with that memory: a kernel continues
@@ -137,7 +141,7 @@ class Plan:
 
         `arrays` are those of `A`, `B`, `C0` and `OUT`, as `request.readable` returns them, or None.
         """
-        out, context = arrays[OUT.number], queue.context
+        out, queue, context = arrays[OUT.number], self.queue, self.queue.context
         if not self.steps or out is None:
             return
         try:
@@ -150,7 +154,7 @@ class Plan:
                 access = cl.mem_flags.READ_WRITE if x.flags.writeable else cl.mem_flags.READ_ONLY
                 flags = access | cl.mem_flags.USE_HOST_PTR
                 buffers.append(cl.Buffer(context, flags, hostbuf=x))
-            self(queue, buffers)
+            self(buffers)
             # only a mapped buffer is certain to hold what kernels wrote
             mapped, _ = cl.enqueue_map_buffer(
                 queue,
@@ -171,53 +175,10 @@ class Plan:
             complete(queue.finish)
             raise
 
-
-class Check(NamedTuple):
-    """What a plan reads from the device while that multiplies."""
-
-    flag: Slot  # where the device writes a number, 0 if nothing is wrong
-    step: str  # the name of the step that writes it
-    otherwise: Callable[[], Plan]  # returns the plan to execute if the number is not 0
-
-    def fails(
-        self, queue: cl.CommandQueue, memory: Sequence[Any], events: dict[str, cl.Event]
-    ) -> bool:
-        """Read the number on another queue, so that this one continues with the next steps."""
-        answer = np.empty(1, np.int32)
-        queue.flush()  # the other queue waits for it
-        cl.enqueue_copy(
-            _second_queue(queue), answer, memory[self.flag.number], wait_for=[events[self.step]]
-        )
-        return bool(answer[0])
-
-
-class Builder:
-    """Appends the passes of a product to a plan. Matrices are in buffers or in slots.
-
-    Kernels that share tiles keep memory for the queue. `dtype` is the type of the operands, and by
-    default that of the result. Supporting kernels and the ladder's take float32 alone.
-    """
-
-    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
-        self.queue, self.device, self.dtype = queue, device, np.dtype(dtype)
-        self.result = self.dtype if result is None else np.dtype(result)
-        self.steps: list[tuple[str, Step]] = []
-        self._flag: Slot | None = None
-        self._temporaries: list[int] = []
-        self._lock: threading.Lock | None = None
-
-    def plan(
-        self, shape: tuple[int, ...] = (), otherwise: Callable[[], Plan] | None = None
-    ) -> Plan:
-        """The plan of all that was appended. `otherwise` returns the plan to execute as well if
-        `look_for_unsplittable` finds something.
-        """
-        check = Check(self._flag, "range", otherwise) if self._flag and otherwise else None
-        return Plan(shape, self.steps, self._temporaries, self._lock, check)
-
     def memory(self, elements: int, itemsize: int | None = None) -> Memory:
         """Temporary memory, by default for elements of the result."""
         self._temporaries.append(elements * (itemsize or self.result.itemsize))
+        self.size_bytes += self._temporaries[-1]
         return Slot(len(ARGUMENTS) + len(self._temporaries) - 1)
 
     def new(self, like: Matrix) -> Matrix:
@@ -299,7 +260,7 @@ class Builder:
         return self.pad(x, made) if x.by_columns else self.transpose(x.T, made)
 
     def look_for_unsplittable(self, *matrices: Matrix) -> None:
-        """Look for numbers that two TF32 numbers cannot represent (``range.cl``); see `plan`."""
+        """Look for numbers that two TF32 numbers cannot represent (see ``range.cl``)."""
         if self._flag is None:
             self._flag = self.memory(1, itemsize=4)
             self.zeros(self._flag, 4)
@@ -310,21 +271,21 @@ class Builder:
             self._support("range.cl", "range", size, (group, 1), *arguments)
 
     def multiply(self, kernel: Kernel, problem: Problem, scratch: Memory = None) -> None:
-        """C = A B with a kernel of the ladder, by the passes that `problem.plan` lists; C is
+        """C = A B with a kernel of the ladder, by the passes that `passes` lists; C is
         compact. If C does not consist of whole tiles, the kernel writes to `scratch`, or to new
         memory.
         """
         out = problem.c
         if kernel.turned:  # it stores the transpose of what it computes: C again
             problem = problem.turned
-        passes = plan(kernel.spec, kernel.params, problem, self.device.features)
+        planned = passes(kernel.spec, kernel.params, problem, self.device.features)
         b = problem.b.T if kernel.b_transposed else problem.b
         now = {"A": problem.a, "B": b, "C": out}
         names = {operand: x.name or "the result" for operand, x in now.items()}
         sizes = {names[operand]: x.rows * x.cols for operand, x in now.items()}
-        sizes |= {f"{names[p.operand]} after '{p.kind}'": p.out.room for p in passes if p.out}
+        sizes |= {f"{names[p.operand]} after '{p.kind}'": p.out.room for p in planned if p.out}
         check_memory(self.device, sizes, kernel.spec.wide)
-        for step in passes:
+        for step in planned:
             x, made = now[step.operand], step.out
             if step.kind == "gemm":
                 if made:
@@ -375,7 +336,8 @@ class Builder:
             x = before.indexed
             added = *self._factor(problem.beta), x.buffer, x.offset, x.down, x.across
         last = *self.for_shares(s, sizes), c.buffer, *((c.offset, c.across) if s.submatrix else ())
-        for at_a, at_b, first, number in batch.launches() if batch else [(0, 0, 0, s.split_k)]:
+        launches = batch.launches(MAX_BATCH) if batch else [(0, 0, 0, s.split_k)]
+        for at_a, at_b, first, number in launches:
             a, b = problem.a.moved(at_a).stored.indexed, problem.b.moved(at_b).stored.indexed
             operands = a.buffer, a.offset, a.across, b.buffer, b.offset, b.across
             pairs = (first, *batch.steps) if batch else ()

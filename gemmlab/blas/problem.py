@@ -1,6 +1,6 @@
 """A product on paper: its matrices in memory, and the passes that multiply them.
 
-Nothing here needs a device. `plan` lists the passes that `Builder.multiply` launches.
+Nothing here needs a device. `passes` lists those that `Plan.multiply` launches.
 """
 
 from __future__ import annotations
@@ -120,20 +120,14 @@ class Batch(NamedTuple):
                 starts = [(i * a + x, i * b + y) for i in range(size) for x, y in starts]
         return cls(number, steps, tuple(starts))
 
-    def launches(self) -> Iterator[tuple[int, int, int, int]]:
-        """For each launch: elements before A and B, results before its own, and their number."""
+    def launches(self, most: int) -> Iterator[tuple[int, int, int, int]]:
+        """For each launch, of so many products at most: elements before A and B, results before its
+        own, and their number.
+        """
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
-            for i in range(0, self.number, MAX_BATCH):
-                number = min(MAX_BATCH, self.number - i)
-                yield at_a + i * a, at_b + i * b, turn * self.number + i, number
-
-    def products(self) -> Iterator[tuple[int, int]]:
-        """For each product, the elements before A and B."""
-        a, b = self.steps
-        for at_a, at_b in self.starts:
-            for i in range(self.number):
-                yield at_a + i * a, at_b + i * b
+            for i in range(0, self.number, most):
+                yield at_a + i * a, at_b + i * b, turn * self.number + i, min(most, self.number - i)
 
 
 class Problem(NamedTuple):
@@ -217,35 +211,27 @@ class Pass(NamedTuple):
     out: Matrix | None = None  # the matrix that is made for it; None if it writes to the result
 
 
-def plan(
+def passes(
     spec: KernelSpec, params: Params, problem: Problem, features: frozenset[str] = frozenset()
 ) -> list[Pass]:
     """The passes of a product with a kernel, in their order, on a device with these features."""
     sizes, multiples = problem.sizes, spec.multiples(params)
     m, n, k = map(round_up, sizes, multiples)
-    lda, ldb = spec.leading_dimensions(m, n, k, params)
-    align_a, align_b = spec.alignment(params)
-    passes = _prepare("A", problem.a, (m, k, lda), align_a)
-    if spec.wants_transposed(params):
-        passes += _prepare("B", problem.b.T, (n, k, ldb), align_b)
-    else:
-        passes += _prepare("B", problem.b, (k, n, ldb), align_b)
+    b = (problem.b.T, n, k) if spec.wants_transposed(params) else (problem.b, k, n)
+    found = []
+    for name, (x, rows, cols), alignment in zip(
+        "AB", ((problem.a, m, k), b), spec.alignment(params), strict=True
+    ):
+        if not x.by_columns:
+            x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
+            found.append(Pass("transpose", name, x))
+        ld = round_up(rows, alignment)
+        if not x.supports(rows, cols, ld):
+            found.append(Pass("pad", name, Matrix.compact(ld, cols)))
     whole = (m, n) == sizes[:2]
-    passes.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
+    found.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
     if spec.needs_fixup(params, features):
-        passes.append(Pass("fix-up", "C"))
+        found.append(Pass("fix-up", "C"))
     if not whole:
-        passes.append(Pass("unpad", "C"))
-    return passes
-
-
-def _prepare(name: str, x: Matrix, required: tuple[int, int, int], alignment: int) -> list[Pass]:
-    """The passes that give an operand the required rows, columns and leading dimension."""
-    passes = []
-    if not x.by_columns:
-        x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
-        passes.append(Pass("transpose", name, x))
-    if not x.supports(*required):
-        _, cols, ld = required
-        passes.append(Pass("pad", name, Matrix.compact(ld, cols)))
-    return passes
+        found.append(Pass("unpad", "C"))
+    return found

@@ -20,7 +20,7 @@ from ..generate.precision import PRECISIONS, results_of
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
-from .plan import C0, OUT, A, B, Builder, Plan, check_memory, pool_of, wait_for_others
+from .plan import C0, OUT, A, B, Plan, check_memory, pool_of, wait_for_others
 from .problem import Batch, Matrix, Problem
 from .request import (
     PLAIN,
@@ -87,8 +87,7 @@ def _planned(call: Call) -> Plan:
     do.request.check_for(a.dtype, call.device)
     is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if is_row else a, b.with_axis(1) if is_column else b
-    m, n, k = _sizes(do, a, b, c)
-    outer, batch = _batch(a, b)
+    m, n, k, outer, batch = _shapes(do, a, b, c)
     shape = (*outer, *(() if is_row else (m,)), *(() if is_column else (n,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
@@ -96,28 +95,30 @@ def _planned(call: Call) -> Plan:
     operands = {"a": prod(a.shape), "b": prod(b.shape)} if do.alpha else {}
     sizes = operands | {"the result": elements * do.result.itemsize // itemsize}
     check_memory(call.device, sizes, True, itemsize)
+    plan = Plan(call.queue, call.device, a.dtype, do.result)
+    plan.shape = shape
     if not elements:
-        return Plan(shape)
+        return plan
     gaps = [] if out is None else _gaps(out, is_row, is_column)
     if batch and not gaps and _is_one_matrix(a, b, do.ta):
         m, batch = elements // n, None
         a = a._replace(shape=(m, k), strides=a.strides[-2:])
-    builder = Builder(call.queue, call.device, a.dtype, do.result)
-    memory = builder.memory(elements) if gaps else OUT
+    memory = plan.memory(elements) if gaps else OUT
     product = Matrix.compact(n, m, memory).T  # row-major
     before = c.matrix("c", OUT if call.in_place else C0) if c and do.beta else None
     if k and do.alpha:
         left, right = a.matrix("a", A, do.ta), b.matrix("b", B, do.tb)
         problem = Problem(left, right, product, do.alpha, do.beta, before, batch)
-        emit(builder, do.request, problem.turned)
+        emit(plan, do.request, problem.turned)
     elif before:
-        builder.scale(do.beta, before, product)
+        plan.scale(do.beta, before, product)
     else:
-        builder.zeros(memory, elements * do.result.itemsize)
+        plan.zeros(memory, elements * do.result.itemsize)
     for i, matrix in enumerate(gaps):
-        builder.scale(1.0, product.moved(i * m * n), matrix)
+        plan.scale(1.0, product.moved(i * m * n), matrix)
     plain = call._replace(operation=do._replace(request=PLAIN))
-    return builder.plan(shape, otherwise=partial(plan_for, plain))
+    plan.otherwise = partial(plan_for, plain)
+    return plan
 
 
 def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
@@ -127,13 +128,18 @@ def _gaps(out: ArraySpec, is_row: bool, is_column: bool) -> list[Matrix]:
         out = out.with_axis(len(out.shape) - (not is_column))
     if is_column:
         out = out.with_axis(len(out.shape))
-    first, starts = out.matrix("out", OUT), out.starts
+    first, steps = out.matrix("out", OUT), out.steps(out.shape[:-2])
+    starts = [start for start, *_ in Batch.over(out.shape[:-2], steps, steps).launches(1)]
     adjacent = starts == [i * first.rows * first.cols for i in range(len(starts))]
     return [] if adjacent and first.T.is_compact else [first.moved(start) for start in starts]
 
 
-def _sizes(do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None) -> tuple[int, int, int]:
-    """m, n and k of op(a) op(b), which is m x n; ValueError for shapes that do not match."""
+def _shapes(
+    do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None
+) -> tuple[int, int, int, tuple[int, ...], Batch | None]:
+    """m, n and k of op(a) op(b), which is m x n; the dimensions before the matrices, broadcast; and
+    their products, if there are several. ValueError for shapes that do not match.
+    """
     ta, tb = do.ta, do.tb
     (m, k) = a.shape[-2:] if ta == "N" else a.shape[:-3:-1]
     (k2, n) = b.shape[-2:] if tb == "N" else b.shape[:-3:-1]
@@ -144,21 +150,15 @@ def _sizes(do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None) -> tu
         )
     if c is not None and c.shape != (m, n):
         raise ValueError(f"c has the shape {c.shape}, expected {(m, n)}")
-    return m, n, k
-
-
-def _batch(a: ArraySpec, b: ArraySpec) -> tuple[tuple[int, ...], Batch | None]:
-    """The dimensions before the matrices, broadcast, and their products, if there are several."""
     try:
-        shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ValueError(
             f"a has the shape {a.shape} and b has {b.shape}: the dimensions before the last two "
             "must be equal, or 1, or left out"
         ) from None
-    if prod(shape) <= 1:
-        return shape, None
-    return shape, Batch.over(shape, a.steps(shape), b.steps(shape))
+    several = prod(outer) > 1
+    return m, n, k, outer, Batch.over(outer, a.steps(outer), b.steps(outer)) if several else None
 
 
 def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:
@@ -203,7 +203,7 @@ def _on_device(do: Operation, arrays: Arrays, queue: cl.CommandQueue, device: De
         result.base_data = allocate(max(1, result.nbytes))
         result.allocator, result.events = allocator, []
     buffers = [None if x is None else x.base_data for x in (a, b, c, result)]
-    events = plan(queue, buffers, allocator)
+    events = plan(buffers)
     if events:
         result.events[:] = [events[-1][1]]  # all that came before has been waited for
     return result
@@ -224,7 +224,7 @@ def _in_numpy(do: Operation, arrays: Arrays, device: Device) -> np.ndarray | np.
         target = np.empty(plan.shape, do.result)
     if on_cpu:
         used = [None if x is None else readable(x) for x in (a, b, c, target)]
-        plan.in_host_memory(device.queue, used)
+        plan.in_host_memory(used)
     elif plan.steps:
         _through_copies(call, plan, (a, b, c, target))
     if out is None:
@@ -237,23 +237,23 @@ def _in_numpy(do: Operation, arrays: Arrays, device: Device) -> np.ndarray | np.
 def _through_copies(call: Call, plan: Plan, arrays: Arrays) -> None:
     """Copy the operands to the device, multiply, and copy the result back."""
     queue, (a, b, _, out) = call.queue, arrays
-    pinned = staging.staging_for(call.device, a, b, out)
+    is_large = a.nbytes + b.nbytes + out.nbytes >= staging.WORTHWHILE
+    pinned = staging.staging_for(call.device) if is_large else None
     if pinned and _allows_strips(call.operation, arrays):
         pinned.compute(queue, _strips(call, a, b, out))
         return
     sizes = [0 if x is None else x.nbytes for x in arrays]
     buffers: list[Any] = [pool_of(queue).allocate(size) if size else None for size in sizes]
-    copies = [
-        (_as_matrix(x), y) for x, y in zip(arrays[:3], buffers[:3], strict=True) if y is not None
-    ]
+    operands = [(x, y) for x, y in zip(arrays[:3], buffers, strict=False) if y is not None]
     if pinned:
-        launch = partial(plan, queue, buffers)
+        copies = [(_as_matrix(x), buffer) for x, buffer in operands]
+        launch = partial(plan, buffers)
         pinned.compute(queue, [staging.Strip(copies, launch, buffers[3], _as_matrix(out))])
         return
-    for x, buffer in copies:
-        cl.enqueue_copy(queue, buffer, np.ascontiguousarray(x))
-    plan(queue, buffers)
-    cl.enqueue_copy(queue, _as_matrix(out), buffers[3])
+    for x, buffer in operands:
+        cl.enqueue_copy(queue, buffer, readable(x))
+    plan(buffers)
+    cl.enqueue_copy(queue, out, buffers[3])
 
 
 def _as_matrix(x: np.ndarray) -> np.ndarray:
@@ -271,7 +271,7 @@ def _allows_strips(do: Operation, arrays: Arrays) -> bool:
 
 def _strips(call: Call, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> list[staging.Strip]:
     """A product in strips of the longer side of the result; the other operand stays."""
-    queue, allocate, do = call.queue, pool_of(call.queue).allocate, call.operation
+    allocate, do = pool_of(call.queue).allocate, call.operation
     a = a if do.ta == "N" else a.T
     b = b if do.tb == "N" else b.T
     across = out.shape[1] > out.shape[0]
@@ -289,7 +289,7 @@ def _strips(call: Call, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> list[s
         strip = call._replace(
             operation=do._replace(ta="N", tb="N"), specs=(left, right, None, target)
         )
-        launch = partial(plan_for(strip), queue, [*buffers, None, result])
+        launch = partial(plan_for(strip), [*buffers, None, result])
         parts.append(staging.Strip([*operands, (rows_of(x), buffer)], launch, result, rows_of(to)))
         operands = []
     return parts

@@ -16,7 +16,7 @@ import pyopencl.array as cla
 
 from ..caches import cached
 from ..catalog import KernelSpec, Key, catalog, find
-from ..generate import table, tiles
+from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
 from ..opencl.devices import Device, find_device, of_queue
 from .problem import Matrix
@@ -24,7 +24,9 @@ from .problem import Matrix
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
-EDGES = (*table.EDGES, "auto", "split")
+EDGES = (*choice.EDGES, "auto", "split")
+#: The values of `edges` that fit each of them.
+OWN_EDGES = {AUTO: EDGES, GENERATED: ("auto", "guard", "split"), PACKED: ("auto",)}
 #: The types of elements that products support.
 DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
 #: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
@@ -52,21 +54,31 @@ class Request(NamedTuple):
         if words and (kernel, edges, precision) == (AUTO, "auto", "float32"):
             return PLAIN
         _check_word("edges", edges, EDGES)
-        _check_word("precision", precision, tuple(table.IMPLIED))
+        _check_word("precision", precision, tuple(choice.IMPLIED))
         if params is not None and not isinstance(params, Mapping):
             raise TypeError(
                 f"params must be a dictionary of parameters, not {type(params).__name__}: "
                 f"{params!r}"
             )
-        if isinstance(kernel, str) and kernel in (AUTO, GENERATED, PACKED):
-            complete = _not_of_the_catalog(kernel, params, edges, precision)
-            return cls(kernel, complete, edges, precision)
-        if isinstance(kernel, bool) or not isinstance(kernel, (str, int, np.integer)):
+        spec, in_tf32 = None, precision != "float32"
+        if not isinstance(kernel, str) or kernel not in OWN_EDGES:
+            spec = find(kernel)
+            kernel = spec.number
+        allowed = OWN_EDGES[kernel] if spec is None else ("auto", spec.edges)
+        if kernel == AUTO and in_tf32:
+            allowed = "auto", "guard"
+        if edges not in allowed:
             raise ValueError(
-                f"kernel must be 'auto', 'family', 'packed', a number or a name, not {kernel!r}"
+                f"edges={edges!r}, but kernel={kernel!r} with precision={precision!r} has "
+                f"edges={' or '.join(map(repr, allowed))}"
             )
-        spec = find(kernel if isinstance(kernel, str) else int(kernel))
-        return cls(spec.number, _of_the_catalog(spec, params, edges, precision), edges, precision)
+        if kernel != AUTO and in_tf32 != (spec is not None and spec.tensor):
+            able = [repr(name) for name, one in catalog.items() if one.tensor]
+            how = "TF32; it needs precision='tf32' or 'tf32x3'"
+            if in_tf32:
+                how = f"float32; kernel='auto' or {' or '.join(able)} multiplies in TF32"
+            raise ValueError(f"precision={precision!r}, but kernel={kernel!r} multiplies in {how}")
+        return cls(kernel, _complete(kernel, spec, params, precision), edges, precision)
 
     def check_for(self, dtype: np.dtype, device: Device) -> None:
         """Reject what this type of elements or this device does not support. The ValueError names
@@ -89,12 +101,12 @@ class Request(NamedTuple):
                 raise ValueError(
                     f"edges={self.edges!r} is for float32, not for {dtype}; 'auto' is for all types"
                 )
+            check_double(letter_of(dtype), device)
         if self.kernel == PACKED and (dtype.kind != "f" or device.kind != "CPU"):
             raise ValueError(
                 f"kernel='packed' multiplies real numbers on CPUs, not {dtype} on {device}; "
                 "'auto' and 'family' support all types and devices"
             )
-        check_double(letter_of(dtype), device)
 
 
 #: No option is set.
@@ -106,54 +118,28 @@ def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, not {value!r}")
 
 
-def _not_of_the_catalog(kernel: str, params: Any, edges: str, precision: str) -> Pairs | None:
-    """The parameters for "auto", "family" or "packed"."""
-    if precision != "float32" and (kernel != AUTO or edges not in ("auto", "guard")):
-        raise ValueError(
-            f"precision={precision!r} is for kernel='auto' or a number, and edges='auto' or "
-            f"'guard', not for kernel={kernel!r}, edges={edges!r}"
-        )
-    if kernel == AUTO and params is not None:
-        raise ValueError("params needs a kernel as well, such as kernel=3 or kernel='family'")
-    if kernel == PACKED and (params is not None or edges != "auto"):
-        raise ValueError(
-            f"kernel='packed' has no params or edges, but got params={params!r}, edges={edges!r}"
-        )
-    if kernel == GENERATED and edges not in ("auto", "guard", "split"):
-        raise ValueError(f"edges={edges!r}, but kernel='family' has 'auto', 'guard' and 'split'")
-    return None if params is None else tuple(tiles.complete_tile(dict(params)).items())
-
-
-def _of_the_catalog(spec: KernelSpec, params: Any, edges: str, precision: str) -> Pairs | None:
-    """All parameters of a kernel of the catalog, or None for those that fit the device."""
-    if edges not in ("auto", spec.edges):
-        others = " or ".join(repr(n) for n, s in catalog.items() if s.edges == edges) or "'family'"
-        raise ValueError(
-            f"edges={edges!r}, but kernel {spec.number} is for edges={spec.edges!r}; "
-            f"kernel={others} fits"
-        )
-    if spec.tensor and precision == "float32":
-        raise ValueError(
-            f"kernel {spec.number} multiplies in TF32: it needs precision='tf32' or "
-            "precision='tf32x3'"
-        )
-    if not spec.tensor and precision != "float32":
-        able = " or ".join(repr(n) for n, s in catalog.items() if s.tensor)
-        raise ValueError(
-            f"precision={precision!r}, but kernel {spec.number} multiplies in float32; "
-            f"kernel={able} fits"
-        )
+def _complete(kernel: Key, spec: KernelSpec | None, params: Any, precision: str) -> Pairs | None:
+    """All parameters of a kernel, or None for those that fit the device and the product."""
+    if kernel in (AUTO, PACKED):
+        if params is not None:
+            raise ValueError(
+                f"params={dict(params)!r}, but kernel={kernel!r} has none; kernel=3 or "
+                "kernel='family' has"
+            )
+        return None
+    if spec is None:
+        return None if params is None else tuple(tiles.complete_tile(dict(params)).items())
     if params is not None:
         spec.complete(params)  # rejects names and values
-    if precision != "float32":
-        implied = table.implied(precision, spec.number)
+    implied = choice.implied(precision, kernel)
+    if implied:
         params = {**implied, **(params or {})}
-        for name, value in implied.items():
-            if name != "EVERY" and params[name] != value:  # how often sums are moved is free
-                raise ValueError(
-                    f"params has {name}={params[name]}, but precision={precision!r} means "
-                    f"{name}={value}"
-                )
+    for name, value in implied.items():
+        if name != "EVERY" and params[name] != value:  # how often sums are moved is free
+            raise ValueError(
+                f"params has {name}={params[name]}, but precision={precision!r} means "
+                f"{name}={value}"
+            )
     return None if params is None else tuple(spec.complete(params).items())
 
 
@@ -261,14 +247,6 @@ class ArraySpec(NamedTuple):
             for size, stride in zip(self.shape[:-2], self.strides[:-2], strict=True)
         ]
         return (*(0 for _ in range(len(shape) - len(own))), *own)
-
-    @property
-    def starts(self) -> list[int]:
-        """The elements from the first matrix to each one."""
-        starts, shape = np.zeros(1, np.int64), self.shape[:-2]
-        for size, step in zip(shape, self.steps(shape), strict=True):
-            starts = np.add.outer(starts, step * np.arange(size)).ravel()
-        return starts.tolist()
 
     def matrix(self, name: str, buffer: Any = None, operation: str = "N") -> Matrix:
         """The first of its matrices, transposed or conjugated as `operation` says. Raises

@@ -2,8 +2,8 @@
 
 A route multiplies with one kind of kernels: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of
 the catalog) or `Generated` (generated kernels). Each one either gives the reason why it does not
-support a product, or has the fastest kernel of its kind, with the seconds that `generate.cost`
-predicts, and appends its launches to a plan. `choose` takes the first that does.
+support a product, or has the fastest kernel of its kind, and appends its launches to a plan.
+`choose` takes the first that does.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import pyopencl as cl
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find
 from ..catalog.spec import Params
-from ..generate import choice, split, tiles
+from ..generate import choice, tiles
 from ..generate.precision import letter_of
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
-from .plan import Builder
-from .problem import MAX_BATCH, Matrix, Problem, plan
+from .plan import Plan
+from .problem import MAX_BATCH, Matrix, Problem, passes
 from .request import AUTO, GENERATED, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
@@ -56,7 +56,6 @@ class Route:
 
     kernel: Key  # what to pass as `kernel=`
     params: dict[str, int]
-    seconds: float = inf  # the predicted time; inf if there is no prediction
     whole_batch: bool = False  # whether `emit` multiplies all products of a batch
 
     @classmethod
@@ -64,8 +63,8 @@ class Route:
         """The route for a product, or the reason why it does not support it."""
         raise NotImplementedError
 
-    def emit(self, builder: Builder, problem: Problem) -> None:
-        """Append the launches to the builder's plan."""
+    def emit(self, plan: Plan, problem: Problem) -> None:
+        """Append the launches to the plan."""
         raise NotImplementedError
 
 
@@ -87,8 +86,8 @@ class Packed(Route):
         blocks = packed.Blocks.of(device, query.dtype)
         return cls(PACKED, {"WIDTH": blocks.width, "KC": blocks.depth})
 
-    def emit(self, builder: Builder, problem: Problem) -> None:
-        packed.gemm(builder, problem)
+    def emit(self, plan: Plan, problem: Problem) -> None:
+        packed.gemm(plan, problem)
 
 
 @dataclass(frozen=True)
@@ -104,47 +103,51 @@ class Ladder(Route):
             return f"{request} requires another kernel"
         if query.dtype != np.float32:
             return f"kernels of the catalog multiply float32, not {query.dtype}"
+        if request == PLAIN:
+            if device.kind == "CPU":
+                return "on CPUs the packed kernel is faster"
+            if problem.batch:
+                found = next(_for_batch(query, problem.batch.number), None)
+                if found:
+                    return cls(*found, whole_batch=True)
+                if query.is_small:
+                    return "none multiplies the batch in one launch, and its products are too small"
+            if not problem.a.by_columns and not problem.b.by_columns:
+                key, pairs = choice.kernel_for(device, problem.turned.sizes)
+                spec, settings = find(key), dict(pairs)
+                if spec.turns and not spec.needs_fixup(settings, device.features):
+                    return cls(key, settings, turned=True)
         if request.kernel != AUTO:
             spec, params = find(request.kernel), request.params
             limits = device.limits
             settings = spec.fit(limits) if params is None else spec.validate(dict(params), limits)
-            return cls(spec.number, settings, inf, fits_batch(spec, settings, query))
-        if request == PLAIN and device.kind == "CPU":
-            return "on CPUs the packed kernel is faster"
-        if request == PLAIN and problem.batch:
-            for key, settings, seconds in _for_batch(query):
-                if fits_batch(find(key), settings, query):
-                    return cls(key, settings, seconds, True)
-            if query.is_small:
-                return "none multiplies the batch in one launch, and its products are too small"
-        if request == PLAIN and not problem.a.by_columns and not problem.b.by_columns:
-            number, pairs = choice.kernel_for(device, problem.turned.sizes)
-            spec = find(number)
-            if spec.turns and not spec.needs_fixup(dict(pairs), device.features):
-                return cls(number, dict(pairs), turned=True)
-        number, pairs = choice.kernel_for(device, problem.sizes, request.edges, request.precision)
-        return cls(number, dict(pairs), inf, fits_batch(find(number), dict(pairs), query))
+        else:
+            how = request.edges, request.precision
+            key, pairs = choice.kernel_for(device, problem.sizes, *how)
+            spec, settings = find(key), dict(pairs)
+        fits = problem.batch is not None and _fits_batch(spec, settings, query)
+        return cls(spec.number, settings, fits)
 
-    def emit(self, builder: Builder, problem: Problem) -> None:
-        spec, device, out, before = find(self.kernel), builder.device, problem.c, problem.before
-        params, context = tuple(self.params.items()), builder.queue.context
+    def emit(self, plan: Plan, problem: Problem) -> None:
+        spec, device, out, before = find(self.kernel), plan.device, problem.c, problem.before
+        params, context = tuple(self.params.items()), plan.queue.context
         kernel = _compiled(self.kernel, params, device, context, self.turned)
         if problem.batch and problem.shared:
             buffers = problem.a.buffer, problem.b.buffer, out.buffer
             number = problem.batch.number
             bound = kernel.batch(*problem.sizes, number, problem.shared, buffers)
-            builder.launch("gemm", bound)
+            plan.launch("gemm", bound)
             return
         target = out
         if before and before.buffer is out.buffer:
             # C may only be overwritten once it has been read
-            target = builder.new(Matrix.compact(out.rows, out.cols))
+            target = plan.new(Matrix.compact(out.rows, out.cols))
         if spec.tensor:
-            builder.look_for_unsplittable(problem.a, problem.b)
-        builder.multiply(kernel, problem._replace(c=target))
+            plan.look_for_unsplittable(problem.a, problem.b)
+        plan.multiply(kernel, problem._replace(c=target))
         if problem.alpha != 1 or before:
-            y = builder.compact(before) if before else target
-            builder.axpby(problem.alpha, target, problem.beta, y, out)
+            y = plan.compact(before) if before else target
+            plan.axpby(problem.alpha, target, problem.beta, y, out)
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ class Generated(Route):
     """Kernels that are generated for the problem: any type, any layout, batches."""
 
     in_parts: bool = False  # C is cut: a launch for the whole tiles, and one for each edge
+    seconds: float = inf  # the predicted time; inf if there is no prediction
 
     @classmethod
     def of(cls, query: Query) -> Route | str:
@@ -163,17 +167,17 @@ class Generated(Route):
         if request.kernel == AUTO and query.dtype == np.float32 and not may_replace:
             return "for float32 the catalog has faster kernels"
         if request.params is not None:
-            return cls(GENERATED, dict(request.params), inf, not in_parts, in_parts)
+            return cls(GENERATED, dict(request.params), not in_parts, in_parts)
         number = batch.number * len(batch.starts) if batch and not in_parts else 1
         tile, seconds = tiles.tile_for(query.device, letter_of(query.dtype), sizes, number)
-        return cls(GENERATED, tile, inf if in_parts else seconds, not in_parts, in_parts)
+        return cls(GENERATED, tile, not in_parts, in_parts, inf if in_parts else seconds)
 
-    def emit(self, builder: Builder, problem: Problem) -> None:
+    def emit(self, plan: Plan, problem: Problem) -> None:
         if not self.in_parts:
-            builder.gemm(problem, self.params)
+            plan.gemm(problem, self.params)
             return
-        for x in split.cut(problem.sizes, self.params):
-            builder.gemm(problem.part(x.row, x.column, x.rows, x.columns), x.tile)
+        for x in tiles.cut(problem.sizes, self.params):
+            plan.gemm(problem.part(x.row, x.column, x.rows, x.columns), x.tile)
 
 
 #: In the order of preference.
@@ -185,42 +189,41 @@ def choose(query: Query) -> Route:
     return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
 
 
-def emit(builder: Builder, request: Request, problem: Problem) -> None:
+def emit(plan: Plan, request: Request, problem: Problem) -> None:
     """Append one product, or all of a batch, whose results are adjacent in `problem.c`."""
-    route = choose(Query(request, builder.dtype, problem, builder.device))
+    route = choose(Query(request, plan.dtype, problem, plan.device))
     if problem.batch is None or route.whole_batch:
-        route.emit(builder, problem)
+        route.emit(plan, problem)
         return
     c = problem.c
-    target = builder.new(c)  # kernels write to the beginning of a buffer
-    for i, (at_a, at_b) in enumerate(problem.batch.products()):
+    target = plan.new(c)  # kernels write to the beginning of a buffer
+    for at_a, at_b, i, _ in problem.batch.launches(1):
         a, b = problem.a.moved(at_a), problem.b.moved(at_b)
-        route.emit(builder, problem._replace(a=a, b=b, c=target, batch=None))
-        builder.copy(target.buffer, c.buffer, i * c.room, c.room)
+        route.emit(plan, problem._replace(a=a, b=b, c=target, batch=None))
+        plan.copy(target.buffer, c.buffer, i * c.room, c.room)
 
 
-def _for_batch(query: Query) -> Iterator[tuple[Key, dict[str, int], float]]:
+def _for_batch(query: Query, number: int) -> Iterator[tuple[Key, dict[str, int]]]:
     """Kernels for a batch in one launch, fastest first; single loads where vectors do not fit."""
-    sizes, batch = query.problem.sizes, query.problem.batch
-    assert batch is not None
-    for (key, pairs), seconds in choice.ranked_for_batch(query.device, sizes, batch.number):
+    sizes = query.problem.sizes
+    for (key, pairs), *_ in choice.ranked(query.device, sizes, number=number):
         spec, params = find(key), dict(pairs)
-        if "GROUPS" in params:
-            params["GROUPS"] = 0  # a work-group per tile
         for settings in (params, params | {"WIDTH": 1} if "WIDTH" in params else params):
             rows, columns, _ = spec.tiles(settings)
             covered = rows <= sizes[0] and columns <= sizes[1]
-            if covered and not spec.problems(settings, query.device.limits):
-                yield key, settings, seconds
+            legal = covered and not spec.problems(settings, query.device.limits)
+            if legal and _fits_batch(spec, settings, query):
+                yield key, settings
 
 
-def fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
+def _fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
     """Whether a kernel of the catalog can multiply all products in one launch, without passes."""
-    problem, batch = query.problem, query.problem.batch
-    if batch is None or spec.tensor or spec.workspace(params) or problem.shared is None:
+    problem = query.problem
+    assert problem.batch is not None
+    if spec.tensor or spec.workspace(params) or problem.shared is None:
         return False
-    (only, *more) = plan(spec, params, problem, query.device.features)
-    return batch.number <= MAX_BATCH and not more and only.out is None
+    (only, *more) = passes(spec, params, problem, query.device.features)
+    return problem.batch.number <= MAX_BATCH and not more and only.out is None
 
 
 @cached(256)

@@ -23,7 +23,7 @@ from ..caches import cached
 from ..opencl.devices import Device
 from .plan import Events, complete
 
-#: Bytes of the matrices of a product that make it worthwhile.
+#: Bytes of the matrices of a product from which it is worthwhile.
 WORTHWHILE = 24 * 2**20
 #: Bytes of a pinned buffer: long enough for the full speed of a transfer, short enough to stay in a
 #: cache.
@@ -45,29 +45,10 @@ class Strip(NamedTuple):
     out: np.ndarray  # where it is copied to
 
 
-def staging_for(device: Device, *arrays: np.ndarray) -> Staging | None:
-    """The staging of a device, for large arrays, unless it shares the host's memory."""
+def staging_for(device: Device) -> Staging | None:
+    """The staging of a device, unless it shares the host's memory."""
     is_shared = device.kind == "CPU" or device.cl.host_unified_memory
-    if is_shared or sum(x.nbytes for x in arrays) < WORTHWHILE:
-        return None
-    return staging_of(device.context, device)
-
-
-class Pinned:
-    """A pinned buffer, mapped into the host's memory; and the last transfer from it."""
-
-    def __init__(self, queue: cl.CommandQueue, size_bytes: int):
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
-        buffer = cl.Buffer(queue.context, flags, size_bytes)
-        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
-        self._bytes, _ = cl.enqueue_map_buffer(
-            queue, buffer, access, 0, (size_bytes,), np.dtype(np.uint8)
-        )
-        self.sent: cl.Event | None = None
-
-    def like(self, x: np.ndarray) -> np.ndarray:
-        """Its beginning as an array of x's shape and type."""
-        return self._bytes[: x.nbytes].view(x.dtype).reshape(x.shape)
+    return None if is_shared else staging_of(device.context, device)
 
 
 class Lane:
@@ -77,21 +58,22 @@ class Lane:
         self.queue = cl.CommandQueue(context, device.cl)
         self._threads = ThreadPoolExecutor(threads, "gemmlab-staging")
         self._number, self._piece = threads, PIECE
-        self._ring: SimpleQueue[Pinned] = SimpleQueue()  # the one used longest ago comes first
+        # the memory of pinned buffers, each with the last transfer from it; the one used longest
+        # ago comes first
+        self.ring: SimpleQueue[tuple[np.ndarray, cl.Event | None]] = SimpleQueue()
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
+        access: Any = cl.map_flags.READ | cl.map_flags.WRITE
         for _ in range(buffers):
-            self._ring.put(Pinned(self.queue, self._piece))
+            buffer = cl.Buffer(context, flags, PIECE)
+            memory, _ = cl.enqueue_map_buffer(
+                self.queue, buffer, access, 0, (PIECE,), np.dtype(np.uint8)
+            )
+            self.ring.put((memory, None))
 
-    def upload(self, x: np.ndarray, buffer: Any) -> list[Future]:
-        """Begin to copy a matrix, row by row; each piece yields its event once it is enqueued."""
+    def start(self, copy: Callable[..., Any], x: np.ndarray, *more: Any) -> list[Future]:
+        """Begin to copy a matrix, row by row, each piece by a thread."""
         return [
-            self._threads.submit(self._up, part, buffer, at) for at, part in pieces(x, self._piece)
-        ]
-
-    def download(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> list[Future]:
-        """Begin to copy a matrix, row by row, once the events have happened."""
-        return [
-            self._threads.submit(self._down, buffer, at, part, after)
-            for at, part in pieces(out, self._piece)
+            self._threads.submit(copy, self, part, at, *more) for at, part in pieces(x, self._piece)
         ]
 
     def stop(self) -> None:
@@ -100,30 +82,31 @@ class Lane:
         self.queue.finish()
         self._threads = ThreadPoolExecutor(self._number, "gemmlab-staging")
 
-    def _up(self, x: np.ndarray, buffer: Any, at: int) -> cl.Event:
-        pinned = self._ring.get()
-        try:
-            if pinned.sent is not None:
-                pinned.sent.wait()
-            np.copyto(pinned.like(x), x)
-            pinned.sent = cl.enqueue_copy(
-                self.queue, buffer, pinned.like(x), dst_offset=at, is_blocking=False
-            )
-            self.queue.flush()
-            return pinned.sent
-        finally:
-            self._ring.put(pinned)
 
-    def _down(self, buffer: Any, at: int, out: np.ndarray, after: list[cl.Event]) -> None:
-        pinned = self._ring.get()
-        try:
-            here = pinned.like(out)
-            cl.enqueue_copy(
-                self.queue, here, buffer, src_offset=at, is_blocking=False, wait_for=after
-            ).wait()
-            np.copyto(out, here)
-        finally:
-            self._ring.put(pinned)
+def _upload(lane: Lane, x: np.ndarray, at: int, buffer: Any) -> cl.Event:
+    pinned, sent = lane.ring.get()
+    try:
+        if sent is not None:
+            sent.wait()
+        here = pinned[: x.nbytes].view(x.dtype).reshape(x.shape)
+        np.copyto(here, x)
+        sent = cl.enqueue_copy(lane.queue, buffer, here, dst_offset=at, is_blocking=False)
+        lane.queue.flush()
+        return sent
+    finally:
+        lane.ring.put((pinned, sent))
+
+
+def _download(lane: Lane, out: np.ndarray, at: int, buffer: Any, after: list[cl.Event]) -> None:
+    pinned, _ = lane.ring.get()
+    try:
+        here = pinned[: out.nbytes].view(out.dtype).reshape(out.shape)
+        cl.enqueue_copy(
+            lane.queue, here, buffer, src_offset=at, is_blocking=False, wait_for=after
+        ).wait()
+        np.copyto(out, here)
+    finally:
+        lane.ring.put((pinned, None))
 
 
 def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -157,7 +140,7 @@ class Staging:
         """Begin to copy a matrix to a buffer, row by row; each piece yields the event of its
         transfer. Neither may be used for anything else before.
         """
-        return self._up.upload(x, buffer)
+        return self._up.start(_upload, x, buffer)
 
     def give_up(self) -> None:
         """Drop what `send` has not begun, and wait for the rest."""
@@ -165,7 +148,7 @@ class Staging:
 
     def receive(self, buffer: Any, out: np.ndarray, after: list[cl.Event]) -> None:
         """Copy a buffer into a matrix, row by row, once the events have happened; wait for it."""
-        _results(self._down.download(buffer, out, after))
+        _results(self._down.start(_download, out, buffer, after))
 
     def compute(self, queue: cl.CommandQueue, parts: list[Strip]) -> None:
         """Compute a result strip by strip, on this queue. By return or by any exception, nobody
@@ -174,13 +157,13 @@ class Staging:
         with self._alone:
             try:
                 queue.finish()  # the buffers may have been another product's
-                sent = [[f for x in part.operands for f in self._up.upload(*x)] for part in parts]
+                sent = [[f for x in part.operands for f in self.send(*x)] for part in parts]
                 received: list[Future] = []
                 for part, arriving in zip(parts, sent, strict=True):
                     cl.enqueue_barrier(queue, _results(arriving))
                     _, done = part.launch()[-1]
                     queue.flush()
-                    received += self._down.download(part.buffer, part.out, [done])
+                    received += self._down.start(_download, part.out, part.buffer, [done])
                 _results(received)
                 for each in (self._up.queue, queue, self._down.queue):
                     each.finish()

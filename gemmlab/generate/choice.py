@@ -1,28 +1,54 @@
 """Which kernel of the catalog `kernel="auto"` runs for a product in float32 or TF32.
 
-Where the table has a model of the device, `cost` predicts how long each candidate takes, and the
-fastest one runs, unless `gemmlab.tune` has timed such sizes. Other devices, and values of `edges`
-other than "auto", use the table's nearest row.
+All that was measured is in one table, ``results/choice.json``. Where it has a model of the device,
+the model predicts how long each candidate takes, and the fastest one runs, unless `gemmlab.tune`
+has timed such sizes. Other devices, and values of `edges` other than "auto", use the table's
+nearest row. A candidate is a text of the table with a number of work-groups that share its work.
+Texts whose tiles are much larger than C are left out.
 
-A candidate is a text of the table with a number of work-groups that share its work. Texts whose
-tiles are much larger than C are left out.
+The model has a few constants for each text, fitted to measurements. A kernel is launched as G
+work-groups, each of which does s steps of k (see `Work`). A compute unit holds R of them
+(`resident`), so they run in rounds. Those of the first round are spread evenly; later ones go to
+the unit that is free first, which may take more than its share. A step of one work-group takes
+`latency` seconds at least; q of them on a unit share its arithmetic, which takes q times `share`
+seconds. The larger of the two hides most of the other, but not all: where they are equal, a step
+takes 15 % longer (a 5-norm; it ranks the recorded candidates better than 3 to 8 and than the
+maximum). Beginning a tile and storing it takes `tile` seconds. Memory is a second bound: nothing is
+faster than reading A and B and writing C once. Where work-groups share tiles, adding up the parts
+takes `cut` seconds, and `part` seconds for each further part of a tile. Other launches take time,
+too.
+
+Published models of this kind are Stream-K's (Osama et al., 2023), with four constants per chip and
+kernel (the start, the sharing of a tile, the steps, the parts), AMD's Origami and NVIDIA's
+nvMatmulHeuristics, which multiply rounds by the larger of arithmetic and memory time.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from contextlib import suppress
-from math import log2
+from math import ceil
 from typing import Any, NamedTuple
 
 from ..caches import Notes, cached
-from ..catalog import find
-from ..catalog.spec import Params, round_up, tiles_over
+from ..catalog import Key, catalog, find, sources
+from ..catalog.spec import round_up, tiles_over
 from ..opencl.devices import Device
-from . import table
-from .cost import Chip, Constants, Work, seconds, work
-from .table import Choice, Sizes
 
+Sizes = tuple[int, int, int]
+#: A kernel's number or name, and all of its parameters as pairs: a key for caches.
+Choice = tuple[Key, tuple[tuple[str, int], ...]]
+
+#: The ways to treat edges, each with the kernel that runs where its list has no row.
+EDGES: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13}
+#: The parameters that a precision implies.
+IMPLIED: dict[str, dict[str, int]] = {
+    "float32": {},
+    "tf32": {"PARTS": 1, "EVERY": 0, "TENSOR": 1},
+    "tf32x3": {"PARTS": 2, "EVERY": 1, "TENSOR": 1},
+}
 #: How much faster than float32 a candidate in TF32 must be predicted to be: the model may be wrong
 #: by a fifth.
 CLEARLY = 1.2
@@ -37,35 +63,217 @@ LINES = (1, 2, 4, 8, 16)
 winners = Notes("choices.json")
 
 
-class KnownText(NamedTuple):
-    """What the table has of a text.
+# The table: by kind of device, up to three sections. "model" holds the constants of the model for
+# kernels of the catalog, "kernels" the fastest kernel at some sizes for each way to treat edges,
+# "tiles" the constants of generated kernels, and AutoGEMM's rules for chapter 14.
 
-    Attributes:
-        choice: the kernel, and its parameters except those of sharing.
-        constants: of the model.
-        groups: numbers of work-groups per compute unit among which its work may be shared.
+
+def kind_of(platform: str, kind: str = "GPU") -> str:
+    """A device's kind in the table: a GPU's by its vendor, another device's by its runtime."""
+    words = platform.lower()
+    if kind == "GPU":
+        return "nvidia" if "nvidia" in words else "gpu"
+    return "intel" if "intel" in words else "pocl"
+
+
+@cached(1)
+def table() -> dict[str, Any]:
+    """The whole file."""
+    return json.loads((sources.folder("results") / "choice.json").read_text(encoding="utf-8"))
+
+
+def section(kind: str, name: str) -> dict[str, Any]:
+    """A section of a kind's entry; NVIDIA's for other GPUs, of which none was measured."""
+    entries = table()
+    found = entries.get(kind) or entries.get("nvidia" if kind == "gpu" else kind, {})
+    return found.get(name, {})
+
+
+def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
+    """The rows for a way to treat edges: "size" (of a cube, or M, N and K of a column-major
+    product), "kernel", all "params", and "gflops".
+    """
+    return [
+        {**row, "params": catalog[row["kernel"]].complete(row["params"])}
+        for row in section(kind, "kernels").get(edges, [])
+    ]
+
+
+def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
+    """The kernel of the row whose size is nearest to M, N, K of a column-major product. Raises
+    ValueError if the device supports no kernel for `edges` at these sizes.
     """
 
-    choice: Choice
+    def supports(number: Key, params: dict[str, int]) -> bool:
+        spec = catalog[number]
+        if spec.problems(params, device.limits):
+            return False
+        least = spec.minimum_sizes(params)
+        return edges != "shift" or all(s >= t for s, t in zip(sizes, least, strict=True))
+
+    known = kernel_rows(kind_of(device.platform, device.kind), edges)
+    rows = [row for row in known if supports(row["kernel"], row["params"])]
+    if rows:
+        row = min(rows, key=lambda each: distance(each["size"], sizes))
+        return row["kernel"], tuple(row["params"].items())
+    spec = catalog[EDGES[edges]]
+    params = spec.fit(device.limits, sizes if edges == "shift" else None)
+    if supports(spec.number, params):
+        return spec.number, tuple(params.items())
+    if edges == "shift":
+        raise ValueError(
+            f"edges={edges!r} needs at least one tile, and no tile that {device} supports is as "
+            f"small as {sizes[1]} rows of a and {sizes[0]} columns of b; edges='pad' and "
+            "edges='guard' support any size"
+        )
+    raise ValueError(f"edges={edges!r}: no kernel for it fits the limits of {device}")
+
+
+def implied(precision: str, kernel: Key) -> dict[str, int]:
+    """The parameters that a precision implies, of those that this kernel has."""
+    defaults = find(kernel).defaults
+    return {name: value for name, value in IMPLIED[precision].items() if name in defaults}
+
+
+def dimensions(size: Any) -> Sizes:
+    """M, N, K of a row's size: a number for a cube, or the three."""
+    if isinstance(size, int):
+        return size, size, size
+    m, n, k = size
+    return m, n, k
+
+
+def distance(size: Any, sizes: Sizes) -> float:
+    """How far a row's size is from M, N, K, in doublings."""
+    return sum(abs(math.log2(s / max(t, 1))) for s, t in zip(dimensions(size), sizes, strict=True))
+
+
+# The model
+
+
+class Work(NamedTuple):
+    """What a kernel does at M, N, K, before any constant of a device.
+
+    Attributes:
+        groups: work-groups.
+        steps: steps of k of a work-group, at most.
+        tiles: tiles that a work-group begins, at most.
+        parts: work-groups that share a tile, at most.
+        read: bytes of A and B.
+        written: bytes of C.
+        launches: launches besides the kernel itself, such as padding.
+        copied: bytes that are read and written besides: by each of them, and as parts of tiles.
+    """
+
+    groups: int
+    steps: int
+    tiles: int = 1
+    parts: int = 1
+    read: int = 0
+    written: int = 0
+    launches: int = 0
+    copied: int = 0
+
+
+class Constants(NamedTuple):
+    """The constants of a text on a device, in seconds: see the top of this page. `resident` is the
+    number of work-groups that a compute unit holds at the same time.
+    """
+
+    start: float
+    tile: float
+    latency: float
+    share: float
+    cut: float
+    part: float
+    resident: int
+
+
+class Chip(NamedTuple):
+    """What all texts share: seconds per byte read and written, and per launch; compute units."""
+
+    read: float
+    write: float
+    launch: float
+    units: int
+
+
+def seconds(work: Work, own: Constants, chip: Chip) -> float:
+    """How long a kernel takes."""
+    full, rest = divmod(work.groups, own.resident * chip.units)
+    each = rest / chip.units
+    # work-groups on a unit at the same time, in whole rounds and in the last one
+    last = min(own.resident, 1 + each) if full else ceil(each)
+    busy = 0.0
+    for rounds, groups in ((full, own.resident), (rest > 0, last)):
+        busy += rounds * (own.latency**5 + (groups * own.share) ** 5) ** 0.2
+    memory = work.read * chip.read + work.written * chip.write
+    time = (full + (rest > 0)) * work.tiles * own.tile + max(work.steps * busy, memory)
+    if work.parts > 1:
+        time += own.cut + (work.parts - 1) * own.part
+    return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
+
+
+def work(choice: Choice, sizes: Sizes) -> Work:
+    """What a kernel of the catalog does for M, N, K of a column-major product."""
+    (m, n, k), spec, p = sizes, find(choice[0]), dict(choice[1])
+    rows, columns, depth = spec.tiles(p)
+    count, per_tile = tiles_over(m, rows) * tiles_over(n, columns), tiles_over(k, depth)
+    groups, steps, begun, parts = count, per_tile, 1, 1
+    if p.get("GROUPS"):
+        groups = p["GROUPS"]
+        steps = tiles_over(count * per_tile, groups)
+        begun = tiles_over(steps, per_tile)
+        parts = 1 if count % groups == 0 else min(per_tile, 1 + tiles_over(groups, count))
+    launches, copied, (align_a, align_b) = 0, 0, spec.alignment(p)
+    if spec.wants_transposed(p) and n > 1 and k > 1 or round_up(k, align_b) != k:
+        launches, copied = 1, 4 * k * n
+    if round_up(m, align_a) != m:
+        launches, copied = launches + 1, copied + 4 * k * m
+    read, written = 4 * (m + n) * k, 4 * m * n
+    return Work(groups, steps, begun, parts, read, written, launches, copied)
+
+
+class KnownText(NamedTuple):
+    """What the table has of a text."""
+
+    choice: Choice  # the kernel, and its parameters except those of sharing
     constants: Constants
-    groups: tuple[float, ...]
+    groups: tuple[float, ...]  # work-groups per compute unit among which its work may be shared
 
 
 class Model(NamedTuple):
-    """The table's model of a kind of device.
+    """The table's model of a kind of device, and the winners of trials on this device."""
 
-    Attributes:
-        device: the one that was measured.
-        chip: what all texts share.
-        texts: those for each precision.
-        check: of the range check for TF32: seconds of the device, seconds per element, and the
-            host's seconds until the next call can check; empty without tensor cores.
-    """
-
-    device: str
+    device: str  # the one that was measured
     chip: Chip
-    texts: dict[str, list[KnownText]]
+    texts: dict[str, list[KnownText]]  # for each precision
+    # Of the range check for TF32: seconds of the device, seconds per element, and the host's
+    # seconds until the next call can check; empty without tensor cores.
     check: tuple[float, ...]
+    winners: dict[str, Any]
+
+
+@cached(16)
+def model(device: Device) -> Model | None:
+    """The model of the device's kind, with the device's own compute units; None without one."""
+    found = section(kind_of(device.platform, device.kind), "model")
+    if not found:
+        return None
+    texts: dict[str, list[KnownText]] = {precision: [] for precision in IMPLIED}
+    for name, params, constants, groups, resident in found["texts"]:
+        spec = find(name)
+        if spec.problems(spec.complete(params), device.limits):
+            continue
+        own = Constants._make([*(1e-9 * x for x in constants), resident])
+        precision = ("float32", "tf32", "tf32x3")[params["PARTS"] if spec.tensor else 0]
+        texts[precision].append(KnownText((name, tuple(params.items())), own, tuple(groups)))
+    chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
+    check = tuple(1e-9 * value for value in found["check"])
+    return Model(found["device"], chip, texts, check, winners.read())
+
+
+# The candidates
 
 
 class Candidate(NamedTuple):
@@ -76,95 +284,68 @@ class Candidate(NamedTuple):
     work: Work
 
 
-@cached(16)
-def model(device: Device) -> Model | None:
-    """The model of the device's kind, with the device's own compute units; None without one."""
-    found = table.section(table.kind(device), "model")
-    if not found:
-        return None
-    texts: dict[str, list[KnownText]] = {precision: [] for precision in table.IMPLIED}
-    for name, params, constants, groups, resident in found["texts"]:
-        spec = find(name)
-        if spec.problems(spec.complete(params), device.limits):
-            continue
-        choice = name, tuple(params.items())
-        own = Constants._make([*(1e-9 * x for x in constants), resident])
-        parts = params["PARTS"] if spec.tensor else 0
-        texts[("float32", "tf32", "tf32x3")[parts]].append(KnownText(choice, own, tuple(groups)))
-    chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
-    check = tuple(1e-9 * value for value in found["check"])
-    return Model(found["device"], chip, texts, check)
-
-
-# Candidates
-
-
 def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
     """A text with each number of work-groups (`groups` are those per compute unit) at M, N, K; none
     if its tiles do not suit C.
     """
-    kernel, p = text[0], dict(text[1])
-    spec = find(kernel)
+    (kernel, pairs), (m, n, k) = text, sizes
+    spec, p = find(kernel), dict(pairs)
+    rows, columns, depth = spec.tiles(p)
     if kernel == "narrow":
-        suits = _suits_narrow(p, sizes)
+        # C has few columns (ROWS = 0), or few rows, and the loads fit the long operand
+        few, contiguous = (m, k) if p["ROWS"] else (n, m)
+        suits = p["LINES"] == next((lines for lines in LINES if lines >= few), None)
+        suits &= p["WIDTH"] == (4 if contiguous % 4 == 0 else 1)
+        suits &= p["TSK"] <= 128 or 2 * k > p["TSK"]
     else:
-        rows, columns, _ = spec.tiles(p)
-        suits = rows < max(33, 2 * sizes[0]) and columns < max(33, 2 * sizes[1])
+        suits = rows < max(33, 2 * m) and columns < max(33, 2 * n)
     if kernel == "warp_tiling":
-        suits &= p["WIDTH"] > 1 or sizes[0] % 4 > 0  # vectors fit, without a copy of A
+        suits &= p["WIDTH"] > 1 or m % 4 > 0  # vectors fit, without a copy of A
     if not suits:
         return
-    if "GROUPS" not in spec.defaults:
-        yield kernel, tuple((spec.defaults | p).items())
+    full = spec.defaults | p
+    if "GROUPS" not in full:
+        yield kernel, tuple(full.items())
         return
-    (rows, columns), depth = spec.tile_grid(*sizes[:2], p), spec.tiles(p)[2]
-    steps, rest = tiles_over(sizes[2], depth), sizes[2] % depth
-    for number in _groups(groups, units, rows * columns, steps):
-        full = spec.defaults | p | {"GROUPS": number}
+    tiles = tiles_over(m, rows) * tiles_over(n, columns)
+    steps, rest = tiles_over(k, depth), k % depth
+    offered = {max(1, round(share * units)) for share in groups}
+    for number in (0, *sorted(x for x in offered if x <= tiles * steps and 8 * x >= tiles)):
+        full["GROUPS"] = number  # 0 for one per tile
         if kernel == "warp_tiling":
-            saves = rest > 0 and depth - TAIL_STEP * rest >= TAIL_SAVES * sizes[2]
-            full["TAIL"] = int(saves and rows * columns >= units)
+            saves = rest > 0 and depth - TAIL_STEP * rest >= TAIL_SAVES * k
+            full["TAIL"] = int(saves and tiles >= units)
             full["ORDER"] = 16 if number == units else 8
         yield kernel, tuple(full.items())
 
 
-def _suits_narrow(p: Params, sizes: Sizes) -> bool:
-    """Whether C has few columns (ROWS = 0), or few rows, and the loads fit the long operand."""
-    m, n, k = sizes
-    few, contiguous = (m, k) if p["ROWS"] else (n, m)
-    lines = next((count for count in LINES if count >= few), None)
-    if lines != p["LINES"] or p["WIDTH"] != (4 if contiguous % 4 == 0 else 1):
-        return False
-    return p["TSK"] <= 128 or 2 * k > p["TSK"]
+def ranked(
+    device: Device, sizes: Sizes, precision: str = "float32", number: int = 1
+) -> list[Candidate]:
+    """The candidates for M, N, K of a column-major product, the best first; none without a model.
 
+    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. One in
+    TF32 must be `CLEARLY` faster to come before them.
 
-def _groups(per_unit: tuple[float, ...], units: int, tiles: int, steps: int) -> list[int]:
-    """How many work-groups may share so many tiles of so many steps; 0 for one per tile."""
-    offered = {max(1, round(share * units)) for share in per_unit}
-    return [0, *sorted(n for n in offered if n <= tiles * steps and 8 * n >= tiles)]
-
-
-# The choice
-
-
-def ranked(device: Device, sizes: Sizes, precision: str = "float32") -> list[Candidate]:
-    """The candidates for M, N, K of a column-major product, fastest first; none without a model.
-
-    For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster.
+    In a batch of so many products each tile has a work-group. The model sees a batch as one
+    product, whose rows of tiles are those of all products.
     """
-    known = model(device)
+    (m, n, k), known = sizes, model(device)
     if known is None:
         return []
-    found: list[Candidate] = []
+    found: list[tuple[float, Candidate]] = []
     for kind in dict.fromkeys((precision, "float32")):
         for text in known.texts[kind]:
-            for choice in settings(text.choice, text.groups, sizes, device.units):
-                does = work(choice, sizes)
+            groups = text.groups if number == 1 else ()
+            for choice in settings(text.choice, groups, (number * m, n, k), device.units):
+                rows = find(choice[0]).tiles(dict(choice[1]))[0] if number > 1 else 1
+                does = work(choice, (number * round_up(m, rows), n, k))
                 predicted = seconds(does, text.constants, known.chip)
                 if kind != "float32":
                     predicted = with_check(predicted, sizes, known)
-                found.append(Candidate(choice, predicted, does))
-    return sorted(found, key=lambda one: one.seconds)
+                reserve = 1 if kind == "float32" else CLEARLY
+                found.append((reserve * predicted, Candidate(choice, predicted, does)))
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
 def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
@@ -176,10 +357,7 @@ def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
     return start + element * (m * k + k * n) + max(seconds, host)
 
 
-def best(order: list[Candidate]) -> Candidate:
-    """The fastest candidate, but one in TF32 only if it is clearly faster than all in float32."""
-    plain = next((one for one in order if not find(one.choice[0]).tensor), order[0])
-    return plain if CLEARLY * order[0].seconds > plain.seconds else order[0]
+# The choice
 
 
 @cached(4096)
@@ -192,40 +370,25 @@ def kernel_for(
         ValueError: if no kernel of that strategy supports these sizes.
     """
     if precision == "float32" and edges != "auto":
-        return table.nearest(device, sizes, edges)
-    found = winner(device, sizes, precision)
-    if found:
-        return found
+        return nearest(device, sizes, edges)
+    won = winner(device, sizes, precision)
+    if won:
+        return won
     order = ranked(device, sizes, precision)
-    if order:
-        chosen = best(order).choice
-        plain = precision != "float32" and not find(chosen[0]).tensor
-        return kernel_for(device, sizes) if plain else chosen
-    return table.nearest(device, sizes, "pad")
-
-
-def ranked_for_batch(device: Device, sizes: Sizes, number: int) -> list[tuple[Choice, float]]:
-    """Float32 kernels for so many products in one launch, each with its seconds, fastest first.
-
-    The model sees a batch as one product, whose rows of tiles are those of all products; each tile
-    has a work-group. None without a model.
-    """
-    (m, n, k), known, found = sizes, model(device), []
-    if known is not None:
-        for text in known.texts["float32"]:
-            for choice in settings(text.choice, (), (number * m, n, k), device.units):
-                rows, _, _ = find(choice[0]).tiles(dict(choice[1]))
-                does = work(choice, (number * round_up(m, rows), n, k))
-                found.append((choice, seconds(does, text.constants, known.chip)))
-    return sorted(found, key=lambda pair: pair[1])
-
-
-# Measured choices
+    if not order:
+        return nearest(device, sizes, "pad")
+    best = order[0].choice
+    if precision != "float32" and not find(best[0]).tensor:
+        return kernel_for(device, sizes)  # there may be a winner in float32
+    return best
 
 
 def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     """The winner of the trials of such shapes on this device, if there were any."""
-    found: Any = _winners().get(_key(device, sizes, precision))
+    known = model(device)
+    if known is None or not known.winners:
+        return None
+    found: Any = known.winners.get(_key(device, sizes, precision))
     with suppress(ValueError, TypeError, KeyError):  # what cannot be read is ignored
         name, params = found
         return name, tuple(find(name).validate(params, device.limits).items())
@@ -235,20 +398,15 @@ def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
 def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
     """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
     winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
-    _winners.cache_clear()  # type: ignore[attr-defined]
+    model.cache_clear()  # type: ignore[attr-defined]
     kernel_for.cache_clear()  # type: ignore[attr-defined]
-
-
-@cached(1)
-def _winners() -> dict[str, list]:
-    return winners.read()
 
 
 def _key(device: Device, sizes: Sizes, precision: str) -> str:
     """What shapes with the same winner have in common: device, driver, version, precision, each
     size to half a doubling, and whether the columns of A and of B are aligned to vectors of 4.
     """
-    halves = " ".join(str(round(2 * log2(max(1, size)))) for size in sizes)
+    halves = " ".join(str(round(2 * math.log2(max(1, size)))) for size in sizes)
     return " | ".join(
         (device.identity, precision, halves, str(sizes[0] % 4 == 0), str(sizes[2] % 4 == 0))
     )

@@ -1,7 +1,7 @@
 """Which tile a generated kernel has for a problem, and the schedule that follows from it.
 
-Where the table has constants of tiles for the kind of device, `cost` predicts how long each takes,
-and the fastest one is chosen. Other devices have the tile of a rule.
+Where the table has constants of tiles for the kind of device, the model of `choice` predicts how
+long each takes, and the fastest one is chosen. Other devices have the tile of a rule.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from ..caches import cached
 from ..catalog import ParameterError
 from ..catalog.spec import Params, complete, tiles_over
 from ..opencl.devices import Device
-from . import table
-from .cost import Chip, Constants, generated_work, seconds
+from .choice import Chip, Constants, Sizes, Work, kind_of, model, seconds, section
 from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule
-from .table import Sizes
 
 #: The parameters of a tile, with the names of the ladder. WIDTH is the number of elements that a
 #: load takes at most, STAGES that of buffers in local memory, and SHARES that of work-groups per
@@ -82,7 +80,7 @@ def configure(
     m, n, k = sizes
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0
     direct = params["STAGES"] == 0
-    if direct and not _covers(params, sizes):
+    if direct and not covers(params, sizes):
         raise ParameterError(
             f"STAGES=0 moves the last micro-tiles back into the result, which at {n} x {m} is "
             f"smaller than one of {params['WPTN']} x {params['WPTM']}; STAGES=1 supports any size"
@@ -136,13 +134,63 @@ def complete_tile(params: Params | None) -> dict[str, int]:
     return tile
 
 
+#: For strips narrower than a micro-tile of a kernel without local memory, which cannot guard them.
+NARROW = complete_tile({"TSM": 16, "TSN": 16, "TSK": 8, "WPTM": 2, "WPTN": 2})
+
+
+class Launch(NamedTuple):
+    """A rectangle of C, and what computes it."""
+
+    row: int  # its first row
+    column: int  # its first column
+    rows: int
+    columns: int
+    tile: Params  # all parameters
+    edges: str  # where its last tiles end outside: "none", "rows", "columns" or "both"
+
+
+def cut(sizes: Sizes, tile: Params) -> list[Launch]:
+    """C as up to four launches: whole tiles, the row edge, the column edge and the corner. Each has
+    a kernel that guards only the edges it needs.
+
+    The idea is that of D. Tanner, AutoGEMM, documentation of clBLAS, 2015. There a loop that is not
+    unrolled follows where the depth does not divide K; here kernels are guarded along k.
+    """
+    m, n, _ = sizes
+    whole_m, whole_n = m // tile["TSM"] * tile["TSM"], n // tile["TSN"] * tile["TSN"]
+    rectangles = [
+        (0, 0, whole_m, whole_n, "none"),
+        (whole_m, 0, m - whole_m, whole_n, "rows"),
+        (0, whole_n, whole_m, n - whole_n, "columns"),
+        (whole_m, whole_n, m - whole_m, n - whole_n, "both"),
+    ]
+    return [
+        Launch(i, j, rows, columns, tile if covers(tile, (rows, columns)) else NARROW, edges)
+        for i, j, rows, columns, edges in rectangles
+        if rows and columns
+    ]
+
+
+def generated_work(tile: Params, sizes: Sizes, sum_size: int = 0, number: int = 1) -> Work:
+    """What a generated kernel does for M, N, K, or for so many products of a batch.
+
+    Work-groups that share a tile write and read partial sums, of `sum_size` bytes per element. Its
+    constants come from products in which memory did not matter.
+    """
+    shares = tile["SHARES"]
+    groups = _count(tile, sizes) * number * shares
+    steps = tiles_over(tiles_over(sizes[2], tile["TSK"]), shares)
+    parts = groups * tile["TSM"] * tile["TSN"] * sum_size if shares > 1 else 0
+    return Work(groups, steps, parts=shares, copied=parts)
+
+
 @cached(8)
 def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
     """The tiles whose constants the table has, of those that the device supports."""
-    known = table.section(table.kind(device), "tiles").get("constants", {}).get(precision, [])
+    known = section(kind_of(device.platform, device.kind), "tiles").get("constants", {})
     found = [
         (complete_tile(tile), Constants._make([*(1e-9 * v for v in own), resident]))
-        for tile, own, resident in known
+        for tile, own, resident in known.get(precision, [])
     ]
     return [(tile, own) for tile, own in found if fits(precision, tile, device)]
 
@@ -172,16 +220,14 @@ def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> R
     """The tile for a precision and M, N, K of the column-major product, or for a batch of products;
     ParameterError if the device supports none at all.
     """
-    known = constants(device, precision)
-    if known:
-        rates = table.section(table.kind(device), "model")["chip"]
-        chip = Chip(1e-9 * rates["read"], 1e-9 * rates["write"], 0.0, device.units)
-        return ranked(known, sizes, chip, PRECISIONS[precision].sum_size, number)[0]
+    known, of_device = constants(device, precision), model(device)
+    if known and of_device:
+        return ranked(known, sizes, of_device.chip, PRECISIONS[precision].sum_size, number)[0]
     return RankedTile(by_rule(device, precision, sizes, number), inf)
 
 
-def _covers(tile: Params, sizes: Sizes) -> bool:
-    """Whether the product is as large as a micro-tile, if the tile needs that."""
+def covers(tile: Params, sizes: tuple[int, ...]) -> bool:
+    """Whether C is as large as a micro-tile, if the tile needs that."""
     return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
 
 
@@ -210,7 +256,7 @@ def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> di
     into local memory, and at least half of what they cover is inside the result.
     """
     direct = _direct(precision, device)
-    if device.kind != "GPU" and _covers(direct, sizes):
+    if device.kind != "GPU" and covers(direct, sizes):
         return direct
     for tile in _staged(precision, device):
         if not fits(precision, tile, device):

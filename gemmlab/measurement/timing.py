@@ -13,12 +13,12 @@ import numpy as np
 import pyopencl as cl
 
 from .. import check
-from ..blas.plan import Builder, check_memory
+from ..blas.plan import Plan, check_memory
 from ..blas.problem import Problem
 from ..caches import cached
 from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, positive, round_up
-from ..generate.table import Sizes
+from ..generate.choice import Sizes
 from ..model import gflops
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
@@ -194,9 +194,8 @@ class Product:
         if (rows, cols) != (m, n):  # the kernel writes whole tiles; C is cut out of them
             c = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * m * n)
         self.problem = Problem.compact(*sizes, a, b, c)
-        builder = Builder(device.timed_queue, device)
-        builder.multiply(kernel, self.problem, self.frame.inside)
-        self._plan = builder.plan()
+        self._plan = Plan(device.timed_queue, device)
+        self._plan.multiply(kernel, self.problem, self.frame.inside)
 
     @classmethod
     def of(cls, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
@@ -213,7 +212,7 @@ class Product:
     def run(self) -> dict[str, float]:
         """Multiply once; the milliseconds of each pass on the device, by name."""
         milliseconds: dict[str, float] = {}
-        for name, event in self._plan(self._device.timed_queue):
+        for name, event in self._plan():
             milliseconds.setdefault(name, 0.0)
             milliseconds[name] += 1e3 * clock.device_seconds(event)
         return milliseconds

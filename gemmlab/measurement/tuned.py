@@ -18,7 +18,7 @@ from ..blas.explain import Explanation, auto, check_sizes
 from ..blas.request import Request
 from ..catalog import find
 from ..generate import choice
-from ..generate.table import Choice, Sizes
+from ..generate.choice import Choice, Sizes
 from ..opencl.build import BuildError
 from ..opencl.devices import Device, find_device
 from .timing import measure

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.patches import Rectangle
 
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, faint
-from gemmlab.generate.split import Launch
+from gemmlab.generate.tiles import Launch
 from gemmlab.measurement import records
 
 #: The colour of a launch by the edges that it guards.

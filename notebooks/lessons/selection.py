@@ -14,10 +14,9 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from gemmlab.generate import table
-from gemmlab.generate.split import Launch, cut
-from gemmlab.generate.table import Sizes, dimensions
-from gemmlab.generate.tiles import complete_tile
+from gemmlab.generate import choice
+from gemmlab.generate.choice import Sizes, dimensions
+from gemmlab.generate.tiles import Launch, complete_tile, cut
 
 #: "size" (that of a cube, or M, N and K) and "tiles".
 Rule = dict[str, Any]
@@ -27,7 +26,7 @@ SIDES = ("TSM", "TSN", "TSK")
 
 def rules(letter: str) -> list[Rule]:
     """The rules that were found on an H200, for "d", "c" or "z"."""
-    return table.section("nvidia", "tiles")["rules"][letter]
+    return choice.section("nvidia", "tiles")["rules"][letter]
 
 
 def launches(sizes: Sizes, rules: Sequence[Rule]) -> list[Launch]:

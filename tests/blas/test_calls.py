@@ -18,7 +18,7 @@ from pyopencl.tools import ImmediateAllocator
 from texts import SMALL
 
 import gemmlab
-from gemmlab.blas import problem, staging
+from gemmlab.blas import plan, staging
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -231,11 +231,12 @@ def _called(call: Call, a, b, third, options: dict):
 def test_a_call_is_exact_or_refused_by_name(device, capsys, monkeypatch):
     queue, outcomes = cl.CommandQueue(device.context), Counter()
     gpu, pinned = replace(device, kind="GPU"), []
-    for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
+    sizes = {"STRIP": 16, "STRIPS": 4, "PIECE": 1000, "THREADS": 2, "WORTHWHILE": 0}
+    for name, value in sizes.items():
         monkeypatch.setattr(staging, name, value)
     monkeypatch.setattr(staging, "staging_for", lambda *_: pinned[-1])
     ring = staging.Staging(gpu.context, gpu)
-    monkeypatch.setattr(problem, "MAX_BATCH", 2)  # products of a launch
+    monkeypatch.setattr(plan, "MAX_BATCH", 2)  # products of a launch
 
     @settings(
         max_examples=EXAMPLES,

@@ -232,7 +232,7 @@ def test_a_result_that_shares_memory(any_device):
 def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
     huge = Matrix.compact(2**16, 2**15, plan.OUT)
     with pytest.raises(ValueError, match="alpha or beta"):
-        plan.Builder(device.queue, device).axpby(2.0, huge, 0.0, huge, huge)
+        plan.Plan(device.queue, device).axpby(2.0, huge, 0.0, huge, huge)
     roomy = dataclasses.replace(device, memory=2**42, largest=2**41)
     plan.check_memory(roomy, {"a": 2**33}, wide=True)
     with pytest.raises(ValueError, match="^a has .* 32 bits"):

@@ -14,9 +14,8 @@ from texts import SMALL
 
 import gemmlab
 from gemmlab import catalog, matmul
-from gemmlab.blas import problem
-from gemmlab.blas.plan import Builder, Plan
-from gemmlab.blas.problem import Batch, Matrix, Problem, plan
+from gemmlab.blas.plan import Plan
+from gemmlab.blas.problem import Batch, Matrix, Problem, passes
 from gemmlab.blas.request import ArraySpec
 from gemmlab.generate import choice
 from gemmlab.opencl.launch import Kernel
@@ -60,12 +59,12 @@ def test_the_plan_is_what_is_launched(number, some_device):
         out = cla.empty(some_device.queue, (m, n), np.float32)
         product = Matrix.compact(n, m, out.base_data).T
         turned = Problem(left._replace(name="a"), right._replace(name="b"), product).turned
-        builder = Builder(some_device.queue, some_device)
-        builder.multiply(kernel, turned)
-        made, passes = builder.plan(), plan(spec, kernel.params, turned, some_device.features)
-        assert [name for name, _ in made.steps] == [step.kind for step in passes]
-        assert made.size_bytes == 4 * sum(step.out.room for step in passes if step.out)
-        made(some_device.queue)
+        plan = Plan(some_device.queue, some_device)
+        plan.multiply(kernel, turned)
+        planned = passes(spec, kernel.params, turned, some_device.features)
+        assert [name for name, _ in plan.steps] == [step.kind for step in planned]
+        assert plan.size_bytes == 4 * sum(step.out.room for step in planned if step.out)
+        plan()
         assert np.array_equal(out.get(), a @ b)
 
 
@@ -90,17 +89,16 @@ def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monk
         assert np.array_equal(gemmlab.sgemm(2, u, v, 3, c, device=gpu), 2 * (a @ b) + 3), (x, y)
 
 
-def test_a_batch_on_paper(monkeypatch):
+def test_a_batch_on_paper():
     """Its products are those of the arrays, in their order, in launches of two at most."""
-    monkeypatch.setattr(problem, "MAX_BATCH", 2)
     rng = random.Random(0)
     for _ in range(300):
         shape = tuple(rng.choice((1, 2, 3)) for _ in range(rng.randrange(1, 5)))
         steps = [tuple(rng.choice((0, 2, 6)) for _ in shape) for _ in "ab"]
         wanted = [tuple(np.dot(index, own) for own in steps) for index in np.ndindex(*shape)]
         batch = Batch.over(shape, *steps)
-        assert list(batch.products()) == wanted
-        launches = list(batch.launches())
+        assert [(a, b) for a, b, *_ in batch.launches(1)] == wanted
+        launches = list(batch.launches(2))
         assert wanted == [
             (a + i * batch.steps[0], b + i * batch.steps[1])
             for a, b, _, number in launches

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from layouts import whole
+from texts import H200
 
 import gemmlab
 from gemmlab.blas import routes
@@ -18,9 +19,6 @@ from gemmlab.catalog import Limits
 
 #: Hashes of the choices for 500 random products on three devices.
 FILE = Path(__file__).with_name("choices.json")
-GPU = Limits("an H200", 1024, (1024, 1024, 64), 48 * 1024)
-H200 = {"name": "NVIDIA H200", "platform": "NVIDIA CUDA", "kind": "GPU", "units": 132}
-H200 |= {"limits": GPU, "features": frozenset({"nvidia", "tensor", "warpgroups", "double"})}
 CPU = {"kind": "CPU", "units": 2, "features": frozenset({"double"})}
 POCL = {**CPU, "name": "cpu-znver4", "platform": "Portable Computing Language"}
 POCL |= {"version": "PoCL 6.0", "limits": Limits("a CPU", 4096, (4096,) * 3, 2**19, unroll=4)}

@@ -24,9 +24,10 @@ def staged(monkeypatch):
         lambda self, queue, parts: computed.append(len(parts)) or compute(self, queue, parts),
     )
     monkeypatch.setattr(
-        staging, "staging_for", lambda device, *arrays: staging.staging_of(device.context, device)
+        staging, "staging_for", lambda device: staging.staging_of(device.context, device)
     )
-    for name, value in (("STRIP", 16), ("STRIPS", 4), ("PIECE", 1000), ("THREADS", 2)):
+    sizes = {"STRIP": 16, "STRIPS": 4, "PIECE": 1000, "THREADS": 2, "WORTHWHILE": 0}
+    for name, value in sizes.items():
         monkeypatch.setattr(staging, name, value)
     staging.staging_of.cache_clear()
     yield lambda device: dataclasses.replace(device, kind="GPU")

@@ -3,26 +3,32 @@
 import dataclasses
 import itertools
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from texts import H200
 
 from gemmlab import ParameterError
 from gemmlab.catalog import Limits
 from gemmlab.generate import tiles
-from gemmlab.generate.cost import Chip, Constants
+from gemmlab.generate.choice import Chip, Constants
 from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.schedule import EDGES
 from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_tile, configure
 
-GPU = Limits("a GPU", 1024, (1024, 1024, 64), 48 * 1024)
+GPU = H200["limits"]
 NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)
 TINY = Limits("a tiny device", 8, (8, 8, 8), 32 * 1024)
 TILE = complete_tile({"TSM": 32, "TSN": 16, "TSK": 8, "WPTM": 4, "WPTN": 2, "WIDTH": 4})
 PLAIN = OperandLayout("N", 0, 64)
+LARGE = complete_tile({"TSM": 96, "TSN": 48})
+SIDES = st.integers(0, 500) | st.integers(0, 12).map(lambda count: 96 * count)
 HOPPER = frozenset({"double", "tensor", "warpgroups"})
 
 
 def gpu(any_device, **facts):
-    facts = {"kind": "GPU", "platform": "NVIDIA CUDA", "limits": GPU, "units": 132} | facts
-    return dataclasses.replace(any_device, **facts)
+    return dataclasses.replace(any_device, **H200 | facts)
 
 
 def test_guards_where_the_sizes_leave_the_tiles():
@@ -98,3 +104,25 @@ def test_measured_tiles_are_legal_and_chosen_where_the_device_has_what_they_need
         assert tile["UNIT"] and 0 < seconds < 1
         assert tiles.constants(older, letter) == []
         assert tiles.tile_for(older, letter, (1000,) * 3).tile["UNIT"] == 0
+
+
+# C in up to four launches
+
+
+@settings(deadline=None)
+@given(m=SIDES, n=SIDES)
+def test_every_element_of_c_is_computed_once(m, n):
+    """Each launch guards just the sides at which it is no whole number of tiles."""
+    c = np.zeros((m, n), int)
+    found = tiles.cut((m, n, 8), LARGE)
+    for row, column, rows, columns, tile, edges in found:
+        c[row : row + rows, column : column + columns] += 1
+        assert edges == EDGES[(rows % tile["TSM"] > 0) + 2 * (columns % tile["TSN"] > 0)]
+    assert (c == 1).all() and len(found) != 3
+
+
+def test_strips_narrower_than_a_micro_tile_get_a_kernel_that_can_guard_them():
+    tile = {"TSM": 16, "TSN": 8, "TSK": 1, "WPTM": 8, "WPTN": 8, "UNROLL": 1, "STAGES": 0}
+    direct = complete_tile(tile)
+    assert [one.tile for one in tiles.cut((37, 23, 5), direct)] == [direct] + 3 * [tiles.NARROW]
+    assert [one.tile for one in tiles.cut((40, 24, 5), direct)] == 2 * [direct]

@@ -12,7 +12,7 @@ from conftest import in_part
 import gemmlab
 from gemmlab import ParameterError, check, matmul
 from gemmlab.blas import plan
-from gemmlab.blas.plan import Builder
+from gemmlab.blas.plan import Plan
 from gemmlab.generate import Schedule, write
 
 
@@ -38,9 +38,9 @@ def test_a_product_with_split_k_is_repeated_by_threads(any_device):
 def test_counters_are_zero_after_a_launch(any_device, monkeypatch, fresh):
     """With a negative control: without the line that resets them they are not."""
     s = Schedule("c", unit="warps", split_k=2, **WARPS | {"stages": 2})
-    reset, made, given = "if (before == SHARES - 1) arrived[tile] = 0;", Builder.for_shares, case(s)
+    reset, made, given = "if (before == SHARES - 1) arrived[tile] = 0;", Plan.for_shares, case(s)
     memory = []
-    monkeypatch.setattr(Builder, "for_shares", lambda *x: memory.append(made(*x)) or memory[-1])
+    monkeypatch.setattr(Plan, "for_shares", lambda *x: memory.append(made(*x)) or memory[-1])
     for text, counted in ((write(s), 0), (write(s).replace(reset, ""), s.split_k)):
         monkeypatch.setattr(plan, "write", lambda s, text=text: text)
         gemmlab.clear_caches()

@@ -11,7 +11,7 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import check
-from gemmlab.blas.plan import Builder
+from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Problem
 from gemmlab.catalog import find
 from gemmlab.measurement.timing import upload
@@ -22,7 +22,7 @@ from gemmlab.opencl.devices import default_device
 build.OPTIONS += ("-cl-opt-disable",)
 
 
-class Steps(Builder):
+class Steps(Plan):
     """Steps with temporary memory of exactly their size: one element more is out of bounds."""
 
     def memory(self, elements: int, itemsize: int | None = None) -> cl.Buffer:
@@ -41,7 +41,7 @@ def main(sizes, kernel, params, source=None) -> str:
     operands = [upload(device, x) for x in (a, b)]
     out = steps.memory(m * n)
     steps.multiply(built, Problem.compact(m, n, k, *operands, out))
-    steps.plan()(steps.queue)
+    steps()
     host = np.full((n, m), np.nan, np.float32)
     cl.enqueue_copy(steps.queue, host, out)
     verdict = check.exact(host.T, a, b)

@@ -10,7 +10,7 @@ from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import check, matmul
-from gemmlab.blas.plan import Builder, Plan
+from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Matrix
 from gemmlab.blas.request import ArraySpec
 from gemmlab.catalog import sources
@@ -53,9 +53,10 @@ ORDINARY = (0.0, -0.0, 2.0**-100, -1.6e38)
 
 def has_unsplittable(device, *matrices: Matrix) -> bool:
     """Whether a plan that looks for such numbers is followed by the other one."""
-    builder, followed = Builder(device.queue, device), []
-    builder.look_for_unsplittable(*matrices)
-    builder.plan(otherwise=lambda: followed.append(True) or Plan(()))(device.queue)
+    plan, followed = Plan(device.queue, device), []
+    plan.look_for_unsplittable(*matrices)
+    plan.otherwise = lambda: followed.append(True) or Plan(device.queue, device)
+    plan()
     return bool(followed)
 
 

@@ -1,8 +1,8 @@
 """What was recorded of the strategies for sizes that are not whole tiles."""
 
-from gemmlab.blas.problem import Problem, plan
+from gemmlab.blas.problem import Problem, passes
 from gemmlab.catalog import catalog
-from gemmlab.generate import table
+from gemmlab.generate import choice
 from lessons import edges
 
 
@@ -16,10 +16,10 @@ def test_the_recorded_strategies_are_whole():
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
     """Chapter 13 counts work-groups by the table's tiles; the record has their memory."""
-    row = next(row for row in table.kernel_rows("nvidia", "pad") if row["size"] == 1024)
+    row = next(row for row in choice.kernel_rows("nvidia", "pad") if row["size"] == 1024)
     for size in (1021, 1028):
         problem = Problem.compact(size, size, size)
-        passes = plan(catalog[row["kernel"]], row["params"], problem, frozenset())
+        planned = passes(catalog[row["kernel"]], row["params"], problem, frozenset())
         found = edges.recorded()["pad"][size]
-        memory = 4 * sum(step.out.room for step in passes if step.out)
+        memory = 4 * sum(step.out.room for step in planned if step.out)
         assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)

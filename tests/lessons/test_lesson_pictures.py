@@ -3,7 +3,7 @@
 import pytest
 
 from gemmlab import model
-from gemmlab.generate import split, tiles
+from gemmlab.generate import tiles
 from gemmlab.measurement import records
 from lessons import (
     charts,
@@ -18,7 +18,7 @@ from lessons import (
 )
 from pictures import assert_can_be_shown
 
-LAUNCHES = split.cut((250, 270, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
+LAUNCHES = tiles.cut((250, 270, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
 
 
 def side_by_side() -> dict:

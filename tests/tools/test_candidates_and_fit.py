@@ -9,7 +9,7 @@ import pytest
 import record_candidates
 
 from gemmlab.catalog import NARROW, sources
-from gemmlab.generate import cost
+from gemmlab.generate import choice
 
 TILE = {"LINES": 2, "ROWS": 0, "TSK": 64, "WPT": 1, "WIDTH": 1}
 
@@ -71,7 +71,7 @@ def test_a_record_is_continued(any_device, tiny, tmp_path):
 def made(units: int = 20) -> tuple[dict, dict]:
     """A record in which every time follows from constants, and these constants."""
     rng = np.random.default_rng(0)
-    chip = cost.Chip(1e-12, 1e-12, 5e-6, units)
+    chip = choice.Chip(1e-12, 1e-12, 5e-6, units)
     kernels, texts, registers = [], {}, []
     for lines in (2, 4, 8):
         for groups in (0, 20, 40):
@@ -80,7 +80,7 @@ def made(units: int = 20) -> tuple[dict, dict]:
             text = record_candidates.text_of((NARROW.number, tuple(params.items())))
         registers.append(["narrow", dict(text[1]), 16 * lines])
         held = fit.resident(text, fit.reported({"registers": registers}))
-        texts[text] = cost.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7, held)
+        texts[text] = choice.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7, held)
     shapes = []
     for _ in range(60):
         low, high = np.log((50, 1, 50)), np.log((5000, 8, 5000))
@@ -89,7 +89,7 @@ def made(units: int = 20) -> tuple[dict, dict]:
         for number, (_, params) in enumerate(kernels):
             taken = (NARROW.number, tuple(params.items()))
             text = record_candidates.text_of(taken)
-            time = cost.seconds(cost.work(taken, (m, n, k)), texts[text], chip)
+            time = choice.seconds(choice.work(taken, (m, n, k)), texts[text], chip)
             time *= float(np.exp(rng.normal(0, 0.02)))
             runs.append([number, 1e6 * time, 1e6 * time])
         shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}})
@@ -113,16 +113,16 @@ def test_constants_are_recovered(tmp_path, capsys):
     start, element, host = found["check"]
     assert 5e3 < start < 3e4 and 5 < 1e3 * element < 20
     assert start + host == pytest.approx(1e5, rel=1e-3)
-    chip = cost.Chip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
+    chip = choice.Chip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
     own = {
-        (name, tuple(params.items())): cost.Constants(
+        (name, tuple(params.items())): choice.Constants(
             *(1e-9 * ns for ns in constants), resident=resident
         )
         for name, params, constants, _, resident in found["texts"]
     }
     assert own.keys() <= texts.keys()
     errors = [
-        np.log(cost.seconds(row.work, own[text], chip) / row.seconds)
+        np.log(choice.seconds(row.work, own[text], chip) / row.seconds)
         for row in fit.timed(record)
         if row.best > 0.5 * row.seconds and (text := record_candidates.text_of(row.choice)) in own
     ]

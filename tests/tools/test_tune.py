@@ -6,9 +6,8 @@ import json
 import pytest
 import tune
 
-from gemmlab.generate import table
-from gemmlab.generate.cost import Chip, Constants, generated_work, seconds
-from gemmlab.generate.tiles import complete_tile
+from gemmlab.generate.choice import Chip, Constants, kind_of, seconds
+from gemmlab.generate.tiles import complete_tile, generated_work
 
 
 def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path):
@@ -26,7 +25,7 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     monkeypatch.setattr(tune, "with_constants", lambda letter: [complete_tile({"TSM": 32}), tile])
     monkeypatch.setattr(tune, "fits", lambda letter, tile, device: True)
     monkeypatch.setattr(tune, "is_exact", lambda device, letter, tile: tile["TSM"] == 64)
-    file, kind = tmp_path / "choice.json", table.kind(device)
+    file, kind = tmp_path / "choice.json", kind_of(device.platform, device.kind)
     file.write_text(json.dumps({kind: {"tiles": {"commands": ["before"]}}, "other": {"rows": []}}))
     tune.main([str(file), "--letter", "d"])
     written = json.loads(file.read_text())
