@@ -173,7 +173,7 @@ def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:
 def multiply(do: Operation, arrays: Arrays, device: Any) -> Any:
     """The product of checked operands, into `out` or a new array on their side."""
     a, b, c, out = arrays
-    queue, device = shared_queue({"a": a, "b": b, "c": c, "out": out}, device)
+    queue, device = shared_queue(arrays, device)
     if out is not None and out is not c:
         check_out(out, a, b)
     return _in_numpy(do, arrays, device) if queue is None else _on_device(do, arrays, queue, device)

@@ -6,7 +6,7 @@ Nothing is converted silently. What is wrong is rejected here, with the name of 
 from __future__ import annotations
 
 import cmath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Complex, Integral, Real
 from typing import Any, NamedTuple
 
@@ -341,13 +341,15 @@ def check_out(out, a, b) -> None:
                 )
 
 
-def shared_queue(arrays: Mapping[str, Any], device) -> tuple[cl.CommandQueue | None, Device]:
+def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None, Device]:
     """The queue that all device arrays share and its device, or None and the device for NumPy
-    arrays. None among the arrays stands for one that was not given.
+    arrays. `arrays` are a, b, c and out; None stands for one that was not given.
     """
-    queue: Any = getattr(arrays["a"], "queue", None)
-    given = {name: x for name, x in arrays.items() if x is not None}
-    if queue is None or [x for x in given.values() if getattr(x, "queue", None) is not queue]:
+    queue: Any = getattr(arrays[0], "queue", None)
+    apart = [x for x in arrays if x is not None and getattr(x, "queue", None) is not queue]
+    if queue is None or apart:
+        names = zip(("a", "b", "c", "out"), arrays, strict=True)
+        given = {name: x for name, x in names if x is not None}
         if not any(isinstance(x, cla.Array) for x in given.values()):
             return None, find_device(device)
         _check_queues(given)
