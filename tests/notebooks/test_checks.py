@@ -1,6 +1,5 @@
 """The checks of the exercises: each typical wrong answer gets its own hint."""
 
-import importlib.util
 import itertools
 import re
 from types import SimpleNamespace
@@ -8,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from books import FOLDER, body, tagged
 
+import checks
 import rebuild
 from gemmlab import catalog
 from gemmlab.catalog import sources
@@ -200,15 +200,6 @@ def wrong_answers(number: str, check) -> list:
     return [None, *(answer(number, text, cell) for text in texts), *WRONG.get(number, ())]
 
 
-@pytest.fixture
-def checks():
-    """The checks of the exercises, as a chapter imports them."""
-    spec = importlib.util.spec_from_file_location("checks", FOLDER / "checks.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(
     ("number", "answer", "words"),
     [
@@ -218,14 +209,14 @@ def checks():
         ("00_2", lambda m: m, "raises TypeError"),
     ],
 )
-def test_an_answer_that_is_none_gets_a_hint_that_says_so(checks, number, answer, words):
+def test_an_answer_that_is_none_gets_a_hint_that_says_so(number, answer, words):
     verdict = getattr(checks, f"check_{number}")(answer)
     assert not verdict and words in str(verdict)
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", NUMBERS)
-def test_checks_say_why_typical_answers_are_wrong(checks, number):
+def test_checks_say_why_typical_answers_are_wrong(number):
     """Each gets its own hint. Checks of numbers and functions know their typical answers."""
     check = getattr(checks, f"check_{number}")
     verdicts = [check(answer) for answer in wrong_answers(number, check)]

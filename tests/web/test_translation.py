@@ -162,8 +162,6 @@ def test_texts_jobs_and_settings_that_are_refused():
     with pytest.raises(TextError) as error:
         code("x[0] = 1.0f;\nx[1] = nn;")
     assert error.value.line == 5 and "nn" in str(error.value)
-    with pytest.raises(TextError, match="nested so deeply"):
-        code(f"x[0] = {'(' * 400}1.0f{')' * 400};")
     with pytest.raises(ValueError, match="multiples of 128 x 128 x 16"):
         web.job(6, 100, 128, 128)
     with pytest.raises(ValueError, match="not a multiple"):
