@@ -120,8 +120,9 @@ class Host:
         return {name: self.read(b, dtypes[name]) for name, b in ready.buffers.items()}
 
     def product(self, job, a, b) -> tuple[np.ndarray, bool]:
-        """C = A B, and whether the frame behind C is untouched."""
-        got = self.run(job.shader, *arguments(job, a, b), job.groups)["C"]
+        """C = A B in the job's one style, and whether the frame behind C is untouched."""
+        (shader,) = job.shaders.values()
+        got = self.run(shader, *arguments(job, a, b), job.groups)["C"]
         untouched = bool(np.isnan(got[job.m * job.n :]).all())
         return got[: job.m * job.n].reshape(job.n, job.m).T, untouched
 
@@ -151,9 +152,10 @@ def rates(host: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, A
     a, b = check.exact_inputs(size, size, size)
     for kernel, (label, style) in product(kernels, web.STYLES.items()):
         params = catalog[kernel].fit(host.allowed())
-        job = web.job(kernel, size, size, size, params, style=style)
+        job = web.job(kernel, size, size, size, params, styles={label: style})
         c, untouched = host.product(job, a, b)
-        times = host.seconds(host.prepare(job.shader, *arguments(job, a, b), job.groups))
+        shader = job.shaders[label]
+        times = host.seconds(host.prepare(shader, *arguments(job, a, b), job.groups))
         yield {
             "kernel": kernel,
             "params": params,

@@ -28,6 +28,7 @@ from .memory import (
     PRODUCT,
     SUM,
     UNARY,
+    KeptError,
     Lines,
     Range,
     Ref,
@@ -127,7 +128,7 @@ class Expressions(Writer):
     # ---- operators
     def _unary(self, node):
         if node.op == "&":
-            return Value("", node.type, ref=self.reference(node.operand))
+            return self.address(self.reference(node.operand), node.type)
         if node.op == "!":
             return self.truth(self.condition(node), node)
         value = self.expression(node.operand)
@@ -273,6 +274,13 @@ class Expressions(Writer):
                 return self.element(self.reference(node.array), self.whole(node.index))
             return self.further(self.pointee(node.array), self.whole(node.index))
         raise refuse(f"{written(node)} is not translated as something in memory", node)
+
+    @staticmethod
+    def address(ref: Ref, of: Type) -> Value:
+        """A pointer to something in memory, which moves in the last dimension."""
+        if ref.indices and not ref.terms:
+            raise KeptError(ref.memory, len(ref.indices) - 1)
+        return Value("", of, ref=ref)
 
     def pointee(self, node: tree.Node) -> Ref:
         """What a pointer points to."""

@@ -7,6 +7,7 @@ what remains of it at run time is an offset, counted in numbers.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..simt import tree
@@ -77,6 +78,7 @@ class Memory:
         shape: elements per dimension; () for a buffer, whose length only the host knows.
         kept: how many dimensions are the kernel's own; those after them are one, in numbers.
         written: whether the kernel stores to it.
+        variable: whose array it is; None for a buffer.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Memory:
     shape: tuple[int, ...] = ()
     kept: int = 0
     written: bool = False
+    variable: tree.Variable | None = None
 
 
 @dataclass
@@ -100,8 +103,14 @@ class Ref:
     terms: tuple[tuple[int, Value], ...] = ()
 
 
-class RowError(Exception):
-    """A pointer to a row that may leave it: its array, by its name, has to become flat."""
+class KeptError(Exception):
+    """An array cannot keep so many dimensions, as a pointer moves in them: begin again with less.
+
+    A pointer to a row must stay in that row, provably; where it may leave it, none are kept.
+    """
+
+    def __init__(self, memory: Memory, kept: int):
+        self.variable, self.kept = memory.variable, kept
 
 
 def numbers_of(of: Type) -> int:
@@ -134,9 +143,9 @@ class Style:
 class Writer:
     """Emits lines, names variables, and reads and writes memory."""
 
-    def __init__(self, style: Style, flat: set[str]):
+    def __init__(self, style: Style, kept: Mapping[tree.Variable | None, int]):
         self.style = style
-        self.flat = flat  # arrays that keep no dimension
+        self.kept = kept  # how many dimensions arrays keep that do not keep all
         self.size = 1, 1, 1  # of a work-group
         self.local_bytes = 0
         # the module: what comes before its functions, these, and the names of those written
@@ -150,7 +159,6 @@ class Writer:
         self.result: Type = VOID
         self.loops = False  # whether it counts iterations
         self.ids: set[str] = set()
-        self.decays: dict[tree.Variable, int] = {}
         self.scopes: list[set[str]] = [set()]
         self.entries: dict[tree.Variable, Value | Ref] = {}  # a Ref for what is in memory
 
@@ -223,7 +231,7 @@ class Writer:
 
     # ---- arrays
     def array(
-        self, name: str, of: Type, space: str, kept: int | None, node: Node
+        self, name: str, of: Type, space: str, kept: int | None, node: tree.Variable
     ) -> tuple[Memory, str]:
         """The memory of an array, and its type in WGSL.
 
@@ -239,7 +247,7 @@ class Writer:
             kind, width = self.value_type(scalar, node), 1
         for size in reversed(shape):
             kind = f"array<{kind}, {size}>"
-        return Memory(name, scalar, width, space, shape, kept), kind
+        return Memory(name, scalar, width, space, shape, kept, variable=node), kind
 
     # ---- from a reference to elements
     @staticmethod
@@ -301,7 +309,7 @@ class Writer:
         if memory.shape and span is not None:
             proved = span[0] >= 0 and span[1] + n <= memory.shape[-1] * width
         if memory.kept and not proved:
-            raise RowError(memory.name)
+            raise KeptError(memory, 0)
         if n > width and not code.isdigit():
             code = self.keep(Value(code, INT, named=code.isidentifier())).code
         return [f"{base}[{self.index(plus(code, i), size, proved)}]" for i in range(n // width)]
@@ -318,7 +326,9 @@ class Writer:
     def decay(ref: Ref) -> Value:
         """An array, or a row of one, as a pointer to its first element."""
         assert isinstance(ref.type, Array)
-        of = ref.type.of
+        of, depth = ref.type.of, len(ref.indices)
+        if ref.memory.kept > depth:
+            raise KeptError(ref.memory, depth)
         return Value("", Pointer(of, ref.memory.space), ref=replace(ref, type=of))
 
     def store(self, ref: Ref, value: Value, node: Node, op: str = "") -> None:

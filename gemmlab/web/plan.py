@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..catalog import ParameterError, catalog
 from ..catalog.spec import Limits
 from .memory import Style
-from .shader import STYLES, TINT, Shader, translate
+from .shader import STYLES, Shader, translate
 
 #: What every GPU offers that a browser gives to pages.
 LEAST = Limits("a browser", 256, (256, 256), 16384, 4, asynchronous=False, warpgroups=False)
@@ -24,6 +24,7 @@ class Job:
         transposed: whether B is stored as N x K.
         groups: work-groups to launch.
         step: so many steps of k say how long all will take.
+        shaders: the kernel in each style that a page tries.
     """
 
     kernel: int
@@ -34,7 +35,7 @@ class Job:
     transposed: bool
     groups: tuple[int, int, int]
     step: int
-    shader: Shader
+    shaders: dict[str, Shader]
 
 
 def job(
@@ -45,7 +46,7 @@ def job(
     params: Mapping[str, int] | None = None,
     *,
     text: str | None = None,
-    style: Style = TINT,
+    styles: Mapping[str, Style] = STYLES,
 ) -> Job:
     """Plan a product with a kernel of the catalog, or with an edited `text` of it.
 
@@ -59,22 +60,13 @@ def job(
         units = " x ".join(map(str, spec.units(full)))
         raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")
     source = spec.text(full) if text is None else text
-    shader = translate(source, "gemm", full, style)
+    shaders = {label: translate(source, "gemm", full, style) for label, style in styles.items()}
     across, down = spec.global_size(m, n, full)
     unit = spec.units(full)[2]
     step = min(k, unit * max(1, k // (16 * unit)))
-    groups = (across // shader.size[0], down // shader.size[1], 1)
-    return Job(kernel, full, m, n, k, spec.wants_transposed(full), groups, step, shader)
-
-
-def jobs(
-    kernel: int, m: int, n: int, k: int, params: Mapping[str, int], text: str | None = None
-) -> dict[str, Job]:
-    """A product in each style that a page tries."""
-    return {
-        label: job(kernel, m, n, k, params, text=text, style=style)
-        for label, style in STYLES.items()
-    }
+    high, wide = next(iter(shaders.values())).size[:2]
+    groups = (across // high, down // wide, 1)
+    return Job(kernel, full, m, n, k, spec.wants_transposed(full), groups, step, shaders)
 
 
 def whole(kernel: int, m: int, n: int, k: int, params: Mapping[str, int]) -> tuple[int, int, int]:

@@ -9,7 +9,7 @@ from ..simt import tree
 from ..simt.parse import kernel_of, parsed
 from ..simt.text import Preprocessor, explained
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
-from .memory import Memory, Ref, RowError, Style, refuse
+from .memory import KeptError, Memory, Ref, Style, refuse
 from .statements import Statements
 
 #: For tint, the compiler of Chrome and Edge, and for naga, that of Firefox.
@@ -97,12 +97,12 @@ def _translated(text, kernel, defines, style) -> Shader:
         if outside.variable.constant is None:
             words = f"{outside.variable.name!r}: only numbers are translated outside functions"
             raise refuse(words, outside)
-    flat: set[str] = set()
+    kept: dict[tree.Variable | None, int] = {}
     while True:
         try:
-            return _Module(style, flat).shader(chosen)
-        except RowError as error:
-            flat.add(str(error))
+            return _Module(style, kept).shader(chosen)
+        except KeptError as error:
+            kept[error.variable] = error.kept
 
 
 class _Module(Statements):

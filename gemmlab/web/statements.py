@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from dataclasses import replace
 
 from ..simt import tree
@@ -116,9 +115,7 @@ class Statements(Expressions):
         local = node.space == "local"
         value = self.expression(braces) if braces and not isinstance(braces, tree.Braces) else None
         name = self.claim(node.name, module=local)
-        kept = self.decays.get(node)
-        if name in self.flat or not isinstance(node.type, Array):
-            kept = 0
+        kept = self.kept.get(node) if isinstance(node.type, Array) else 0
         memory, kind = self.array(name, node.type, node.space, kept, node)
         ref = self.entries[node] = Ref(memory, node.type)
         if local:
@@ -311,10 +308,6 @@ class Statements(Expressions):
         """Look at a function before its first line is written."""
         assert function.body is not None
         self.result, self.ids, self.loops = function.type, set(), False
-        self.decays = {}
-        for node in function.body.walk():
-            for variable, depth in decaying(node):
-                self.decays[variable] = min(depth, self.decays.get(variable, depth))
 
     def finished(self) -> Lines:
         """The lines of a function, with the counter of its watched loops."""
@@ -392,16 +385,3 @@ class Statements(Expressions):
         """The builtins of the entry point."""
         builtins = dict(IDS.values())
         return ", ".join(f"@builtin({builtins[i]}) {i}: vec3<u32>" for i in sorted(self.ids))
-
-
-def decaying(node: tree.Node) -> Iterator[tuple[tree.Variable, int]]:
-    """Arrays that become pointers in an expression, with the indices before that."""
-    inner, depth = None, 0
-    if isinstance(node, tree.Cast) and isinstance(node.operand.type, Array):
-        inner = node.operand
-    elif isinstance(node, tree.Unary) and node.op == "&" and isinstance(node.operand, tree.Index):
-        inner, depth = node.operand, -1
-    while isinstance(inner, tree.Index):
-        inner, depth = inner.array, depth + 1
-    if isinstance(inner, tree.Name) and isinstance(inner.variable.type, Array):
-        yield inner.variable, max(depth, 0)

@@ -4,19 +4,21 @@
 const quickest = new Map(); // the quickest style on this GPU, by kernel
 
 // A product in the quickest style, alternating with a reference.
-async function answer(gpu, { kernel, jobs, reference, budget, most }) {
-  const key = `${gpu.name} ${kernel}`;
+async function answer(gpu, { job, reference, budget, most }) {
+  const key = `${gpu.name} ${job.kernel}`, styles = Object.keys(job.shaders);
+  const inStyle = (one, label) => one && { ...one, shader: one.shaders[label] };
   // a CPU takes seconds to build a kernel, and all styles are alike to it
-  let style = gpu.cpu ? Object.keys(jobs)[0] : quickest.get(key), best = null;
-  for (const label of style ? [] : Object.keys(jobs)) {
-    const result = await product(gpu, jobs[label], { most });
+  let style = gpu.cpu ? styles[0] : quickest.get(key), best = null;
+  for (const label of style ? [] : styles) {
+    const result = await product(gpu, inStyle(job, label), { most });
     if (result.error) return { error: result.error };
     const quicker = !best || !best.exact || result.gflops > best.gflops;
     if (!best || (result.exact && quicker)) [best, style] = [result, label];
   }
   if (!best || best.exact) quickest.set(key, style);
   if (!best || reference) {
-    best = await product(gpu, jobs[style], { budget, most, reference: reference?.[style] });
+    const options = { budget, most, reference: inStyle(reference, style) };
+    best = await product(gpu, inStyle(job, style), options);
   }
   if (best.error) return { error: best.error };
   const { exact, seconds, build, all = [], reference: other = [] } = best;

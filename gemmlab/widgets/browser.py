@@ -19,7 +19,7 @@ from ..measurement.comparison import summary
 from ..measurement.records import Result
 from ..model import gflops
 from ..simt import TextError
-from ..web.plan import LEAST, jobs, whole
+from ..web.plan import LEAST, job, whole
 from ..worker import client
 from ..worker.client import Outcome
 from ..worker.look import ARGUMENTS
@@ -88,8 +88,8 @@ class Browser(anywidget.AnyWidget):
         """
         self._waiting, self._page = (waiting := (arguments, done)), 0
         try:
-            product, reference = _jobs(arguments), arguments["reference"]
-            options = {"jobs": product, "reference": reference and _jobs(reference)}
+            product, reference = _job(arguments), arguments["reference"]
+            options = {"job": product, "reference": reference and _job(reference)}
         except ValueError as error:
             self._refuse(f"{'line ' * isinstance(error, TextError)}{error}")
             return
@@ -106,7 +106,7 @@ class Browser(anywidget.AnyWidget):
             else:
                 step("page")
                 self._page = self.request.get("id", 0) + 1
-                self.request = {"id": self._page, "kernel": arguments["kernel"], **options}
+                self.request = {"id": self._page, **options}
 
         if arguments["source"] is None:
             looked(Outcome(arguments))
@@ -133,12 +133,11 @@ class Browser(anywidget.AnyWidget):
             done(answer(arguments))
 
 
-def _jobs(arguments: Mapping[str, Any]) -> dict[str, dict]:
-    """The product in each style that a page tries."""
+def _job(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The product as the page runs it."""
     kernel, params = arguments["kernel"], arguments["params"]
     m, n, k = whole(kernel, arguments["m"], arguments["n"], arguments["k"], params)
-    product = jobs(kernel, m, n, k, params, text=arguments["source"])
-    return {style: asdict(one) for style, one in product.items()}
+    return asdict(job(kernel, m, n, k, params, text=arguments["source"]))
 
 
 def outcome(arguments: dict[str, Any], found: Mapping[str, Any]) -> Outcome:

@@ -76,7 +76,7 @@ CASES = [
 @pytest.mark.parametrize("compiler, kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(request, compiler, kernel, params, label):
     m, n, k = sizes(kernel, params)
-    job = web.job(kernel, m, n, k, params, style=STYLES[label])
+    job = web.job(kernel, m, n, k, params, styles={label: STYLES[label]})
     a, b = check.exact_inputs(m, n, k)
     c, untouched = request.getfixturevalue(compiler).product(job, a, b)
     assert np.array_equal(c, a @ b)

@@ -371,10 +371,10 @@ def test_a_product_of_the_page_becomes_an_outcome_compared_with_its_reference(de
     page = Page()
     first = page.ask(size=100)
     assert page.steps == ["page"] and not desk.looked
-    jobs = page.request["jobs"]
-    assert set(jobs) == {"even", "laid out"} and jobs["even"]["m"] == 128
+    job = page.request["job"]
+    assert set(job["shaders"]) == {"even", "laid out"} and job["m"] == 128
     page.ask(size=100, TS=16, WPT=4, reference=first)
-    assert page.request["reference"]["even"]["params"] == {"TS": 32, "WPT": 8}
+    assert page.request["reference"]["params"] == {"TS": 32, "WPT": 8}
     page.answer(all=[0.002] * 11, other=[0.004] * 11)
     (outcome,) = page.outcomes
     assert outcome.ok and outcome.result.gflops == pytest.approx(2 * 100**3 / 0.002 / 1e9)
