@@ -1,8 +1,14 @@
-"""Random small kernels in the ways learners write them."""
+"""Random small kernels in the ways learners write them.
+
+The grammar is a table. In a template {int} and {float} stand for an expression, {int1} for one that
+is at most so deep, {2..9} for a number, and {x|y} for one of two words. Every number stays small,
+so that floats are exact.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 
 ITEMS = 16
 HEAD = """\
@@ -28,88 +34,68 @@ TAIL = """\
     whole[i] = n + (int)(u & 1023u) + grid[0][1] + grid[1][2];
 }
 """
+LEAVES = {
+    "int": "l; i; n; {-9..9}; (int)(u & 15u); grid[1][0]",
+    "float": "f; v.x; v.w; part[l & 3]; {-4..4}.0f; x[(l + 3) & 15]; (float)l; pick(x, l)",
+}
+EXPRESSIONS = {
+    "int": "({int} + {int}); ({int} - {int}); ({int} * {int}); ({int} & {int}); ({int} | {int}); "
+    "({int} ^ {int}); ({int} < {int}); ({int} == {int}); ({int} && {int}); "
+    "({int} > {int} ? {int} : {int}); ({int} % {2..9}); ({int} >> {0..4}); twice({int}); "
+    "min({int}, {int}); (int)abs({int}); clamp({int}, -8, 8)",
+    "float": "({float} + {float}); ({float} - {float}); ({float} * {-2..2}.0f); "
+    "fmax({float}, {float}); ({int1} & 1 ? {float} : {float}); -({float}); fabs({float}); "
+    "fmin({float}, {float})",
+}
+STATEMENTS = """\
+f = {float};
+n = ({int}) & 255;
+u = (u << {0..3}) ^ (uint)({int1}); u &= 1023u;
+v.{x|y|z|w} = {float1};
+v.xy = v.zw; v = v.wzyx + (float4)(1.0f);
+part[({int}) & 3] += {float1};
+grid[l & 1][{0..2}] = ({int1}) & 63;
+if ({int1} > 2) { f = {float1}; } else n++;
+for (int j = 0; j < {2..9}; j += {1..3}) { n = (n + j*{1..5}) & 127; if (n == 5) continue; \
+part[j & 3] += 1.0f; }
+{ int j = ({int}) & 15; while (j > 0) { j -= 2; n ^= j & 7; } }
+{ int j = 0; do { n = (n + 1) & 31; j++; } while (j < {1..4}); }
+{ const __global float* p = x + l; f = *p + p[{0..8}]; p += l & 3; f += *p++; f -= *p; \
+float* q = part; q++; *q = f; }
+tile[l] = {float1}; barrier(CLK_LOCAL_MEM_FENCE); f = tile[15 - l]; barrier(CLK_LOCAL_MEM_FENCE);
+n = y[n++ & 15] + l;
+{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); f = dot(w, v); }
+f++; v.y--; v *= 2.0f; part[1]--; n <<= {0..2}; n &= 255; grid[1][1]++;
+{ int a, b; for (a = 0, b = {2..5}; a < b; a++, b--) n = (n ^ a) & 63; }
+{ uint w = (uint)n & 7u; w += {1..9}; n = as_int(w) ^ (int)max(w, u); }
+if (!(n > 2)) f += 1.0f; n += 2.5f; n &= 255; n = !n + l;
+{ int j = n & 3; f += part[++j & 3]; n = (j = l, j + 1); }
+{ float4 pair[2] = {v, v}; pair[l & 1].y = f; v = pair[0] + pair[1]; v *= 0.5f; }
+for (int j = 8; j >= 2; j -= 2) n = (n + j) & 63; \
+for (int j = 1; j < {5..9}; j += 2) part[j & 3] += 1.0f;
+""".splitlines()
 
 
-class Random:
-    """Writes statements; every number stays small, so that floats are exact."""
+def filled(template: str, rng: random.Random, depth: int = 3) -> str:
+    """A template with something in place of what stands in { }."""
 
-    def __init__(self, seed: int):
-        self.rng = random.Random(seed)
+    def part(match: re.Match) -> str:
+        kind, level, first, last, words = match.groups()
+        if words:
+            return rng.choice(words.split("|"))
+        if first:
+            return str(rng.randint(int(first), int(last)))
+        below = int(level or depth - 1)
+        choices = (EXPRESSIONS if below else LEAVES)[kind].split("; ")
+        return filled(rng.choice(choices), rng, below)
 
-    def number(self, depth: int = 2) -> str:
-        """An int expression of a modest size."""
-        rng = self.rng
-        if depth == 0:
-            return rng.choice(
-                ["l", "i", "n", str(rng.randint(-9, 9)), "(int)(u & 15u)", "grid[1][0]"]
-            )
-        a, b = self.number(depth - 1), self.number(depth - 1)
-        op = rng.choice(["+", "-", "*", "&", "|", "^", "<", "==", "&&", "? :", "%", ">>", "call"])
-        if op == "? :":
-            return f"({a} > {b} ? {a} : {b})"
-        if op == "%":
-            return f"({a} % {rng.randint(2, 9)})"
-        if op == ">>":
-            return f"({a} >> {rng.randint(0, 4)})"
-        if op == "call":
-            return rng.choice(
-                [f"twice({a})", f"min({a}, {b})", f"(int)abs({a})", f"clamp({a}, -8, 8)"]
-            )
-        return f"({a} {op} {b})"
-
-    def floating(self, depth: int = 2) -> str:
-        rng = self.rng
-        if depth == 0:
-            return rng.choice(
-                ["f", "v.x", "v.w", "part[l & 3]", f"{rng.randint(-4, 4)}.0f", "x[(l + 3) & 15]",
-                 "(float)l", "pick(x, l)"]
-            )  # fmt: skip
-        a, b = self.floating(depth - 1), self.floating(depth - 1)
-        return rng.choice(
-            [f"({a} + {b})", f"({a} - {b})", f"({a} * {rng.randint(-2, 2)}.0f)", f"fmax({a}, {b})",
-             f"({self.number(1)} & 1 ? {a} : {b})", f"-({a})", f"fabs({a})", f"fmin({a}, {b})"]
-        )  # fmt: skip
-
-    def statement(self) -> str:
-        rng = self.rng
-        small = f"(({self.number()}) & 15)"
-        choices = [
-            f"f = {self.floating()};",
-            f"n = ({self.number()}) & 255;",
-            f"u = (u << {rng.randint(0, 3)}) ^ (uint)({self.number(1)}); u &= 1023u;",
-            f"v.{rng.choice('xyzw')} = {self.floating(1)};",
-            "v.xy = v.zw; v = v.wzyx + (float4)(1.0f);",
-            f"part[{small} & 3] += {self.floating(1)};",
-            f"grid[l & 1][{rng.randint(0, 2)}] = ({self.number(1)}) & 63;",
-            f"if ({self.number(1)} > 2) {{ f = {self.floating(1)}; }} else n++;",
-            f"for (int j = 0; j < {rng.randint(2, 9)}; j += {rng.randint(1, 3)}) "
-            f"{{ n = (n + j*{rng.randint(1, 5)}) & 127; if (n == 5) continue; "
-            "part[j & 3] += 1.0f; }",
-            f"{{ int j = {small}; while (j > 0) {{ j -= 2; n ^= j & 7; }} }}",
-            f"{{ int j = 0; do {{ n = (n + 1) & 31; j++; }} while (j < {rng.randint(1, 4)}); }}",
-            f"{{ const __global float* p = x + l; f = *p + p[{rng.randint(0, 8)}]; p += l & 3; "
-            "f += *p++; f -= *p; float* q = part; q++; *q = f; }",
-            f"tile[l] = {self.floating(1)}; barrier(CLK_LOCAL_MEM_FENCE); f = tile[15 - l]; "
-            "barrier(CLK_LOCAL_MEM_FENCE);",
-            "n = y[n++ & 15] + l;",
-            "{ float4 w = vload4(l & 3, x); v += w; vstore4(w, 0, part); f = dot(w, v); }",
-            f"f++; v.y--; v *= 2.0f; part[1]--; n <<= {rng.randint(0, 2)}; n &= 255; grid[1][1]++;",
-            f"{{ int a, b; for (a = 0, b = {rng.randint(2, 5)}; a < b; a++, b--) "
-            "n = (n ^ a) & 63; }",
-            f"{{ uint w = (uint)n & 7u; w += {rng.randint(1, 9)}; "
-            "n = as_int(w) ^ (int)max(w, u); }",
-            "if (!(n > 2)) f += 1.0f; n += 2.5f; n &= 255; n = !n + l;",
-            "{ int j = n & 3; f += part[++j & 3]; n = (j = l, j + 1); }",
-            "{ float4 pair[2] = {v, v}; pair[l & 1].y = f; v = pair[0] + pair[1]; v *= 0.5f; }",
-            "for (int j = 8; j >= 2; j -= 2) n = (n + j) & 63; "
-            f"for (int j = 1; j < {rng.randint(5, 9)}; j += 2) part[j & 3] += 1.0f;",
-        ]
-        return "    " + rng.choice(choices)
+    pattern = r"\{(?:(int|float)(\d?)|(-?\d+)\.\.(\d+)|(\w(?:\|\w)+))\}"
+    return re.sub(pattern, part, template)
 
 
 def text(seed: int) -> str:
-    found = Random(seed)
-    body = "\n".join(found.statement() for _ in range(5))
+    rng = random.Random(seed)
+    body = "\n".join(f"    {filled(rng.choice(STATEMENTS), rng)}" for _ in range(5))
     # keep floats small enough to be exact
     limits = "    f = clamp(f, -64.0f, 64.0f); v = clamp(v, -64.0f, 64.0f);\n"
     return HEAD + body + "\n" + limits + TAIL
