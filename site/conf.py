@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from base64 import b64decode
-from hashlib import sha256
 from pathlib import Path
 
 from docutils import nodes
@@ -170,28 +168,14 @@ def prepare(app, docname: str, source: list[str]) -> None:
             cell["metadata"].setdefault("tags", []).append("hide-input")
         for output in cell.get("outputs", []):
             prepare_output(output.get("data", {}))
+            words = output.get("metadata", {}).get("image/png", {}).get("alt")
+            if words:  # MyST-NB takes the description of a picture from its cell
+                cell["metadata"]["mystnb"] = {"image": {"alt": words}}
     source[0] = json.dumps(book)
 
 
-def described(path: Path) -> dict[str, str]:
-    """The descriptions of a notebook's pictures, by the names that MyST-NB gives their files."""
-    book = json.loads(path.read_text(encoding="utf-8"))
-    outputs = [output for cell in book["cells"] for output in cell.get("outputs", [])]
-    return {
-        sha256(b64decode("".join(output["data"]["image/png"]))).hexdigest(): words
-        for output in outputs
-        if (words := output.get("metadata", {}).get("image/png", {}).get("alt"))
-    }
-
-
 def finish(app, doctree) -> None:
-    """Add what MyST-NB leaves out: descriptions of pictures, and the language of kernels."""
-    path = Path(app.env.doc2path(app.env.docname))
-    if path.suffix != ".ipynb":
-        return
-    words = described(path)
-    for image in doctree.findall(nodes.image):
-        image["alt"] = words.get(Path(image["uri"]).stem, image.get("alt", ""))
+    """Add what MyST-NB leaves out: the language of kernels."""
     for block in doctree.findall(nodes.literal_block):
         if block.astext().startswith("%%gemm"):
             block["language"] = "c"
