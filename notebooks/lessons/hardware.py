@@ -24,6 +24,8 @@ from gemmlab.draw.picture import (
 )
 from gemmlab.simt import views
 
+#: Rows and columns of the matrix that is transposed.
+SIDE = 32
 #: Colour of a shifted tile by whether it moves (up, left), and the words of the description.
 _SHIFTS = {
     (False, False): (BLUE, ""),
@@ -33,33 +35,27 @@ _SHIFTS = {
 }
 
 
-def transposed(rows: int, cols: int, tile: int = 16, coalesced: bool = True) -> simt.Run:
-    """A simulated run that transposes a rows x cols matrix, through a local tile or without one.
-
-    The arrays of the run are "in" and "out"; rows and cols are multiples of `tile`.
+def transposing(tile: int, coalesced: bool) -> Picture:
+    """What a warp loads and stores when a square matrix is transposed, and in how many memory
+    segments: through a local tile of this side, or without one.
     """
-    before, after = np.arange(rows * cols, dtype=np.float32), simt.Empty(rows * cols)
+    before, after = np.arange(SIDE**2, dtype=np.float32), simt.Empty(SIDE**2)
     if coalesced:
-        file, args = "support/transpose.cl", [rows, cols, rows, 0, before, cols, after]
+        file, args = "support/transpose.cl", [SIDE, SIDE, SIDE, 0, before, SIDE, after]
     else:
-        file, args = "support/transpose_naive.cl", [rows, cols, before, after]
-    text, macros = sources.read(file), {"TT": tile, "TR": tile}
-    return simt.run(text, None, (rows, cols), (tile, tile), args, macros)
-
-
-def transposing(r: simt.Run) -> Picture:
-    """What a warp loads and stores in a run of `transposed`, and in how many memory segments."""
-    rows, cols = r.global_size
+        file, args = "support/transpose_naive.cl", [SIDE, SIDE, before, after]
+    macros = {"TT": tile, "TR": tile}
+    r = simt.run(sources.read(file), None, (SIDE, SIDE), (tile, tile), args, macros)
     touched = {name: diagram.touched(r, name, 0, store=name == "out") for name in ("in", "out")}
     segments = {name: count(views.segments(t), "segment") for name, t in touched.items()}
     words = f"a warp's loads fall into {segments['in']}, its stores into {segments['out']}"
-    how = "through a tile in local memory" if r.shapes else "directly"
+    how = "through a tile in local memory" if coalesced else "directly"
     picture = Picture(7, 3.0, f"Transposing {how}: {words}")
     ax = picture.axes_plain()
-    for name, x, high, wide in (("in", 0, rows, cols), ("out", cols + 4, cols, rows)):
-        marks = [(i % high, i // high, diagram.COLOURS[name], "") for i in touched[name]]
-        title = f"{name}  {high} x {wide}: {segments[name]}"
-        diagram.grid(ax, diagram.Area(x, 0, high, wide), diagram.COLOURS[name], title, marks)
+    for name, x in (("in", 0), ("out", SIDE + 4)):
+        marks = [(i % SIDE, i // SIDE, diagram.COLOURS[name], "") for i in touched[name]]
+        title = f"{name}  {SIDE} x {SIDE}: {segments[name]}"
+        diagram.grid(ax, diagram.Area(x, 0, SIDE, SIDE), diagram.COLOURS[name], title, marks)
     return diagram.bare(ax, picture)
 
 

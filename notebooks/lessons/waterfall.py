@@ -78,18 +78,13 @@ def alone() -> dict[str, float]:
     return best
 
 
-def steps() -> dict[Key, Variant]:
-    """Of each kernel the variant with its idea, which is the first in the record."""
-    first: dict[Key, Variant] = {}
+def by_kernel() -> dict[Key, list[Variant]]:
+    """The variants of each kernel: first with its idea, then without it or another part."""
+    found: dict[Key, list[Variant]] = {}
     for variant in variants().values():
         if variant.kernel is not None:
-            first.setdefault(variant.kernel, variant)
-    return {kernel: first[kernel] for kernel in in_order(first)}
-
-
-def without(kernel: Key) -> list[Variant]:
-    """The variants of a kernel without its idea, or without another part of it."""
-    return [variant for variant in variants().values() if variant.kernel == kernel][1:]
+            found.setdefault(variant.kernel, []).append(variant)
+    return {kernel: found[kernel] for kernel in in_order(found)}
 
 
 class Rung(NamedTuple):
@@ -130,7 +125,7 @@ class Rung(NamedTuple):
 def rungs() -> dict[Key, Rung]:
     """Every numbered kernel by its number."""
     rungs: dict[Key, Rung] = {}
-    recorded = steps()
+    recorded = {kernel: with_idea for kernel, (with_idea, *_) in by_kernel().items()}
     for rung in explained.ladder("H200"):
         if isinstance(rung.kernel, int):
             params = find(rung.kernel).complete(rung.params)
