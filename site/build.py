@@ -16,11 +16,11 @@ import gzip
 import json
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -28,7 +28,8 @@ ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 
 from gemmlab import web  # noqa: E402
-from gemmlab.catalog import catalog, sources  # noqa: E402
+from gemmlab.catalog import catalog  # noqa: E402
+from gemmlab.measurement import explained  # noqa: E402
 from lessons import puzzles  # noqa: E402
 
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
@@ -85,9 +86,8 @@ def translated(text: str, kernel: str | None, defines: dict[str, int]) -> dict:
 
 def settings(kernel: int) -> list[dict[str, int]]:
     """All legal settings that the sliders reach."""
-    spec, found = catalog[kernel], [{}]
-    for name, choices in SLIDERS[kernel].items():
-        found = [{**one, name: choice} for one in found for choice in choices]
+    spec, sliders = catalog[kernel], SLIDERS[kernel]
+    found = [dict(zip(sliders, values, strict=True)) for values in product(*sliders.values())]
     if kernel > 3:
         found = [{**one, "TSN": one["TSM"]} for one in found]  # these fill both tiles with one loop
     full = [spec.complete(one) for one in found]
@@ -126,16 +126,6 @@ def rung(kernel: int) -> dict:
     }
 
 
-def recorded() -> dict[int, float]:
-    """GFLOPS of the ladder on the H200, by OpenCL, 4096 cubed."""
-    rows = json.loads((sources.folder("results") / "nvidia_h200.json").read_text())["results"]
-    return {
-        row["kernel"]: 2e-6 * row["m"] ** 3 / statistics.median(row["kernel_ms"])
-        for row in rows
-        if row["m"] == 4096 and row["kernel"] in SLIDERS
-    }
-
-
 def puzzle(words: dict[str, str], one: puzzles.Puzzle) -> dict:
     known = [
         {"text": words[name], "shaders": translated(words[name], None, {})}
@@ -169,7 +159,7 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
     data = {
         "hero": {"text": HERO, "shaders": translated(HERO, None, {})},
         "rungs": [rung(kernel) for kernel in SLIDERS],
-        "h200": recorded(),
+        "h200": {k: rate for k, rate in explained.rates("H200").items() if k in SLIDERS},
         "puzzles": list(map(puzzle, puzzles.written(), puzzles.PUZZLES)),
     }
     place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}
