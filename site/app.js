@@ -166,8 +166,6 @@ async function shadersOf({ text, known, kernel = null, defines = {} }, say) {
   return answer;
 }
 
-const best = new Map(); // which style is quickest on this GPU, by kernel
-
 // A product with a text: first watched and small, then exact at 256, then as large as takes 0.1 s.
 async function runProduct(request, say) {
   const here = await openedGPU();
@@ -175,69 +173,73 @@ async function runProduct(request, say) {
   say("translating …");
   const shaders = await shadersOf(request, say);
   if (shaders.error) return shaders;
-  const { tile, transposed } = request;
-  const sized = (n, shader, k = n) => ({ shader, m: n, n, k, tile, transposed });
+  const { tile, transposed } = request, { watched, ...others } = shaders;
+  const sized = (n, k = n) => ({ m: n, n, k, tile, transposed });
   const small = Math.max(64, 2 * tile[0], 2 * tile[1]);
   say("checking every access …");
-  const watched = await product(gpu, sized(small, shaders.watched, 64), { timed: false });
-  if (!watched.exact) return { ...watched, error: watched.error ?? `At ${small} × ${small}: ${verdict(watched)}` };
+  const seen = await product(gpu, { ...sized(small, 64), shader: watched }, { timed: false });
+  if (!seen.exact) return { ...seen, error: seen.error ?? `At ${small} × ${small}: ${verdict(seen)}` };
   say("running …");
-  const styles = best.has(request.name) ? [best.get(request.name)] : Object.keys(shaders).filter((x) => x !== "watched");
-  let winner = null;
-  for (const style of styles) {
-    const first = await product(gpu, sized(256, shaders[style]), { timed: !here.cpu });
-    if (!first.exact) return { ...first, error: verdict(first) };
-    if (!winner || first.seconds < winner.seconds) winner = { ...first, style, n: 256, shader: shaders[style] };
-  }
-  best.set(request.name, winner.style);
-  const n = [2048, 1024, 512].find((size) => winner.seconds * (size / 256) ** 3 < 0.1) ?? 256;
-  const last = await product(gpu, sized(n, winner.shader));
-  if (last.error) return last;
-  return { ...last, n, style: winner.style, shader: winner.shader };
+  const jobs = inStyles({ ...sized(256), shaders: others }), options = { timed: !here.cpu };
+  const { style, result } = await quickest(gpu, request.name, jobs, options);
+  const first = result ?? await product(gpu, jobs[style], options);
+  if (!first.exact) return { ...first, error: verdict(first) };
+  const n = [2048, 1024, 512].find((size) => first.seconds * (size / 256) ** 3 < 0.1) ?? 256;
+  const { shader } = jobs[style], last = await product(gpu, { ...sized(n), shader });
+  return last.error ? last : { ...last, n, style, shader };
 }
 
 const rateWords = (gflops) => (gflops >= 1000 ? `${(gflops / 1000).toFixed(gflops < 1e4 ? 2 : 1)} TFLOPS`
   : `${gflops.toPrecision(3)} GFLOPS`);
 
-// An editor with Run, verdict, rate and the translation.
-function bench(holder, { label, original, requestOf, after, fallback }) {
-  const words = make("span", { className: "words" }), rate = make("span", { className: "rate" });
+// An editor with a button that runs its text: `work` says how it went, as {words, kind}.
+function bench(holder, { label, button = "Run", original, work, edited, more = [] }) {
+  const words = make("span", { className: "words" }), note = make("p", { className: "note" });
   words.setAttribute("role", "status");
-  const note = make("p", { className: "note" });
-  const code = make("pre"), given = make("details", { hidden: true }, make("summary", { textContent: "What your browser was given (WGSL)" }), code);
-  code.tabIndex = 0;
-  const run = make("button", { className: "run", type: "button", textContent: "Run" });
-  const reset = make("button", { className: "plain", type: "button", textContent: "Reset", hidden: true });
+  const run = make("button", { className: "run", type: "button", textContent: button });
   const say = (text, kind = "") => { words.textContent = text; words.className = `words ${kind}`; };
-  const changed = (event) => {
-    const edited = tidy(edit.text) !== tidy(original());
-    reset.hidden = !edited;
-    note.textContent = edited && !translator.worker
+  const edit = editor(original(), label, (event) => {
+    const changed = tidy(edit.text) !== tidy(original());
+    edited?.(changed);
+    note.textContent = changed && !translator.worker
       ? `To run your edit, this page loads Python for the browser (about 6 MB, once) from ${translator.host}.` : "";
     if (event === "run") go();
-  };
-  const edit = editor(original(), label, changed);
+  });
   async function go() {
     if (run.disabled) return;
-    run.disabled = true; rate.textContent = ""; edit.mark(0); note.textContent = "";
-    const result = await runProduct(requestOf(edit.text), say);
+    run.disabled = true; edit.mark(0); note.textContent = "";
+    const found = await work(edit.text, say);
     run.disabled = false;
-    if (result.error) {
-      say(result.none && fallback ? fallback : result.error, result.none ? "" : "bad");
-      edit.mark(lineOf(result.error));
-    } else {
-      say(`right: all ${(result.n * result.n).toLocaleString("en")} elements exact, ${[result.n, result.n, result.n].join("\u00a0×\u00a0")}`, "good");
-      rate.textContent = rateWords(result.gflops);
-      code.textContent = result.shader.code; given.hidden = false;
-    }
-    after?.(result);
+    say(found.words, found.kind);
+    edit.mark(lineOf(found.words));
   }
   run.addEventListener("click", go);
-  reset.addEventListener("click", () => { edit.text = original(); edit.mark(0); say(""); });
-  const foot = make("div", { className: "foot" }, run, words, rate, reset, note);
-  holder.replaceChildren(edit.node, foot, given);
-  say("Ctrl+Enter runs it, too.");
-  return { edit, go };
+  holder.replaceChildren(edit.node, make("div", { className: "foot" }, run, words, ...more, note));
+  return { edit, go, say };
+}
+
+// A bench for a product, with its rate and the translation.
+function productBench(holder, { label, original, requestOf, after, fallback }) {
+  const rate = make("span", { className: "rate" });
+  const code = make("pre"), given = make("details", { hidden: true }, make("summary", { textContent: "What your browser was given (WGSL)" }), code);
+  code.tabIndex = 0;
+  const reset = make("button", { className: "plain", type: "button", textContent: "Reset", hidden: true });
+  async function work(text, say) {
+    rate.textContent = "";
+    const result = await runProduct(requestOf(text), say);
+    after?.(result);
+    if (result.error) return result.none ? { words: fallback } : { words: result.error, kind: "bad" };
+    rate.textContent = rateWords(result.gflops);
+    code.textContent = result.shader.code; given.hidden = false;
+    const size = [result.n, result.n, result.n].join("\u00a0×\u00a0");
+    return { words: `right: all ${(result.n * result.n).toLocaleString("en")} elements exact, ${size}`, kind: "good" };
+  }
+  const edited = (changed) => { reset.hidden = !changed; };
+  const panel = bench(holder, { label, original, work, edited, more: [rate, reset] });
+  reset.addEventListener("click", () => { panel.edit.text = original(); panel.edit.mark(0); panel.say(""); });
+  holder.append(given);
+  panel.say("Ctrl+Enter runs it, too.");
+  return panel;
 }
 
 // ---- the ladder
@@ -320,7 +322,7 @@ function showRung(data, rung) {
   const holder = make("div", { className: "bench" });
   $("rung").replaceChildren(make("p", { textContent: rung.story }), sliders, holder);
   move(rung.sliders[0].name, values[rung.sliders[0].name]);
-  const panel = bench(holder, {
+  const panel = productBench(holder, {
     label: `Kernel ${rung.kernel}, ${rung.name}`,
     original: () => rung.text,
     fallback: `No GPU here. Recorded: ${rateWords(data.h200[rung.kernel])} on an H200.`,
@@ -392,42 +394,31 @@ async function judged(puzzle, text, say) {
 }
 
 function showPuzzle(puzzle, number, next, solved, mark) {
-  const words = make("span", { className: "words" }), note = make("p", { className: "note" });
-  words.setAttribute("role", "status");
-  const say = (text, kind = "") => { words.textContent = text; words.className = `words ${kind}`; };
-  const check = make("button", { className: "run", type: "button", textContent: "Check" });
   const hint = make("button", { className: "plain", type: "button", textContent: "Hint" });
   const answer = make("button", { className: "plain", type: "button", textContent: "Show a solution" });
   const onward = make("button", { type: "button", textContent: "Next puzzle", hidden: true });
-  const edit = editor(puzzle.text, `Puzzle ${number}: ${puzzle.title}`, (event) => {
-    note.textContent = translator.worker || tidy(edit.text) === tidy(puzzle.text) ? ""
-      : `Check loads Python for the browser (about 6 MB, once) from ${translator.host}, to translate your lines.`;
-    if (event === "run") go();
-  });
-  async function go() {
-    if (check.disabled) return;
-    check.disabled = true; note.textContent = ""; edit.mark(0);
-    const wrong = await judged(puzzle, edit.text, say);
-    check.disabled = false;
-    say(wrong || "Solved.", wrong ? "bad" : "good");
-    edit.mark(lineOf(wrong));
-    if (wrong) return;
+  async function work(text, say) {
+    const wrong = await judged(puzzle, text, say);
+    if (wrong) return { words: wrong, kind: "bad" };
     solved.add(number); remember(solved); mark();
     onward.hidden = number === 10;
+    return { words: "Solved.", kind: "good" };
   }
-  check.addEventListener("click", go);
-  hint.addEventListener("click", () => say(puzzle.hint));
-  answer.addEventListener("click", () => { edit.text = puzzle.solution; say(""); });
+  const holder = make("div", { className: "bench" }), more = [onward, hint, answer];
+  const label = `Puzzle ${number}: ${puzzle.title}`;
+  const panel = bench(holder, { label, button: "Check", original: () => puzzle.text, work, more });
+  hint.addEventListener("click", () => panel.say(puzzle.hint));
+  answer.addEventListener("click", () => { panel.edit.text = puzzle.solution; panel.say(""); });
   onward.addEventListener("click", next);
-  $("puzzle").replaceChildren(make("h3", { textContent: `${number}. ${puzzle.title}` }), make("p", { className: "task", textContent: puzzle.task }),
-    make("div", { className: "bench" }, edit.node, make("div", { className: "foot" }, check, words, onward, hint, answer, note)));
+  $("puzzle").replaceChildren(make("h3", { textContent: `${number}. ${puzzle.title}` }),
+    make("p", { className: "task", textContent: puzzle.task }), holder);
 }
 
 // ---- the page
 async function start() {
   const data = await unpacked(GEMMLAB_DATA);
   $("from").textContent = translator.host;
-  bench($("try"), {
+  productBench($("try"), {
     label: "A kernel of eight lines", original: () => data.hero.text,
     fallback: `No GPU here. On an H200 the same kernel has reached ${rateWords(data.h200[1])}.`,
     requestOf: (text) => ({ name: "hero", text, tile: [16, 16], transposed: false, known: [{ text: data.hero.text, shaders: data.hero.shaders }] }),

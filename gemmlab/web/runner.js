@@ -322,6 +322,27 @@ export async function product(gpu, job, { timed = true, reference = null, budget
   }
 }
 
+const fastest = new Map(); // the quickest style, by GPU and kernel
+
+// A job in each style of its `shaders`, by their names.
+export const inStyles = ({ shaders, ...job }) => Object.fromEntries(
+  Object.entries(shaders).map(([style, shader]) => [style, { ...job, shader }]));
+
+// The quickest exact style of a kernel on this GPU, and its `result` where it has just been measured.
+export async function quickest(gpu, kernel, jobs, options) {
+  const key = `${gpu.name} ${kernel}`, styles = Object.keys(jobs);
+  // a CPU takes seconds to build a kernel, and all styles are alike to it
+  let style = gpu.cpu ? styles[0] : fastest.get(key), result = null;
+  for (const one of style ? [] : styles) {
+    const found = await product(gpu, jobs[one], options);
+    if (found.error) return { style: one, result: found };
+    const better = !result?.exact || found.gflops > result.gflops;
+    if (!result || (found.exact && better)) [style, result] = [one, found];
+  }
+  if (!result || result.exact) fastest.set(key, style);
+  return { style, result };
+}
+
 // The verdict on a product, in words.
 export function verdict(result) {
   if (result.error) return result.error;

@@ -1,28 +1,17 @@
 // The browser's GPU as a device of an explorer: opens it and runs what the notebook requests.
 // runner.js stands before this in the same module.
 
-const quickest = new Map(); // the quickest style on this GPU, by kernel
-
 // A product in the quickest style, alternating with a reference.
 async function answer(gpu, { job, reference, budget, most }) {
-  const key = `${gpu.name} ${job.kernel}`, styles = Object.keys(job.shaders);
-  const inStyle = (one, label) => one && { ...one, shader: one.shaders[label] };
-  // a CPU takes seconds to build a kernel, and all styles are alike to it
-  let style = gpu.cpu ? styles[0] : quickest.get(key), best = null;
-  for (const label of style ? [] : styles) {
-    const result = await product(gpu, inStyle(job, label), { most });
-    if (result.error) return { error: result.error };
-    const quicker = !best || !best.exact || result.gflops > best.gflops;
-    if (!best || (result.exact && quicker)) [best, style] = [result, label];
+  const jobs = inStyles(job);
+  let { style, result } = await quickest(gpu, job.kernel, jobs, { most });
+  if (!result || (result.exact && reference)) {
+    const other = reference && inStyles(reference)[style];
+    result = await product(gpu, jobs[style], { budget, most, reference: other });
   }
-  if (!best || best.exact) quickest.set(key, style);
-  if (!best || reference) {
-    const options = { budget, most, reference: inStyle(reference, style) };
-    best = await product(gpu, inStyle(job, style), options);
-  }
-  if (best.error) return { error: best.error };
-  const { exact, seconds, build, all = [], reference: other = [] } = best;
-  return { ok: exact, verdict: verdict(best), ms: 1e3 * seconds, build, all, other };
+  if (result.error) return { error: result.error };
+  const { exact, seconds, build, all = [], reference: other = [] } = result;
+  return { ok: exact, verdict: verdict(result), ms: 1e3 * seconds, build, all, other };
 }
 
 export default {

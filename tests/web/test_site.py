@@ -88,11 +88,16 @@ def served(folder: Path, cdn: bool = False):
     server.shutdown()
 
 
+#: The page does not see that a CPU plays the GPU, so it looks for the quickest style.
+AS_GPU = "Object.defineProperty(GPUAdapter.prototype, 'info', {get: () => ({vendor: 'a GPU'})})"
+
+
 class Visit:
     """A page of the site, with the requests that it makes and the errors in it."""
 
-    def __init__(self, browser, address: str, **options):
+    def __init__(self, browser, address: str, script: str = "", **options):
         self.page = browser.new_page(**options)
+        self.page.add_init_script(script)
         self.page.set_default_timeout(120_000)
         self.requests: list[str] = []
         self.errors: list[str] = []
@@ -125,8 +130,10 @@ def test_the_first_page_is_small(site):
 
 def test_a_visitor_runs_the_kernel_from_a_folder_and_from_a_server(site, browser):
     with served(site[0]) as address:
-        for start in (address, f"{site[0].as_uri()}/"):
-            visit = Visit(browser, start)
+        for start, script in ((address, AS_GPU), (f"{site[0].as_uri()}/", "")):
+            visit = Visit(browser, start, script)
+            name = "Your GPU: a GPU" if script else "its CPU plays one"
+            assert name in visit.page.inner_text("#gpu")
             assert "elements exact" in visit.press("#try")
             assert "FLOPS" in visit.page.inner_text("#try .rate")
             assert visit.press("#puzzle").startswith("y[0] is 0; it should be")
