@@ -77,11 +77,6 @@ class Place:
         return lambda w: [part(w) for part in parts]
 
 
-def nothing(of: Type) -> values.Partly:
-    """A variable's value before it has any."""
-    return values.unset(of.length if isinstance(of, Vector) else 0, of.scalar)
-
-
 def as_int(truth: Any) -> Any:
     return values.converted(truth, BOOL, INT)
 
@@ -327,12 +322,12 @@ class Expressions:
         variable, at = place.variable, place.at
         assert variable is not None
         site = self.site("unset", node.spot, variable.name, place.whole)
-        part = self.part(place.vector, at) if at else None
+        part, unset = self.part(place.vector, at) if at else None, variable in self.unset
 
         def read(w: Wave, where: list) -> Any:
             value = w.held[variable]
-            if value.__class__ is values.Partly:
-                value = w.given(value, site, at)
+            if unset:
+                w.check(variable, site)
             return part(value) if part else value
 
         return read
@@ -382,13 +377,7 @@ class Expressions:
         if variable and not variable.in_memory:
 
             def write(w: Wave, where: list, x: Any) -> None:
-                old = w.held[variable]
-                if at:
-                    x = values.changed(old, at, x)
-                # where exactly the lanes that were there when it was declared are here, one value
-                # may stay one for all
-                same = w.mask is w.since.get(variable, ())
-                w.held[variable] = x if same else values.assign(w.mask, x, old)
+                w.assign(variable, values.changed(w.held[variable], at, x) if at else x)
 
             return write
         parts = [self.access("store", one, node) for one in place.ones()]
@@ -540,13 +529,11 @@ class Expressions:
         """One of two values, each computed for the lanes that want it; None: the truth itself."""
 
         def run(w: Wave) -> Any:
-            before, decided = w.mask, truth(w)
-            found = []
-            for mask, side in zip(w.branch(decided, site), sides, strict=True):
-                w.mask = mask
-                found.append(decided if side is None else None if mask is False else side(w))
-            w.mask = before
-            return values.pick(decided, *found)
+            decided = truth(w)
+            yes, no = w.each_way(decided, sides, site)
+            return values.pick(
+                decided, yes if sides[0] else decided, no if sides[1] else decided
+            )
 
         return run
 

@@ -15,8 +15,8 @@ from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
-from .types import INT, Scalar, Vector, layout
-from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes, unset
+from .types import INT, Scalar, layout
+from .values import ATOMICS, Lanes, Mask, array, converted, cut, extremes, nothing, union, without
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
@@ -36,10 +36,10 @@ class Held(dict[Variable, Any]):
         self.wave = wave
 
     def __missing__(self, variable: Variable) -> Any:
-        of = variable.type
-        if not variable.in_memory:
-            return unset(of.n if isinstance(of, Vector) else 0, of.scalar)
-        self[variable] = self.wave.private(variable)
+        if variable.in_memory:
+            self[variable] = self.wave.private(variable)
+        else:
+            self[variable], self.wave.given[variable] = nothing(variable.type), False
         return self[variable]
 
 
@@ -56,10 +56,10 @@ class Wave:
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
         mask: who takes part now: None for all, False for none, else an array of bool.
-        held: the values of variables, and the arrays; since: the mask where each was declared.
-        called: who called the present function; gone: of these, who has returned, with `result`.
-        skipped, left: who has come to `continue`, to `break`; waiting: for each label, who goes
-            there.
+        held: the values of variables, and the arrays; of a function, what it returns.
+        since: the mask where each was declared; given: of variables that are declared without a
+            value, who has given them one.
+        waiting: who has jumped, by where to (a loop's end, a label ...).
     """
 
     def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
@@ -80,19 +80,15 @@ class Wave:
         self.phase: Lanes = 0
         self.ordered: dict[str, Lanes] = {"local": 0, "global": 0, "constant": 0}
         self.held = Held(self)
-        self.since: dict[Variable, Mask] = {}
+        self.since: dict[Any, Mask] = {}
+        self.given: dict[Variable, Mask] = {}
         self.mask: Any = None
-        self.called: Any = None
-        self.gone: Any = False
-        self.skipped: Any = False
-        self.left: Any = False
-        self.result: Lanes = None
-        self.waiting: dict[Any, Mask] = {}
+        self.waiting: dict[tuple[Any, int], Mask] = {}
         self.turn: Turn | None = None  # if it is one of several
 
     def __getstate__(self) -> dict[str, Any]:
         """In another process nothing goes on."""
-        return {**vars(self), "held": None, "since": None, "waiting": None, "turn": None}
+        return {**vars(self), "held": None, "since": None, "given": None, "turn": None}
 
     # ---- who
     def item(self, lane: int) -> WorkItem:
@@ -277,18 +273,26 @@ class Wave:
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad)
 
-    def given(self, value: Lanes, site: Site, at: tuple[int, ...] = ()) -> Lanes:
-        """The value of a variable declared without one; `at`: the parts of a vector to read."""
-        if value.__class__ is not Partly:
-            return value
-        what, bad = site.text, ~value.given
-        if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
-            rows = [i for i in (at or range(len(bad))) if i < len(bad)]
-            row = next((i for i in rows if np.any(bad[i] & self.active)), rows[0])
-            what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
-            bad = bad[row]
-        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad)
-        return value.value
+    def lacks(self, site: Site, bad: Mask) -> None:
+        """A variable is read by lanes that have given it no value."""
+        text = f"{site.text} is read by {{}} before it has a value"
+        self.find("uninitialised", site, text, True if bad is None else bad)
+
+    def assign(self, variable: Any, x: Lanes) -> None:
+        """Give a variable a value."""
+        # where exactly the lanes that were there when it was declared are here, one value may stay
+        # one for all
+        if self.mask is not None and self.mask is not self.since.get(variable, ()):
+            x = np.where(self.mask, x, self.held[variable])
+        self.held[variable] = x
+        if variable in self.given:
+            self.given[variable] = union(None, self.given[variable], self.mask)
+
+    def check(self, variable: Variable, site: Site) -> None:
+        """The variable must have a value."""
+        bad = without(self.mask, self.given[variable])
+        if bad is not False:
+            self.lacks(site, bad)
 
     def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
@@ -345,12 +349,6 @@ class Wave:
             text += "; if it does end, simulate with a higher limit"
             self.find("stopped", site, text, stop=True)
 
-    def stays(self, test: Callable[[Wave], Lanes] | None, site: Site) -> bool:
-        """Lanes for which a loop's condition does not hold leave it; whether any stays."""
-        if test is not None:
-            self.mask, _ = self.branch(test(self), site)
-        return self.mask is not False
-
     def branch(self, condition: Lanes, site: Site) -> tuple[Mask, Mask]:
         """The lanes for which a condition holds, and those for which it does not."""
         mask = self.mask
@@ -363,10 +361,33 @@ class Wave:
             return False, mask
         return (yes, no) if no.any() else (mask, False)
 
+    def each_way(self, condition: Lanes, sides: Sequence[Any], site: Site) -> list[Any]:
+        """Both sides of a branch, each carried out by the lanes that take it, and what they give.
+
+        A side is None if there is nothing to do.
+        """
+        before, ends, results = self.mask, list[Any](), []
+        for mask, side in zip(self.branch(condition, site), sides, strict=True):
+            self.mask = mask
+            results.append(side(self) if side and mask is not False else None)
+            ends.append(self.mask)
+        self.mask = union(before, *ends)
+        return results
+
+    def leave(self, target: tuple[Any, int]) -> None:
+        """All who are here jump, and wait."""
+        if self.mask is not False:
+            self.waiting[target] = union(None, self.waiting.get(target, False), self.mask)
+        self.mask = False
+
+    def arrive(self, target: tuple[Any, int], whole: Mask) -> None:
+        """Those who have jumped here, of the lanes `whole`, join the others."""
+        self.mask = union(whole, self.mask, self.waiting.pop(target, False))
+
     def barrier(self, site: Site) -> None:
         """All work-items of a group come here, or none; a warp then waits for the others."""
         self.record(site)
-        mask, gone = self.mask, self.gone
+        mask = self.mask
         if mask is not None:
             come = np.bincount(self.slot, mask)
             partly = (come > 0) & (come < self.per)
@@ -375,7 +396,7 @@ class Wave:
                 mine = self.slot == np.argmax(partly)
                 missing = int(np.argmax(mine & ~mask))
                 others = self.per - count - 1
-                if gone is None or (gone is not False and gone[missing]):
+                if any(word == "return" and m[missing] for (word, _), m in self.waiting.items()):
                     does = f"{f'and {others} more have' if others else 'has'} returned before"
                 else:
                     does = f"{f'and {others} more do' if others else 'does'} not"

@@ -19,46 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from .types import Scalar, words
+from .types import Scalar, Type, Vector, words
 
 array = np.ndarray
 Lanes = Any  # a number, or an array with an entry per lane
 Mask = Any  # None, False or an array of bool
 
 
-class Partly:
-    """A value that only some lanes have been given; of a vector, or only some of its numbers."""
-
-    __slots__ = ("value", "given")
-
-    def __init__(self, value, given):
-        self.value, self.given = value, given
-
-
-def unset(n: int, of: Scalar) -> Partly:
-    """A value of n numbers (0: no vector) that no lane has been given."""
-    if n:
-        return Partly(np.zeros((n, 1), of.held), np.zeros((n, 1), bool))
-    return Partly(0 if of.whole else of.dtype.type(0), np.False_)
-
-
-def halves(x) -> tuple[Any, Any]:
-    """A value, and where it is given."""
-    return (x.value, x.given) if x.__class__ is Partly else (x, np.True_)
-
-
-def joined(value, given):
-    return value if given.all() else Partly(value, given)
-
-
-def assign(mask, new, old):
-    """A variable after an assignment in the lanes of `mask`."""
-    if mask is None:
-        return new
-    if old.__class__ is not Partly and new.__class__ is not Partly:
-        return np.where(mask, new, old)
-    (value, now), (was, had) = halves(new), halves(old)
-    return joined(np.where(mask, value, was), np.where(mask, now, had))
+def nothing(of: Type):
+    """What a variable holds before it has a value."""
+    zero = 0 if of.scalar.whole else of.scalar.dtype.type(0)
+    return np.full((of.n, 1), zero) if isinstance(of, Vector) else zero
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:
@@ -84,14 +55,10 @@ def one_of(x, numbers: range):
 
 def union(whole, a, b):
     """The lanes of both masks; `whole` itself if all: masks are compared by identity."""
-    if a is False or b is False:
-        return b if a is False else a
-    if a is None or b is None:
-        return None
-    both = a | b
-    if whole.__class__ is array and (both == whole).all():
-        return whole
-    return None if both.all() else both
+    both = b if a is False else a if b is False else None if a is None or b is None else a | b
+    if both.__class__ is not array or both is whole:
+        return both
+    return whole if (both == (True if whole is None else whole)).all() else both
 
 
 def without(mask, gone):
@@ -217,13 +184,11 @@ def shuffled(vectors, at, n):
 
 def changed(old, at, new):
     """The vector `old` with new numbers at these places."""
-    value, given = halves(old)
-    n, lanes = len(value), max(x.shape[-1] for x in (new, value) if x.__class__ is array)
-    given = np.broadcast_to(given, np.broadcast_shapes(np.shape(given), (n, 1))).copy()
-    out = np.empty((n, lanes), value.dtype)
-    out[:] = value
-    out[at], given[at] = new, True
-    return joined(out, given)
+    lanes = max(x.shape[-1] for x in (new, old) if x.__class__ is array)
+    out = np.empty((len(old), lanes), old.dtype)
+    out[:] = old
+    out[at] = new
+    return out
 
 
 # ---- arithmetic
