@@ -23,7 +23,7 @@ from .reasons import reasons, slips
 from .text import Clock, TextError, explained, limited, no_limit
 from .translate import Program, compile_kernel
 from .tree import Variable
-from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of
+from .types import FLOAT, Array, Pointer, Scalar, Type, an, leaf_of
 from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
@@ -316,7 +316,7 @@ def _argument(param: Variable, value: object) -> object:
     if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
         raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
-    return Memory(name, "global", scalar, (value.size,), data=data)
+    return Memory(name, "global", Array(scalar, value.size), data=data)
 
 
 def settings(
@@ -410,8 +410,9 @@ def simulate(  # noqa: PLR0913
         leading = spec.leading_dimensions(m, n, k, full)
         for matrix, distance, name in zip((a.T, rows), leading, names[3:5], strict=True):
             data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
-            args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
-        args.append(Memory(names[5], "global", types[names[5]], (m * n,)))
+            of = Array(types[name], data.size)
+            args.append(Memory(name, "global", of, data=data.ravel()))
+        args.append(Memory(names[5], "global", Array(types[names[5]], m * n)))
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
         rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
@@ -473,7 +474,7 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     rows, cols, _ = spec.tiles(params)
     size = spec.workspace(params)
     counters = size - 2 * params["GROUPS"] * rows * cols
-    memory = Memory(name, "global", FLOAT, (max(1, size),))
+    memory = Memory(name, "global", Array(FLOAT, max(1, size)))
     memory.put(FLOAT, slice(size - counters, size), 0)
     return memory
 

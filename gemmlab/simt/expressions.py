@@ -531,9 +531,7 @@ class Expressions:
         def run(w: Wave) -> Any:
             decided = truth(w)
             yes, no = w.each_way(decided, sides, site)
-            return values.pick(
-                decided, yes if sides[0] else decided, no if sides[1] else decided
-            )
+            return values.pick(decided, yes if sides[0] else decided, no if sides[1] else decided)
 
         return run
 

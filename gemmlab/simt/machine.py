@@ -15,7 +15,7 @@ from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
-from .types import INT, Scalar, layout
+from .types import INT, Scalar
 from .values import ATOMICS, Lanes, Mask, array, converted, cut, extremes, nothing, union, without
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
@@ -231,12 +231,13 @@ class Wave:
 
     def private(self, variable: Variable, zeroes: bool = False) -> Memory:
         """An array that each lane has to itself, or a constant one, which there is once."""
-        constant, (scalar, sizes) = variable.space == "constant", layout(variable.type)
+        constant = variable.space == "constant"
         copies, slot = (1, 0) if constant else (self.lanes, self.every)
-        self.machine.room(prod(sizes) * scalar.size * copies)
-        data = np.zeros(copies * prod(sizes), scalar.dtype) if zeroes else None
+        if variable not in self.held:
+            self.machine.room(variable.type.stride * copies)
         space = "constant" if constant else "private"
-        return Memory(variable.name, space, scalar, sizes, copies, slot, data)
+        data = np.zeros(0) if zeroes else None
+        return Memory(variable.name, space, variable.type, copies, slot, data)
 
     def copy_together(
         self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,
@@ -264,14 +265,16 @@ class Wave:
         """Some of the numbers that are read here may have no value; `known` says which have."""
         if known.all():
             return
-        known = known.all(0) if known.ndim == 2 else known
-        bad = ~np.broadcast_to(known, self.lanes) & self.active
+        rows = np.broadcast_to(known, (*known.shape[:-1], self.lanes)).reshape(-1, self.lanes)
+        bad = ~rows & self.active
         if bad.any():
-            element = memory.element(self.at_first(index, bad) * site.scalar.size)
+            row = int(np.argmax(bad.any(1)))  # of the numbers of a vector the first that has none
+            at = self.at_first(index, bad[row]) + row
+            element = memory.element(at * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
             if memory.space == "private":
                 text = f"{element} is read by {{}} before it has a value"
-            self.find("uninitialised", site, text, bad)
+            self.find("uninitialised", site, text, bad[row])
 
     def lacks(self, site: Site, bad: Mask) -> None:
         """A variable is read by lanes that have given it no value."""
@@ -567,7 +570,7 @@ class Machine:
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         self.room(sum(a.type.stride for a in self.program.locals) * copies)
         for a in self.program.locals:
-            self.arrays[a] = Memory(a.name, "local", *layout(a.type), copies, slot)
+            self.arrays[a] = Memory(a.name, "local", a.type, copies, slot)
 
     def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""
