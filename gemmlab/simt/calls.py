@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import tree, values
 from .builtins import FENCES, IDENTIFIERS
 from .expressions import Expressions, Place, Value, as_int
@@ -37,7 +39,9 @@ class Calls(Expressions):
         plain, to = _LOOSE.sub("", name), node.type.scalar
         if plain in values.FUNCTIONS and not to.whole:
             function = values.FUNCTIONS[plain]
-            return self.applied(node, lambda *x: values.floating(function(*x), to))
+            return self.applied(
+                node, lambda *x: values.floating(function(*[np.asarray(v, float) for v in x]), to)
+            )
         if plain in values.EACH:
             return self.each(node, plain)
         if name not in FENCES:
@@ -123,10 +127,13 @@ class Calls(Expressions):
         return run
 
     def call_fma(self, node: tree.Call) -> Value:
-        to, function = node.type.scalar, values.FUNCTIONS[node.name]
+        to, function = node.type.scalar, getattr(values, node.name)
         return self.counted(node, lambda *x: values.floating(function(*x), to))
 
     call_mad = call_fma
+
+    def call_nextafter(self, node: tree.Call) -> Value:
+        return self.applied(node, np.nextafter)
 
     def call_select(self, node: tree.Call) -> Value:
         of = node.args[2].type

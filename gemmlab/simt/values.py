@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,11 +128,9 @@ def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
     if of.name == "ulong":
         x = unsigned(x)
     if to.whole:
-        if not of.whole:
-            x = rounded_by(x, rounding)
-            x = np.where(np.isnan(x), 0, np.asarray(x, np.float64))
-        limited = [min(max(v, to.least), to.most) for v in map(_whole, np.ravel(x).tolist())]
-        return _held(limited, to, np.shape(x))
+        x = x if of.whole else rounded_by(np.asarray(x, np.float64), rounding)
+        limited = np.frompyfunc(lambda v: 0 if v != v else _saturated(v, to), 1, 1)(x)
+        return of_python(limited, to)
     near = floating(x, to)
     found, exact = np.asarray(near, np.longdouble), np.asarray(x, np.longdouble)
     further = {"rtn": found > exact, "rtp": found < exact, "rtz": abs(found) > abs(exact)}
@@ -139,12 +138,12 @@ def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
     return np.where(further.get(rounding, False), np.nextafter(near, back), near)[()]
 
 
-def _whole(x) -> int:
-    return int(x) if math.isfinite(x) else (2**200 if x > 0 else -(2**200))
-
-
-def wrapped64(x: int) -> int:
-    return ((x + 2**63) & (2**64 - 1)) - 2**63
+def of_python(x, to: Scalar):
+    """Python's numbers, one or an array of objects, as lanes hold those of a type."""
+    if not to.whole:
+        return floating(x, to)
+    wrapped = np.frompyfunc(lambda v: ((int(v) + 2**63) & (2**64 - 1)) - 2**63, 1, 1)(x)
+    return cut(wrapped.astype(np.int64) if wrapped.__class__ is array else wrapped, to)
 
 
 # ---- vectors
@@ -230,10 +229,6 @@ ATOMICS: dict[str, Callable] = {
 }
 
 
-def _in_double(function: Callable) -> Callable:
-    return lambda *args: function(*(np.asarray(a, np.float64) for a in args))
-
-
 def _smooth(a, b, x):
     t = np.clip((x - a) / (b - a), 0, 1)
     return t * t * (3 - 2 * t)
@@ -246,76 +241,66 @@ def _extreme(larger: bool, a, b):
 
 
 def _length(x):
-    x = np.asarray(x, np.float64)
     return np.sqrt(numbers_of((x * x).sum(0)) if x.ndim == 2 else x * x)
 
 
 def _cross(a, b):
-    a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+    a, b = np.broadcast_arrays(a, b)
     rows = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     return np.array([*rows, *(np.zeros_like(a[0]) for _ in range(len(a) - 3))])
 
 
-#: Functions of floats for all lanes at once, by their names in OpenCL C: as NumPy has them ...
+#: Functions of floats for all lanes at once, by their names in OpenCL C. They compute in double.
 FUNCTIONS: dict[str, Callable] = {
     name: getattr(np, name)
-    for name in words("sqrt floor ceil trunc rint fmod fmin fmax copysign nextafter")
-}
-#: ... those that are computed in double, and those that NumPy lacks.
-_DOUBLE = words(
-    "exp exp2 log log2 log10 log1p expm1 cbrt sin cos tan sinh cosh tanh hypot degrees radians"
-)
-FUNCTIONS |= {name: _in_double(getattr(np, name)) for name in _DOUBLE}
-FUNCTIONS |= {
-    f"a{name}": _in_double(getattr(np, f"arc{name}"))
-    for name in words("sin cos tan sinh cosh tanh tan2")
+    for name in words(
+        "sqrt floor ceil trunc rint fmod fmin fmax copysign exp exp2 log log2 log10 log1p expm1 "
+        "cbrt sin cos tan sinh cosh tanh hypot degrees radians"
+    )
 }
 FUNCTIONS |= {
-    "exp10": _in_double(lambda x: np.power(10.0, x)),
-    "sinpi": _in_double(lambda x: np.sin(np.pi * np.fmod(x, 2))),
-    "cospi": _in_double(lambda x: np.cos(np.pi * np.fmod(x, 2))),
-    "tanpi": _in_double(lambda x: np.tan(np.pi * np.fmod(x, 1))),
-    "asinpi": _in_double(lambda x: np.arcsin(x) / np.pi),
-    "acospi": _in_double(lambda x: np.arccos(x) / np.pi),
-    "atanpi": _in_double(lambda x: np.arctan(x) / np.pi),
-    "atan2pi": _in_double(lambda y, x: np.arctan2(y, x) / np.pi),
-    "pow": _in_double(np.power),
-    "powr": _in_double(np.power),
-    "pown": _in_double(np.power),
-    "rootn": _in_double(
-        lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1))
-    ),
+    f"a{name}": getattr(np, f"arc{name}") for name in words("sin cos tan sinh cosh tanh tan2")
+}
+FUNCTIONS |= {
+    "exp10": lambda x: np.power(10.0, x),
+    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)),
+    "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2)),
+    "tanpi": lambda x: np.tan(np.pi * np.fmod(x, 1)),
+    "asinpi": lambda x: np.arcsin(x) / np.pi,
+    "acospi": lambda x: np.arccos(x) / np.pi,
+    "atanpi": lambda x: np.arctan(x) / np.pi,
+    "atan2pi": lambda y, x: np.arctan2(y, x) / np.pi,
+    "pow": np.power,
+    "powr": np.power,
+    "pown": np.power,
+    "rootn": lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1)),
     "fabs": np.abs,
     "min": np.fmin,
     "max": np.fmax,
     "clamp": lambda x, low, high: np.fmin(np.fmax(x, low), high),
-    "round": lambda x: np.copysign(
-        np.trunc(np.abs(x) + np.nextafter(np.asarray(0.5, np.asarray(x).dtype), 0)), x
-    ),
-    "mad": mad,
-    "fma": fma,
-    "rsqrt": _in_double(lambda x: 1 / np.sqrt(x)),
+    "round": lambda x: np.copysign(np.trunc(np.abs(x) + np.nextafter(0.5, 0)), x),
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     "recip": lambda x: 1 / x,
     "divide": np.true_divide,
     "fdim": lambda a, b: np.where(np.isnan(a) | np.isnan(b), np.nan, np.fmax(a - b, 0)),
     "maxmag": lambda a, b: _extreme(True, a, b),
     "minmag": lambda a, b: _extreme(False, a, b),
-    "ldexp": lambda x, n: np.ldexp(np.asarray(x, np.float64), n),
-    "logb": _in_double(lambda x: np.floor(np.log2(np.abs(x)))),
+    "ldexp": lambda x, n: np.ldexp(x, n.astype(int)),
+    "logb": lambda x: np.floor(np.log2(np.abs(x))),
     "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
     "mix": lambda a, b, t: a + (b - a) * t,
     "step": lambda edge, x: np.where(x < edge, 0.0, 1.0),
     "smoothstep": _smooth,
     "length": _length,
-    "distance": lambda a, b: _length(np.asarray(a, np.float64) - b),
-    "normalize": lambda x: x / _length(x) if np.ndim(x) == 2 else np.sign(x),
+    "distance": lambda a, b: _length(a - b),
+    "normalize": lambda x: x / _length(x) if x.ndim == 2 else np.sign(x),
     "cross": _cross,
 }
 
 
 # ---- functions that are computed lane by lane, with Python's numbers
-def _saturated(x: int, of: Scalar) -> int:
-    return min(max(x, of.least), of.most)
+def _saturated(x: float, of: Scalar) -> int:
+    return int(min(max(x, of.least), of.most))
 
 
 def _rotated(x: int, by: int, of: Scalar) -> int:
@@ -433,24 +418,12 @@ EACH |= {
 }
 
 
-def each(name: str, values, types: list[Scalar], results: list[Scalar], vector: bool):
+def each(name: str, given, types: list[Scalar], results: list[Scalar], vector: bool):
     """The one or two results of a function of `EACH`; what compares gives -1 in vectors, else 1."""
-    meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(values, types, strict=True)]
-    lanes = np.broadcast_arrays(*meant)
-    more = types[:1] if name in _TYPED else []
-    rows = zip(*(x.ravel().tolist() for x in lanes), strict=True)
-    found = [EACH[name](*args, *more) for args in rows]
+    meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(given, types, strict=True)]
+    function = partial(EACH[name], of=types[0]) if name in _TYPED else EACH[name]
+    found = np.frompyfunc(function, len(meant), len(results))(*meant)
     if name in _RELATIONS and vector:
-        found = [-int(x) for x in found]
-    columns = [found] if len(results) == 1 else zip(*found, strict=True)
-    return [_held(c, to, lanes[0].shape) for c, to in zip(columns, results, strict=True)]
-
-
-def _held(numbers, to: Scalar, shape: tuple[int, ...]):
-    if to.whole:
-        found = cut(np.array([wrapped64(int(x)) for x in numbers], np.int64), to)
-    else:
-        found = np.array(numbers, to.dtype)
-    if shape:
-        return found.reshape(shape)
-    return found[0].item() if to.whole else found[0]
+        found = found * -1
+    columns = [found] if len(results) == 1 else found
+    return [of_python(x, to) for x, to in zip(columns, results, strict=True)]
