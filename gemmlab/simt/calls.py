@@ -224,9 +224,9 @@ class Calls(Expressions):
         if re.search("_rt[zpn]$", node.name):
             raise UnknownError(node.name, node.spot)
         to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
-        place = Place(to, None, (at,), base)
-        if to.length == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
-            place = Place(to, base=lambda w: base(w) + at(w) * (4 * scalar.size))
+        aligned = node.name.startswith(("vloada", "vstorea"))
+        far = 4 if to.length == 3 and aligned else to.length
+        place = Place(to, base=base, indices=((at, far * scalar.size, 0),))
         access = self.access("store" if value else "load", place, node, packed=True)
         find = place.finder()
         change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x

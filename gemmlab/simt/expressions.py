@@ -39,31 +39,38 @@ Change = Callable[..., Any]
 IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Part, tree.Compound, tree.Text)
 
 
+#: An index of an array: its value, how many bytes one more is further on, and how many there are, 0
+#: if that is not checked.
+Index = tuple[Value, int, int]
+
+
 @dataclass
 class Place:
     """Where a value is stored: it can be assigned to, or has an address.
 
     Attributes:
-        variable: it is this, or an element of this array by as many `indices` as are given (a row,
-            or all of it, if some are left out).
-        base: otherwise a pointer; one index says how far from there.
+        variable: it is this, which has no address.
+        base: otherwise a pointer, from which `indices` lead on.
+        named: whether the base is a variable of the text and the indices are all there are.
         at: if not empty, only these numbers of a `vector`.
     """
 
     type: Type
     variable: Variable | None = None
-    indices: tuple[Value, ...] = ()
     base: Value | None = None
+    indices: tuple[Index, ...] = ()
+    named: bool = False
     at: tuple[int, ...] = ()
     vector: Type = VOID
 
     @property
-    def register(self) -> bool:
-        return self.variable is not None and not self.variable.in_memory
-
-    @property
     def whole(self) -> Type:
         return self.vector if self.at else self.type
+
+    def indexed(self, of: Type, index: Value, count: int) -> Place:
+        """An element of an array of so many."""
+        index_of = (index, of.stride, count if self.named else 0)
+        return replace(self, type=of, indices=(*self.indices, index_of))
 
     def ones(self) -> list[Place]:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
@@ -73,7 +80,7 @@ class Place:
 
     def finder(self) -> Callable[[Wave], list]:
         """What must be computed once for a load and a store: pointer and indices."""
-        parts = [*([self.base] if self.base else ()), *self.indices]
+        parts = [*([self.base] if self.base else ()), *(index for index, *_ in self.indices)]
         return lambda w: [part(w) for part in parts]
 
 
@@ -205,14 +212,17 @@ class Expressions:
         if isinstance(node, tree.Name):
             if node.variable not in self.declared:
                 self.fail(node, f"{node.name!r} is read in its own declaration")
-            return Place(node.type, node.variable)
+            variable = node.variable
+            if not variable.in_memory:
+                return Place(node.type, variable)
+            return Place(node.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
         if isinstance(node, tree.Index):
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
-                return self.element(node.array, index, node.type)
+                return self.element(node, index)
             if isinstance(node.array, tree.Member):
                 raise UnknownError(f"a variable number of {written(node.array)}", node.spot)
-            return self.number_of(self.place_of(node.array), index, node)
+            return self.number_of(self.place_of(node.array), index, node.array.type)
         if isinstance(node, tree.Member):
             place, at = self.place_of(node.vector), node.at
             if place.at:
@@ -262,41 +272,29 @@ class Expressions:
 
         return make
 
-    def element(self, pointer: Expr, index: Value, of: Type) -> Place:
-        """The element `index` of an array, or from where a pointer points."""
-        array = pointer.operand if isinstance(pointer, tree.Cast) else pointer
-        if not isinstance(array.type, Array):
-            return Place(of, None, (index,), self.value(pointer))
-        place = self.place(array)
-        if place.variable:
-            return Place(of, place.variable, (*place.indices, index))
-        return Place(of, None, (index,), self.pointer_to(place, pointer))
+    def element(self, node: tree.Index, index: Value) -> Place:
+        """An element of an array, or from where a pointer points."""
+        array = node.array.operand if isinstance(node.array, tree.Cast) else node.array
+        if isinstance(array.type, Array):
+            return self.place(array).indexed(node.type, index, array.type.n)
+        return Place(VOID, base=self.value(node.array)).indexed(node.type, index, 0)
 
-    def number_of(self, place: Place, index: Value, node: tree.Index) -> Place:
+    @staticmethod
+    def number_of(place: Place, index: Value, vector: Type) -> Place:
         """A number of a vector in memory: of a row of an array, as it were."""
-        if not place.variable:
-            return Place(node.type, None, (index,), self.pointer_to(place, node))
-        n = place.type.length
-        inside = index if place.indices else lambda w: index(w) % n  # as devices take it
-        return replace(place, type=node.type, indices=(*place.indices, inside))
+        n = vector.length
+        wraps = place.named and not place.indices  # as devices take it
+        return place.indexed(vector.scalar, (lambda w: index(w) % n) if wraps else index, n)
 
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
-        of: Type = Array(place.type, 0)
-        variable = place.variable
-        if variable is not None:
-            if not variable.in_memory:
-                raise UnknownError(f"the address of {written(node)}", node.spot)
-            of = variable.type
-        base, far = place.base, list[tuple[Value, int]]()
-        for index in place.indices:
-            assert isinstance(of, Array)
-            of = of.of
-            far.append((index, of.stride))
+        base, indices = place.base, place.indices
+        if base is None:
+            raise UnknownError(f"the address of {written(node)}", node.spot)
 
         def pointer(w: Wave) -> Any:
-            begin = base(w) if base else w.machine.address(w.held[variable])  # type: ignore[index]
-            for index, step in far:
+            begin = base(w)
+            for index, step, _ in indices:
                 begin = begin + index(w) * step
             return begin
 
@@ -306,22 +304,20 @@ class Expressions:
         """The value of something that is stored."""
         place = place or self.place(node)
         load, find = self.loads(place, node), place.finder()
-        return (lambda w: load(w, [])) if place.register else lambda w: load(w, find(w))
+        return (lambda w: load(w, [])) if place.variable else lambda w: load(w, find(w))
 
     def loads(self, place: Place, node: Expr) -> Change:
         """What computes the value of a place, once it is found."""
-        if place.register:
-            return self.register(place, node)
+        if place.variable:
+            return self.register(place.variable, place, node)
         parts = [self.access("load", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]
         of = place.type.scalar
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
-    def register(self, place: Place, node: Expr) -> Change:
-        variable, at = place.variable, place.at
-        assert variable is not None
-        site = self.site("unset", node.spot, variable.name, place.whole)
+    def register(self, variable: Variable, place: Place, node: Expr) -> Change:
+        at, site = place.at, self.site("unset", node.spot, variable.name, place.whole)
         part, unset = self.part(place.vector, at) if at else None, variable in self.unset
 
         def read(w: Wave, where: list) -> Any:
@@ -346,35 +342,19 @@ class Expressions:
 
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
-        of, whole, at, variable = place.type, place.whole, place.at, place.variable
-        size, lead = of.scalar.size, at[0] if at else 0
-        packed |= isinstance(of, Struct)
-        wide = 0 if packed else 4 if whole.length == 3 else whole.length
-        shape: tuple[tuple[int, int], ...] = ()
-        if variable:
-            array = variable.type
-            while isinstance(array, Array):
-                shape += ((array.n, array.of.stride // size),)
-                array = array.of
-            if at or len(place.indices) > len(shape):  # of a vector
-                shape += ((array.length, 1),)
+        of, wide = place.type, place.whole.length
+        size, lead = of.scalar.size, place.at[0] if place.at else 0
+        wide = 0 if packed or isinstance(of, Struct) else 4 if wide == 3 else wide
+        shape = tuple((n, step // size) for _, step, n in place.indices)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
-        last = [lead] if at else []
-        step = of.length if packed and not at else whole.stride // size
-
-        def cells(w: Wave, where: list) -> Any:
-            if variable:
-                return w.element(site, w.held[variable], where + last)
-            return w.behind(site, where[0], lead + (where[1] * step if place.indices else 0))
-
         if kind == "load":
-            return lambda w, where: w.load(site, cells(w, where))
-        return lambda w, where, x: w.store(site, cells(w, where), x)
+            return lambda w, where: w.load(site, w.reach(site, *where))
+        return lambda w, where, x: w.store(site, w.reach(site, *where), x)
 
     def stores(self, place: Place, node: Node) -> Change:
         """What gives a place a value, once it is found."""
         variable, at = place.variable, list(place.at)
-        if variable and not variable.in_memory:
+        if variable:
 
             def write(w: Wave, where: list, x: Any) -> None:
                 w.assign(variable, values.changed(w.held[variable], at, x) if at else x)
@@ -397,7 +377,8 @@ class Expressions:
             return self.fetched(node)
         copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
         place = self.unnamed(copy, node.array)
-        return self.fetched(node, self.number_of(place, self.value(node.index), node))
+        at = self.value(node.index)
+        return self.fetched(node, self.number_of(place, at, node.array.type))
 
     def _member(self, node: tree.Member) -> Value:
         if address_of(node.vector):

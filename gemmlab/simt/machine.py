@@ -137,21 +137,44 @@ class Wave:
         for memory, at in cells:
             memory.store(self, site, at, value)
 
-    def element(self, site: Site, memory: Memory, indices: list) -> list[tuple[Memory, Lanes]]:
-        """An element of an array that the text names.
+    def reach(self, site: Site, base: Lanes, *indices: Lanes) -> Iterator[tuple[Memory, Lanes]]:
+        """The arrays into which a pointer points, with the element to which indices lead; meanwhile
+        the mask is of the lanes of each.
 
-        Each index is checked: beyond the end of a row begins the next.
+        An index of an array that the text names is checked: beyond the end of a row begins the
+        next.
         """
-        total: Lanes = 0
-        for number, ((size, step), index) in enumerate(zip(site.shape, indices, strict=False)):
-            index, bad = self.between(index, size - 1)
-            if bad is not None:
-                which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-                value = self.at_first(index, bad)
-                text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
-                self.find("out of bounds", site, f"{text} must be 0 to {size - 1}", bad, stop=True)
-            total = total + (index * step if step != 1 else index)
-        return [(memory, total)]
+        which, size, outer = base >> SHIFT, site.scalar.size, self.mask
+        numbers = [which]
+        if which.__class__ is not int:
+            numbers = np.unique(which if outer is None else which[outer]).tolist()
+        for number in numbers:
+            if len(numbers) > 1:
+                self.mask = (which == number) & (True if outer is None else outer)
+            if not 0 < number <= len(self.machine.pointed):
+                text = f"{site.text}: the pointer of {{}} points to nothing"
+                self.find("out of bounds", site, text, stop=True)
+            offset = base - ((number << SHIFT) + MIDDLE)
+            if np.any(odd := offset % size):
+                text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
+                self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
+            memory, total = self.machine.pointed[number - 1], offset // size + site.lead
+            for nth, ((count, step), index) in enumerate(zip(site.shape, indices, strict=True)):
+                if count:
+                    index = self.in_row(site, memory, nth, index, count)
+                total = total + (index * step if step != 1 else index)
+            yield memory, self.inside(site, memory, total)
+        self.mask = outer
+
+    def in_row(self, site: Site, memory: Memory, nth: int, index: Lanes, count: int) -> Lanes:
+        """An index, which must be less than `count`."""
+        index, bad = self.between(index, count - 1)
+        if bad is not None:
+            which = f"its {ORDINAL[nth]} index" if len(site.shape) > 1 else "its index"
+            value = self.at_first(index, bad)
+            text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
+            self.find("out of bounds", site, f"{text} must be 0 to {count - 1}", bad, stop=True)
+        return index
 
     def inside(self, site: Site, memory: Memory, index: Lanes) -> Lanes:
         """The index, which must be in the array; for lanes outside the mask it becomes 0."""
@@ -190,33 +213,11 @@ class Wave:
         lane = np.argmax(np.broadcast_to(bad, self.lanes) & self.active)
         return np.broadcast_to(x, self.lanes)[lane].item()
 
-    def behind(self, site: Site, base: Lanes, index: Lanes) -> Iterator[tuple[Memory, Lanes]]:
-        """The arrays into which a pointer points, with the element, `index` further on; meanwhile
-        the mask is of the lanes of each.
-        """
-        which, size, outer = base >> SHIFT, site.scalar.size, self.mask
-        numbers = [which]
-        if which.__class__ is not int:
-            numbers = np.unique(which if outer is None else which[outer]).tolist()
-        for number in numbers:
-            if len(numbers) > 1:
-                self.mask = (which == number) & (True if outer is None else outer)
-            if not 0 < number <= len(self.machine.pointed):
-                text = f"{site.text}: the pointer of {{}} points to nothing"
-                self.find("out of bounds", site, text, stop=True)
-            offset = base - ((number << SHIFT) + MIDDLE)
-            if np.any(odd := offset % size):
-                text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
-                self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
-            memory = self.machine.pointed[number - 1]
-            yield memory, self.inside(site, memory, offset // size + index)
-        self.mask = outer
-
     def atomic(self, site: Site, base: Lanes, op: str, args: list[Lanes]) -> np.ndarray:
         """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
-        for memory, at in self.behind(site, base, 0):
+        for memory, at in self.reach(site, base):
             index = np.broadcast_to(at, self.lanes)
             self.record(site, memory, index)
             places, known = memory.places(self, site, index), memory.known(site.scalar.size)
@@ -249,10 +250,10 @@ class Wave:
             number = first + self.items
             self.mask = (number < count) & (True if outer is None else outer)
             if self.mask.any():
-                value = self.load(load, self.behind(load, source + number * far[0], 0))
-                self.store(store, self.behind(store, target + number * far[1], 0), value)
+                value = self.load(load, self.reach(load, source + number * far[0]))
+                self.store(store, self.reach(store, target + number * far[1]), value)
         self.mask = outer
-        for memory, _ in self.behind(store, target, 0):
+        for memory, _ in self.reach(store, target):
             memory.filling = store
 
     def filled(self) -> None:
