@@ -16,7 +16,19 @@ from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
 from .types import INT, Scalar
-from .values import ATOMICS, Lanes, Mask, array, converted, cut, extremes, nothing, union, without
+from .values import (
+    ATOMICS,
+    Lanes,
+    Mask,
+    array,
+    converted,
+    cut,
+    extremes,
+    nothing,
+    some,
+    union,
+    without,
+)
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
@@ -155,7 +167,7 @@ class Wave:
                 text = f"{site.text}: the pointer of {{}} points to nothing"
                 self.find("out of bounds", site, text, stop=True)
             offset = base - ((number << SHIFT) + MIDDLE)
-            if np.any(odd := offset % size):
+            if some(odd := offset % size):
                 text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
                 self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
             memory, total = self.machine.pointed[number - 1], offset // size + site.lead
@@ -193,7 +205,7 @@ class Wave:
         if wide > 1 and (memory.space != "private" or wide * site.scalar.size > 8):
             first = index - site.lead
             bad = first % wide != 0
-            if np.any(bad):
+            if some(bad):
                 value = self.at_first(first, bad)
                 text = f"{{}} uses {memory.name} as {site.scalar}{wide} from number {value} on"
                 text = f"{site.text}: {text}, which is no multiple of {wide}"
@@ -327,7 +339,7 @@ class Wave:
         return converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, site: Site) -> Lanes:
-        if np.any(zero := b == 0):
+        if some(zero := b == 0):
             text = f"{site.text}: a division by zero, which gives no finite number"
             self.find("ratio", site, text, zero)
         return np.true_divide(a, b)
@@ -339,7 +351,7 @@ class Wave:
 
     def divisor(self, b: Lanes, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
-        if not np.any(zero := b == 0):
+        if not some(zero := b == 0):
             return b
         self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, stop=True)
         return np.where(zero, np.ones_like(b), b)
@@ -554,9 +566,9 @@ class Machine:
                     make(first)
                 self.arrays = dict(first.held)
                 if order == "lockstep":
-                    for some in np.split(chosen, range(together, len(chosen), together)):
-                        self.local(some)
-                        self.program.code(Wave(self, some, everyone), given)
+                    for part in np.split(chosen, range(together, len(chosen), together)):
+                        self.local(part)
+                        self.program.code(Wave(self, part, everyone), given)
                 else:
                     rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):

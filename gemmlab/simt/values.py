@@ -38,6 +38,11 @@ def extremes(x: np.ndarray) -> tuple[int, int]:
     return x.item(x.argmin()), x.item(x.argmax())
 
 
+def some(x) -> bool:
+    """Whether any number is not 0; np.any takes twenty times as long for one."""
+    return bool(x.any() if x.__class__ is array else x)
+
+
 def pick(condition, yes, no):
     """condition ? yes : no of computed sides; one is None if no lane wants it."""
     if yes is None or no is None:
