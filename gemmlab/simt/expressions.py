@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from . import tree, values
 from .meaning import COMPARISONS, CONSTANT, address_of, known
 from .text import Spot, TextError, UnknownError
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
 Value = Callable[["Wave"], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
-
-IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Part, tree.Compound, tree.Text)
-
 
 #: An index of an array: its value, how many bytes one more is further on, and how many there are, 0
 #: if that is not checked.
@@ -85,12 +84,12 @@ class Place:
 
 
 def as_int(truth: Any) -> Any:
-    return values.converted(truth, BOOL, INT)
+    return truth.astype(np.int64) if truth.__class__ is values.array else int(truth)
 
 
 def mask_of(truth: Any) -> Any:
     """What comparisons of vectors give: -1 where they hold."""
-    return -values.converted(truth, BOOL, INT)
+    return -as_int(truth)
 
 
 class Expressions:
@@ -131,20 +130,6 @@ class Expressions:
 
     becomes_float: Node | None = None  # the last quotient of whole numbers that does
 
-    def harmless(self, node: Node) -> bool:
-        """Whether other lanes may compute this, too: no loads, stores or divisions."""
-        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op == "&"):
-            return False
-        if isinstance(node, tree.Binary) and node.op in ("/", "%"):
-            return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
-        if isinstance(node, tree.Cast):
-            to, of = node.type, node.operand.type
-            if isinstance(of, (Array, Struct)) or (to.scalar.whole and not of.scalar.whole):
-                return False  # of a float that may be too large for it
-        if isinstance(node, tree.Name) and node.variable.constant is None:
-            return not (node.variable.in_memory or node.variable in self.unset)
-        return all(self.harmless(child) for child in node.children())
-
     # ---- from one type to another
     @staticmethod
     def number(value: float, of: Scalar) -> Any:
@@ -182,17 +167,8 @@ class Expressions:
         decided = known(node)
         if decided is not None:
             return lambda w: bool(decided)
-        if not isinstance(node.type, Vector):
-            if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
-                return self.logical(node)
-            if isinstance(node, tree.Binary) and node.op in COMPARISONS:
-                a, b, compare = self.value(node.left), self.value(node.right), CONSTANT[node.op]
-                if ULONG in (node.left.type, node.right.type):
-                    return lambda w: compare(values.unsigned(a(w)), values.unsigned(b(w)))
-                return lambda w: compare(a(w), b(w))
-            if isinstance(node, tree.Unary) and node.op == "!":
-                inner = self.truth(node.operand)
-                return lambda w: inner(w) ^ True
+        if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
+            return self.logical(node)
         x = self.value(node)
         return lambda w: x(w) != 0
 
@@ -390,12 +366,10 @@ class Expressions:
     def _unary(self, node: tree.Unary) -> Value:
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
-        if node.op == "!" and not isinstance(node.type, Vector):
-            truth = self.truth(node)
-            return lambda w: as_int(truth(w))
         x, scalar = self.value(node.operand), node.type.scalar
         if node.op == "!":
-            return lambda w: mask_of(x(w) == 0)
+            decided = mask_of if isinstance(node.type, Vector) else as_int
+            return lambda w: decided(x(w) == 0)
         if node.op == "~":
             return lambda w: values.cut(~x(w), scalar)
         result = self.result(node)
@@ -410,9 +384,8 @@ class Expressions:
         return (lambda w, x: values.cut(x, scalar)) if scalar.whole else (lambda w, x: x)
 
     def _binary(self, node: tree.Binary) -> Value:
-        vectors = isinstance(node.type, Vector)
-        if not vectors and (node.op in COMPARISONS or node.op in ("&&", "||")):
-            truth = self.truth(node)
+        if not isinstance(node.type, Vector) and node.op in ("&&", "||"):
+            truth = self.logical(node)
             return lambda w: as_int(truth(w))
         a, b = self.value(node.left), self.value(node.right)
         operate = self.operation(node)
@@ -427,12 +400,13 @@ class Expressions:
         if op in ("&&", "||"):
             both = operator.and_ if op == "&&" else operator.or_
             return lambda w, x, y: mask_of(both(x != 0, y != 0))
-        if isinstance(a, Pointer) or isinstance(b, Pointer):
-            return self.of_pointers(apply, a, b)
+        decided = mask_of if isinstance(node.type, Vector) else as_int
         if scalar is ULONG and op not in "+-*&|^":
             bare, apply = apply, lambda x, y: bare(values.unsigned(x), values.unsigned(y))
         if op in COMPARISONS:
-            return lambda w, x, y: mask_of(apply(x, y))
+            return lambda w, x, y: decided(apply(x, y))
+        if isinstance(a, Pointer) or isinstance(b, Pointer):
+            return self.of_pointers(apply, a, b)
         if op in ("<<", ">>"):  # by the amount modulo the bits; what is shifted out is gone
             return lambda w, x, y: values.cut(apply(x, y & scalar.bits - 1), scalar)
         if op in "/%":
@@ -486,9 +460,6 @@ class Expressions:
         if known(node.left) is not None:  # and has decided nothing
             return self.truth(node.right)
         left, right = self.truth(node.left), self.truth(node.right)
-        both = operator.and_ if node.op == "&&" else operator.or_
-        if self.harmless(node.right):
-            return lambda w: both(left(w), right(w))
         sides = (right, None) if node.op == "&&" else (None, right)
         return self.chosen(left, sides, self.site("branch", node.spot, written(node)))
 
@@ -501,8 +472,6 @@ class Expressions:
             condition, chooses = self.value(node.condition), self.highest(of)
             return lambda w: values.pick(chooses(condition(w)), sides[0](w), sides[1](w))
         truth = self.truth(node.condition)
-        if self.harmless(node.yes) and self.harmless(node.no):
-            return lambda w: values.pick(truth(w), sides[0](w), sides[1](w))
         return self.chosen(truth, sides, self.site("branch", node.spot, written(node.condition)))
 
     @staticmethod
