@@ -38,6 +38,8 @@ Value = Callable[["Wave"], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
+#: What a compiler makes a branch for; it selects one of two other values without one.
+BRANCHING = (tree.Index, tree.Call, tree.Assign)
 #: An index of an array: its value, how many bytes one more is further on, and how many there are, 0
 #: if that is not checked.
 Index = tuple[Value, int, int]
@@ -461,7 +463,7 @@ class Expressions:
             return self.truth(node.right)
         left, right = self.truth(node.left), self.truth(node.right)
         sides = (right, None) if node.op == "&&" else (None, right)
-        return self.chosen(left, sides, self.site("branch", node.spot, written(node)))
+        return self.chosen(left, sides, None)
 
     def _choice(self, node: tree.Choice) -> Value:
         of, constant = node.condition.type, known(node.condition)
@@ -472,10 +474,13 @@ class Expressions:
             condition, chooses = self.value(node.condition), self.highest(of)
             return lambda w: values.pick(chooses(condition(w)), sides[0](w), sides[1](w))
         truth = self.truth(node.condition)
-        return self.chosen(truth, sides, self.site("branch", node.spot, written(node.condition)))
+        site = None
+        if any(isinstance(n, BRANCHING) for side in (node.yes, node.no) for n in side.walk()):
+            site = self.site("branch", node.spot, written(node.condition))
+        return self.chosen(truth, sides, site)
 
     @staticmethod
-    def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site) -> Value:
+    def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site | None) -> Value:
         """One of two values, each computed for the lanes that want it; None: the truth itself."""
 
         def run(w: Wave) -> Any:

@@ -365,19 +365,23 @@ class Wave:
             text += "; if it does end, simulate with a higher limit"
             self.find("stopped", site, text, stop=True)
 
-    def branch(self, condition: Lanes, site: Site) -> tuple[Mask, Mask]:
-        """The lanes for which a condition holds, and those for which it does not."""
+    def branch(self, condition: Lanes, site: Site | None) -> tuple[Mask, Mask]:
+        """The lanes for which a condition holds, and those for which it does not.
+
+        With a site the log says that work-items come to the condition.
+        """
         mask = self.mask
         if condition.__class__ is not array:
             return (mask, False) if condition else (False, mask)
         yes = condition if mask is None else mask & condition
-        self.record(site, value=yes)
+        if site:
+            self.record(site, value=yes)
         no = ~condition if mask is None else mask & ~condition
         if not yes.any():
             return False, mask
         return (yes, no) if no.any() else (mask, False)
 
-    def each_way(self, condition: Lanes, sides: Sequence[Any], site: Site) -> list[Any]:
+    def each_way(self, condition: Lanes, sides: Sequence[Any], site: Site | None) -> list[Any]:
         """Both sides of a branch, each carried out by the lanes that take it, and what they give.
 
         A side is None if there is nothing to do.
