@@ -20,7 +20,7 @@ from . import count
 from .machine import Machine
 from .memory import Memory
 from .reasons import reasons, slips
-from .text import Clock, TextError, explained, limited, no_limit
+from .text import TextError, explained, limited
 from .translate import Program, compile_kernel
 from .tree import Variable
 from .types import FLOAT, Array, Pointer, Scalar, Type, an, leaf_of
@@ -48,10 +48,6 @@ SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
 
 
-#: Findings that C allows, and that matter only if the product is wrong.
-NOTES = ("ratio", "whole division")
-
-
 class Empty:
     """A buffer of `size` numbers that nobody has stored to: reading it before that is a finding."""
 
@@ -65,7 +61,7 @@ class Run:
     Attributes:
         text: the kernel's.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
-        findings: what was wrong.
+        findings: what was wrong; notes: divisions of floats by zero, which C allows.
         stop: the finding after which the kernel could not go on, or None.
         log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are
             registers for the most part, are left out.
@@ -79,8 +75,8 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text = machine.program.text
         self.log: list[Entry] = machine.log
-        seen = [f for f in machine.findings if f.kind not in NOTES]
-        self.notes = [f for f in machine.findings if f.kind in NOTES]
+        seen = [f for f in machine.findings if f.kind != "ratio"]
+        self.notes = [f for f in machine.findings if f.kind == "ratio"]
         self.findings: list[Finding] = distinct([*races(machine.log), *seen])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size = machine.global_size
@@ -114,16 +110,13 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
-    def events(self, group: int | None = None) -> np.ndarray:
-        """Accesses, of one work-group or of all, as a table with the fields of `EVENT`.
+    @cached_property
+    def table(self) -> np.ndarray:
+        """All accesses, as a table with the fields of `EVENT`.
 
         It has one row per work-item, in the order in which they happened. (`views.select` chooses
         among them.)
         """
-        return self.table if group is None else self.table[self.table["group"] == group]
-
-    @cached_property
-    def table(self) -> np.ndarray:
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
         for number, e in enumerate(self.log):
@@ -224,15 +217,6 @@ def _rows(array: Type) -> tuple[int, int]:
     return prod(rows), row * (leaf.stride // leaf.scalar.size)
 
 
-def program_of(
-    text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit
-) -> Program:
-    """The translated kernel."""
-    if not isinstance(text, str):
-        raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
-    return compile_kernel(text, name, defines, clock)
-
-
 def run(  # noqa: PLR0913
     text: str,
     name: str | None,
@@ -263,7 +247,7 @@ def run(  # noqa: PLR0913
         TextError: (a ValueError) if the text is no kernel, with line and column.
         ValueError, TypeError: for arguments that do not fit; the message names them.
     """
-    program = program_of(text, name, defines)
+    program = compile_kernel(text, name, defines)
     sizes = _sizes(program, global_size, local_size)
     if len(args) != len(program.params):
         wanted = ", ".join(p.name for p in program.params)
@@ -395,7 +379,7 @@ def simulate(  # noqa: PLR0913
     full = settings(spec, m, n, k, params)
     clock = limited(seconds)
     name = None if source is None else "gemm"
-    program = program_of(read(spec.file) if source is None else source, name, full, clock)
+    program = compile_kernel(read(spec.file) if source is None else source, name, full, clock)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, full, local)
     types = {p.name: p.type.to.scalar for p in program.params if isinstance(p.type, Pointer)}
@@ -426,7 +410,7 @@ def simulate(  # noqa: PLR0913
 
     run = ProductRun(*launched(a, b), spec, full, a, b, every=groups is None)
     if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
-        run.findings += reasons(run, lambda a, b: launched(a, b)[0])
+        run.findings += reasons(run, program.functions, lambda a, b: launched(a, b)[0])
     return run
 
 
@@ -486,7 +470,7 @@ def _fixup(spec: KernelSpec, params: dict[str, int], args: Sequence[Any]) -> Mac
     down, across = spec.tile_grid(m, n, params)
     tiles, cuts = down * across, max(1, params["GROUPS"] - 1)
     sizes = {"TSM": rows, "TSN": cols, "TSK": depth}
-    program = program_of(read("support/fixup.cl"), "fixup", {**params, **sizes})
+    program = compile_kernel(read("support/fixup.cl"), "fixup", {**params, **sizes})
     launch = 256 * min(tiles, cuts), -(-rows * cols // (4 * 256))
     machine = Machine(program, launch, (256, 1), 5_000)
     machine.run([m, n, k, params["GROUPS"], int(tiles <= cuts), pieces, c])

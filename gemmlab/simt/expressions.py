@@ -114,23 +114,13 @@ class Expressions:
 
     def value(self, node: Expr) -> Value:
         value = known(node)
-        if value is not None and isinstance(node.type, Scalar) and not self.drops(node):
+        if value is not None and isinstance(node.type, Scalar):
             number = self.number(value, node.type)
             return lambda w: number
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:  # a string that is not printf's
             raise UnknownError(written(node), node.spot)
         return method(node)
-
-    def drops(self, node: Expr) -> bool:
-        """Whether this is a quotient of whole numbers that becomes a float."""
-        if not isinstance(node, tree.Cast):
-            return node is self.becomes_float
-        inner = plain(node.operand)
-        divides = isinstance(inner, tree.Binary) and inner.op == "/"
-        return divides and node.operand.type.scalar.whole and not node.type.scalar.whole
-
-    becomes_float: Node | None = None  # the last quotient of whole numbers that does
 
     # ---- from one type to another
     @staticmethod
@@ -180,8 +170,6 @@ class Expressions:
             return self.pointer_to(self.place(operand), node)
         if node.type is BOOL:
             return self.truth(operand)
-        if self.drops(node):
-            self.becomes_float = plain(operand)
         x, change = self.value(operand), self.conversion(operand.type, node.type, operand)
         return lambda w: change(w, x(w))
 
@@ -446,12 +434,8 @@ class Expressions:
         if by == 0:
             self.fail(node, f"{text}: division by zero")
         site = self.site("division", node.spot, text)
-        dropped = self.site("whole division", node.spot, text)
-        becomes_float = node.op == "/" and node is self.becomes_float
 
         def divide(w: Wave, x: Any, y: Any) -> Any:
-            if becomes_float:
-                w.drops(x, y, dropped)
             return values.cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
 
         return divide

@@ -40,7 +40,7 @@ MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what print
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
-class Held(dict[Variable, Any]):
+class Held(dict[Any, Any]):
     """The values of a wave's variables; one whose declaration a jump has skipped has none."""
 
     def __init__(self, wave: Wave):
@@ -343,11 +343,6 @@ class Wave:
             text = f"{site.text}: a division by zero, which gives no finite number"
             self.find("ratio", site, text, zero)
         return np.true_divide(a, b)
-
-    def drops(self, a: Lanes, b: Lanes, site: Site) -> None:
-        """A division of whole numbers whose result becomes a float."""
-        text = f"{site.text}: a division of whole numbers, which drops the rest"
-        self.find("whole division", site, text, a % np.where(b == 0, 1, b) != 0)
 
     def divisor(self, b: Lanes, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""

@@ -26,31 +26,40 @@ LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
            "C": "C(m, n) is element n*M + m"}  # fmt: skip
 
 
-def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
+def reasons(
+    run: ProductRun, functions: list[tree.Function],
+    again: Callable[[np.ndarray, np.ndarray], Machine]
+) -> list[Finding]:  # fmt: skip
     """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
     if not np.isfinite(run.c).all():
-        return [note for note in run.notes if note.kind == "ratio"]
-    return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
+        return run.notes
+    return _row_by_row(run) or _wrong_index(run, again) or _weights(run, functions)
 
 
-def slips(functions: Iterable[tree.Function]) -> Iterator[Finding]:
+def slips(functions: Iterable[tree.Function], kind: str = "slip") -> Iterator[Finding]:
     """What C allows, but is rarely meant: reported where a product is wrong."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
-        text = _slip(node)
-        if text:
-            yield Finding("slip", text, node.spot.line, node.spot.column, macro=node.spot.macro)
+        found, text = _slip(node)
+        if found == kind:
+            yield Finding(kind, text, node.spot.line, node.spot.column, macro=node.spot.macro)
 
 
-def _slip(node: tree.Node) -> str:
+def _slip(node: tree.Node) -> tuple[str, str]:
     if isinstance(node, (tree.If, tree.Loop)) and node.condition is not None:
         condition = tree.plain(node.condition)
         if isinstance(condition, tree.Assign) and not condition.op:
-            return f"{tree.written(condition)}: '=' assigns, and '==' compares"
+            return "slip", f"{tree.written(condition)}: '=' assigns, and '==' compares"
     if isinstance(node, tree.Index):
         index = tree.plain(node.index)
         if isinstance(index, tree.Binary) and index.op == ",":
-            return f"{tree.written(node)}: only what stands behind the comma is the index"
-    return ""
+            text = "only what stands behind the comma is the index"
+            return "slip", f"{tree.written(node)}: {text}"
+    if isinstance(node, tree.Cast) and not node.type.scalar.whole:
+        inner = tree.plain(node.operand)
+        if isinstance(inner, tree.Binary) and inner.op == "/" and inner.type.scalar.whole:
+            text = "a division of whole numbers, which drops the rest"
+            return "whole division", f"{tree.written(inner)}: {text}"
+    return "", ""
 
 
 def _line(run: ProductRun, kind: str, *names: str) -> Site | None:
@@ -86,7 +95,7 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
 
 
 # ---- which products are summed
-def _weights(run: ProductRun) -> list[Finding]:
+def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
     """C as a sum of the products along K, each with a weight, and of a number."""
     k = run.k
     found = _solved(run, [(i, i) for i in range(k)])
@@ -94,7 +103,7 @@ def _weights(run: ProductRun) -> list[Finding]:
         return _crossed(run)
     weights, more = found[:-1], float(found[-1])
     missing = [i for i in range(k) if weights[i] == 0]
-    divided = [note for note in run.notes if note.kind == "whole division"]
+    divided = list(slips(functions, "whole division"))
     if missing:
         columns = _columns_read(run)
         unread = [i for i in missing if i not in columns]

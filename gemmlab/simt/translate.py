@@ -66,6 +66,8 @@ class Program:
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
     """Translate a kernel, by default the first. Raises TextError with line and column."""
+    if not isinstance(text, str):
+        raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
     with explained(text):
         return _compiled(text, name, Preprocessor(defines, clock))
 
@@ -293,8 +295,8 @@ class Translator(Calls):
         outer, end = self.targets, self.target("break")
         body, targets = self.labelled(node.body, numbers)
         self.targets = outer
-        cases = dict(zip(numbers, targets, strict=True))
-        default = cases.pop(None, end)
+        cases = {one: t for one, t in zip(numbers, targets, strict=True) if one}
+        default = dict(zip(numbers, targets, strict=True)).get(None, end)
 
         def run(w: Wave) -> None:
             x, before = value(w), w.mask
