@@ -34,7 +34,7 @@ from .watch import Entry, Finding, distinct, races, two_writers
 EVENT = np.dtype(
     [(name, "i4") for name in ("group", "item", "step", "phase")]
     + [("store", "?"), ("array", "U16"), ("space", "U7"), ("index", "i8")]
-    + [(name, "i4") for name in ("width", "line", "column", "entry")]
+    + [("width", "i4"), ("entry", "i4")]
 )
 
 #: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at
@@ -130,7 +130,6 @@ class Run:
                 rows[name] = e.of(lanes)
             rows["store"], rows["entry"], rows["width"] = e.site.stores, number, e.site.width
             rows["array"], rows["space"] = e.memory.name, e.memory.space
-            rows["line"], rows["column"] = e.site.line, e.site.column
             parts.append(rows)
         return np.concatenate(parts)
 

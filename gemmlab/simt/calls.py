@@ -16,7 +16,7 @@ from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import FLOAT, HALF, Pointer, Scalar, Vector
+from .types import FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
 
 if TYPE_CHECKING:
     from .machine import Wave
@@ -134,6 +134,16 @@ class Calls(Expressions):
 
     def call_nextafter(self, node: tree.Call) -> Value:
         return self.applied(node, np.nextafter)
+
+    def call_bitselect(self, node: tree.Call) -> Value:
+        of, n = node.type.scalar, node.type.length if isinstance(node.type, Vector) else 0
+        bits = as_unsigned(of)
+
+        def selected(*x: Any) -> Any:
+            a, b, c = (values.bits_as(one, of, bits, n) for one in x)
+            return values.bits_as((a & ~c) | (b & c), bits, of, n)
+
+        return self.applied(node, selected)
 
     def call_select(self, node: tree.Call) -> Value:
         of = node.args[2].type

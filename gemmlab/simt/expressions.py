@@ -289,7 +289,7 @@ class Expressions:
         def read(w: Wave, where: list) -> Any:
             value = w.held[variable]
             if unset:
-                w.check(variable, site)
+                w.check(site, w.given[variable])
             return part(value) if part else value
 
         return read
@@ -415,15 +415,12 @@ class Expressions:
 
     @staticmethod
     def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
+        """Their difference in elements, or a pointer that is moved by so many."""
+        of_a = a.to.stride if isinstance(a, Pointer) else 1
+        of_b = b.to.stride if isinstance(b, Pointer) else 1
         if isinstance(a, Pointer) and isinstance(b, Pointer):
-            size = a.to.stride
-            return lambda w, x, y: (x - y) // size
-        if isinstance(a, Pointer):
-            size = a.to.stride
-            return lambda w, x, y: apply(x, y * size)
-        assert isinstance(b, Pointer)
-        size = b.to.stride
-        return lambda w, x, y: apply(y, x * size)
+            return lambda w, x, y: (x - y) // of_a
+        return lambda w, x, y: apply(x * of_b, y * of_a)
 
     def division(self, node: tree.Binary, apply: Callable) -> Change:
         scalar, text = node.left.type.scalar, written(node)

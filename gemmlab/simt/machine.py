@@ -10,25 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from . import values
 from .memory import Memory
 from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
 from .types import INT, Scalar
-from .values import (
-    ATOMICS,
-    Lanes,
-    Mask,
-    array,
-    converted,
-    cut,
-    extremes,
-    nothing,
-    some,
-    union,
-    without,
-)
+from .values import Lanes, Mask, array, cut, extremes, some, union
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
@@ -51,7 +40,7 @@ class Held(dict[Any, Any]):
         if variable.in_memory:
             self[variable] = self.wave.private(variable)
         else:
-            self[variable], self.wave.given[variable] = nothing(variable.type), False
+            self[variable], self.wave.given[variable] = values.nothing(variable.type), False
         return self[variable]
 
 
@@ -238,7 +227,7 @@ class Wave:
                     given = known[places] | (self.every != lane)
                     self.uninitialised(site, memory, index, given)
                 result[lane] = memory.view(site.scalar)[places[lane]]
-                new = ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
+                new = values.ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
                 memory.put(site.scalar, places[lane], new)
         return result
 
@@ -289,11 +278,6 @@ class Wave:
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad[row])
 
-    def lacks(self, site: Site, bad: Mask) -> None:
-        """A variable is read by lanes that have given it no value."""
-        text = f"{site.text} is read by {{}} before it has a value"
-        self.find("uninitialised", site, text, True if bad is None else bad)
-
     def assign(self, variable: Any, x: Lanes) -> None:
         """Give a variable a value."""
         # where exactly the lanes that were there when it was declared are here, one value may stay
@@ -304,11 +288,12 @@ class Wave:
         if variable in self.given:
             self.given[variable] = union(None, self.given[variable], self.mask)
 
-    def check(self, variable: Variable, site: Site) -> None:
-        """The variable must have a value."""
-        bad = without(self.mask, self.given[variable])
+    def check(self, site: Site, given: Mask) -> None:
+        """What is read must have a value; `given`: who has given it one."""
+        bad = values.without(self.mask, given)
         if bad is not False:
-            self.lacks(site, bad)
+            text = f"{site.text} is read by {{}} before it has a value"
+            self.find("uninitialised", site, text, True if bad is None else bad)
 
     def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
@@ -336,7 +321,7 @@ class Wave:
             text = f"{site.text} is {self.at_first(exact, bad):g} for {{}}: {to} has no such"
             text += " number, and devices differ in what they make of it"
             self.find("overflow", site, text, bad)
-        return converted(x, of, to)
+        return values.converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, site: Site) -> Lanes:
         if some(zero := b == 0):
@@ -434,8 +419,8 @@ class Wave:
             for a in args
         ]
         for lane in np.flatnonzero(self.active).tolist():
-            values = [a if isinstance(a, str) else a[..., lane].tolist() for a in every]
-            text = printed(form, values, kinds)
+            given = [a if isinstance(a, str) else a[..., lane].tolist() for a in every]
+            text = printed(form, given, kinds)
             self.machine.room(len(text))
             self.machine.printed.append(text)
 

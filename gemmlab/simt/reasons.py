@@ -98,9 +98,21 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
 def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
     """C as a sum of the products along K, each with a weight, and of a number."""
     k = run.k
-    found = _solved(run, [(i, i) for i in range(k)])
-    if found is None:
-        return _crossed(run)
+    for far in range(4):  # how far from its row of B a column of A is multiplied by another
+        pairs = [(i, j) for i in range(k) for j in range(k) if abs(i - j) in (0, far)]
+        found = _solved(run, pairs)
+        if found is not None and far:
+            crossed = [p for p, w in zip(pairs, found, strict=False) if w and p[0] != p[1]]
+            text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
+            others = " ..." if len(crossed) > 2 else ""
+            adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
+            return [
+                _finding(next(adds, _last_load(run)), f"C sums products such as {text}{others}")
+            ]
+        if found is not None:
+            break
+    else:
+        return []
     weights, more = found[:-1], float(found[-1])
     missing = [i for i in range(k) if weights[i] == 0]
     divided = list(slips(functions, "whole division"))
@@ -136,21 +148,6 @@ def _solved(run: ProductRun, pairs: list[tuple[int, int]]) -> np.ndarray | None:
     solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
     found = np.asarray(solved).round(4)
     return found if np.abs(found @ terms - run.c.ravel()).max() < 0.01 else None
-
-
-def _crossed(run: ProductRun) -> list[Finding]:
-    """Columns of A that are multiplied by a neighbour of their row of B."""
-    for far in range(1, 4):
-        pairs = [(i, j) for i in range(run.k) for j in range(run.k) if abs(i - j) in (0, far)]
-        found = _solved(run, pairs)
-        if found is not None:
-            used = [pair for pair, weight in zip(pairs, found, strict=False) if weight]
-            crossed = [(i, j) for i, j in used if i != j]
-            text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
-            more = " ..." if len(crossed) > 2 else ""
-            adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
-            return [_finding(next(adds, _last_load(run)), f"C sums products such as {text}{more}")]
-    return []
 
 
 def _last_load(run: ProductRun) -> Site | None:

@@ -140,8 +140,8 @@ class Translator(Calls):
                     make(w)
                     w.held[variable].give(0, variable.type.length, value, variable.type.scalar)
             body(w)
-            if not void and w.mask is not False:
-                w.lacks(site, w.mask)
+            if not void and w.mask is not False:  # some have not come to a `return`
+                w.check(site, False)
             w.waiting.pop(end, None)
             w.mask = before
             return w.held[function]

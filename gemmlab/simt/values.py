@@ -313,33 +313,12 @@ def _rotated(x: int, by: int, of: Scalar) -> int:
     return (x << by) | (x >> (of.bits - by))
 
 
-def _bits(x: float, of: Scalar) -> int:
-    return int.from_bytes(np.asarray(x, of.dtype).tobytes(), "little")
-
-
-def _from_bits(bits: int, of: Scalar) -> float:
-    return np.frombuffer((bits & (2**of.bits - 1)).to_bytes(of.size, "little"), of.dtype)[0].item()
-
-
-def _bitselect(a, b, c, of: Scalar):
-    if of.whole:
-        return (a & ~c) | (b & c)
-    x, y, z = (_bits(v, of) for v in (a, b, c))
-    return _from_bits((x & ~z) | (y & z), of)
-
-
-def _gamma(x: float) -> float:
+def _gamma(function: Callable, x: float) -> float:
     try:
-        return math.gamma(x)
+        return function(x)
     except (ValueError, OverflowError):
-        return math.nan if x < 0 and x == math.floor(x) else math.inf
-
-
-def _lgamma(x: float) -> float:
-    try:
-        return math.lgamma(x)
-    except (ValueError, OverflowError):
-        return math.inf
+        pole = function is math.gamma and x < 0 and x == math.floor(x)
+        return math.nan if pole else math.inf
 
 
 def _normal(x: float, of: Scalar) -> bool:
@@ -356,7 +335,6 @@ _TYPED: dict[str, Callable] = {
     "mad_hi": lambda a, b, c, of: ((a * b) >> of.bits) + c,
     "mad_sat": lambda a, b, c, of: _saturated(a * b + c, of),
     "rotate": _rotated,
-    "bitselect": _bitselect,
     "upsample": lambda a, b, of: (a << of.bits) | b,
     "isnormal": _normal,
 }
@@ -386,8 +364,8 @@ EACH: dict[str, Callable] = _TYPED | {
     "isunordered": lambda a, b: a != a or b != b,
     "erf": math.erf,
     "erfc": math.erfc,
-    "tgamma": _gamma,
-    "lgamma": _lgamma,
+    "tgamma": partial(_gamma, math.gamma),
+    "lgamma": partial(_gamma, math.lgamma),
     "nan": lambda x: math.nan,
     "ilogb": lambda x: (
         math.frexp(x)[1] - 1 if x and math.isfinite(x) else -(2**31) if x == 0 else 2**31 - 1
@@ -418,7 +396,7 @@ EACH |= {
     "modf": math.modf,
     "sincos": lambda x: (math.sin(x), math.cos(x)),
     "frexp": math.frexp,
-    "lgamma_r": lambda x: (_lgamma(x), 1 if x > 0 or math.floor(x) % 2 == 0 else -1),
+    "lgamma_r": lambda x: (_gamma(math.lgamma, x), 1 if x > 0 or math.floor(x) % 2 == 0 else -1),
     "remquo": _remquo,
 }
 
