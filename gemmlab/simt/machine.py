@@ -164,7 +164,8 @@ class Wave:
                 if count:
                     index = self.in_row(site, memory, nth, index, count)
                 total = total + (index * step if step != 1 else index)
-            yield memory, self.inside(site, memory, total)
+            named = site.shape and site.shape[0][0]  # then each index is in its row
+            yield memory, total if named else self.inside(site, memory, total)
         self.mask = outer
 
     def in_row(self, site: Site, memory: Memory, nth: int, index: Lanes, count: int) -> Lanes:
