@@ -20,10 +20,10 @@ from . import count
 from .machine import Machine
 from .memory import Memory
 from .reasons import reasons, slips
-from .text import Clock, TextError, explained, limited, no_limit
+from .text import TextError, explained, limited
 from .translate import Program, compile_kernel
 from .tree import Variable
-from .types import FLOAT, Pointer, Scalar, Type, an, leaf_of
+from .types import FLOAT, Array, Pointer, Scalar, Type, an, leaf_of
 from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
@@ -34,7 +34,7 @@ from .watch import Entry, Finding, distinct, races, two_writers
 EVENT = np.dtype(
     [(name, "i4") for name in ("group", "item", "step", "phase")]
     + [("store", "?"), ("array", "U16"), ("space", "U7"), ("index", "i8")]
-    + [(name, "i4") for name in ("width", "line", "column", "entry")]
+    + [("width", "i4"), ("entry", "i4")]
 )
 
 #: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at
@@ -46,10 +46,6 @@ SMALL = {
 SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 # of kernels whose warps have blocks of one size
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
-
-
-#: Findings that C allows, and that matter only if the product is wrong.
-NOTES = ("ratio", "whole division")
 
 
 class Empty:
@@ -65,7 +61,7 @@ class Run:
     Attributes:
         text: the kernel's.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
-        findings: what was wrong.
+        findings: what was wrong; notes: divisions of floats by zero, which C allows.
         stop: the finding after which the kernel could not go on, or None.
         log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are
             registers for the most part, are left out.
@@ -79,8 +75,8 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text = machine.program.text
         self.log: list[Entry] = machine.log
-        seen = [f for f in machine.findings if f.kind not in NOTES]
-        self.notes = [f for f in machine.findings if f.kind in NOTES]
+        seen = [f for f in machine.findings if f.kind != "ratio"]
+        self.notes = [f for f in machine.findings if f.kind == "ratio"]
         self.findings: list[Finding] = distinct([*races(machine.log), *seen])
         self.stop, self.printed = machine.stop, machine.printed
         self.global_size = machine.global_size
@@ -114,16 +110,13 @@ class Run:
         """What all lines have cost together."""
         return count.total(self.lines)
 
-    def events(self, group: int | None = None) -> np.ndarray:
-        """Accesses, of one work-group or of all, as a table with the fields of `EVENT`.
+    @cached_property
+    def table(self) -> np.ndarray:
+        """All accesses, as a table with the fields of `EVENT`.
 
         It has one row per work-item, in the order in which they happened. (`views.select` chooses
         among them.)
         """
-        return self.table if group is None else self.table[self.table["group"] == group]
-
-    @cached_property
-    def table(self) -> np.ndarray:
         steps: dict[int, np.ndarray] = {}
         parts = [np.empty(0, EVENT)]
         for number, e in enumerate(self.log):
@@ -137,7 +130,6 @@ class Run:
                 rows[name] = e.of(lanes)
             rows["store"], rows["entry"], rows["width"] = e.site.stores, number, e.site.width
             rows["array"], rows["space"] = e.memory.name, e.memory.space
-            rows["line"], rows["column"] = e.site.line, e.site.column
             parts.append(rows)
         return np.concatenate(parts)
 
@@ -224,15 +216,6 @@ def _rows(array: Type) -> tuple[int, int]:
     return prod(rows), row * (leaf.stride // leaf.scalar.size)
 
 
-def program_of(
-    text: str, name: str | None, defines: Mapping[str, object] | None, clock: Clock = no_limit
-) -> Program:
-    """The translated kernel."""
-    if not isinstance(text, str):
-        raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
-    return compile_kernel(text, name, defines, clock)
-
-
 def run(  # noqa: PLR0913
     text: str,
     name: str | None,
@@ -263,7 +246,7 @@ def run(  # noqa: PLR0913
         TextError: (a ValueError) if the text is no kernel, with line and column.
         ValueError, TypeError: for arguments that do not fit; the message names them.
     """
-    program = program_of(text, name, defines)
+    program = compile_kernel(text, name, defines)
     sizes = _sizes(program, global_size, local_size)
     if len(args) != len(program.params):
         wanted = ", ".join(p.name for p in program.params)
@@ -316,7 +299,7 @@ def _argument(param: Variable, value: object) -> object:
     if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
         raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
-    return Memory(name, "global", scalar, (value.size,), data=data)
+    return Memory(name, "global", Array(scalar, value.size), data=data)
 
 
 def settings(
@@ -395,7 +378,7 @@ def simulate(  # noqa: PLR0913
     full = settings(spec, m, n, k, params)
     clock = limited(seconds)
     name = None if source is None else "gemm"
-    program = program_of(read(spec.file) if source is None else source, name, full, clock)
+    program = compile_kernel(read(spec.file) if source is None else source, name, full, clock)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, full, local)
     types = {p.name: p.type.to.scalar for p in program.params if isinstance(p.type, Pointer)}
@@ -410,8 +393,9 @@ def simulate(  # noqa: PLR0913
         leading = spec.leading_dimensions(m, n, k, full)
         for matrix, distance, name in zip((a.T, rows), leading, names[3:5], strict=True):
             data = np.pad(matrix, ((0, 0), (0, distance - matrix.shape[1])))
-            args.append(Memory(name, "global", types[name], (data.size,), data=data.ravel()))
-        args.append(Memory(names[5], "global", types[names[5]], (m * n,)))
+            of = Array(types[name], data.size)
+            args.append(Memory(name, "global", of, data=data.ravel()))
+        args.append(Memory(names[5], "global", Array(types[names[5]], m * n)))
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
         rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
@@ -425,7 +409,7 @@ def simulate(  # noqa: PLR0913
 
     run = ProductRun(*launched(a, b), spec, full, a, b, every=groups is None)
     if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
-        run.findings += reasons(run, lambda a, b: launched(a, b)[0])
+        run.findings += reasons(run, program.functions, lambda a, b: launched(a, b)[0])
     return run
 
 
@@ -473,7 +457,7 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
     rows, cols, _ = spec.tiles(params)
     size = spec.workspace(params)
     counters = size - 2 * params["GROUPS"] * rows * cols
-    memory = Memory(name, "global", FLOAT, (max(1, size),))
+    memory = Memory(name, "global", Array(FLOAT, max(1, size)))
     memory.put(FLOAT, slice(size - counters, size), 0)
     return memory
 
@@ -485,7 +469,7 @@ def _fixup(spec: KernelSpec, params: dict[str, int], args: Sequence[Any]) -> Mac
     down, across = spec.tile_grid(m, n, params)
     tiles, cuts = down * across, max(1, params["GROUPS"] - 1)
     sizes = {"TSM": rows, "TSN": cols, "TSK": depth}
-    program = program_of(read("support/fixup.cl"), "fixup", {**params, **sizes})
+    program = compile_kernel(read("support/fixup.cl"), "fixup", {**params, **sizes})
     launch = 256 * min(tiles, cuts), -(-rows * cols // (4 * 256))
     machine = Machine(program, launch, (256, 1), 5_000)
     machine.run([m, n, k, params["GROUPS"], int(tiles <= cuts), pieces, c])

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import tree, values
 from .builtins import FENCES, IDENTIFIERS
 from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import FLOAT, HALF, Pointer, Scalar, Vector
+from .types import FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
 
 if TYPE_CHECKING:
     from .machine import Wave
@@ -37,7 +39,9 @@ class Calls(Expressions):
         plain, to = _LOOSE.sub("", name), node.type.scalar
         if plain in values.FUNCTIONS and not to.whole:
             function = values.FUNCTIONS[plain]
-            return self.applied(node, lambda *x: values.floating(function(*x), to))
+            return self.applied(
+                node, lambda *x: values.floating(function(*[np.asarray(v, float) for v in x]), to)
+            )
         if plain in values.EACH:
             return self.each(node, plain)
         if name not in FENCES:
@@ -123,10 +127,23 @@ class Calls(Expressions):
         return run
 
     def call_fma(self, node: tree.Call) -> Value:
-        to, function = node.type.scalar, values.FUNCTIONS[node.name]
+        to, function = node.type.scalar, getattr(values, node.name)
         return self.counted(node, lambda *x: values.floating(function(*x), to))
 
     call_mad = call_fma
+
+    def call_nextafter(self, node: tree.Call) -> Value:
+        return self.applied(node, np.nextafter)
+
+    def call_bitselect(self, node: tree.Call) -> Value:
+        of, n = node.type.scalar, node.type.length if isinstance(node.type, Vector) else 0
+        bits = as_unsigned(of)
+
+        def selected(*x: Any) -> Any:
+            a, b, c = (values.bits_as(one, of, bits, n) for one in x)
+            return values.bits_as((a & ~c) | (b & c), bits, of, n)
+
+        return self.applied(node, selected)
 
     def call_select(self, node: tree.Call) -> Value:
         of = node.args[2].type
@@ -217,9 +234,9 @@ class Calls(Expressions):
         if re.search("_rt[zpn]$", node.name):
             raise UnknownError(node.name, node.spot)
         to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
-        place = Place(to, None, (at,), base)
-        if to.length == 3 and node.name.startswith(("vloada", "vstorea")):  # as if it had four
-            place = Place(to, base=lambda w: base(w) + at(w) * (4 * scalar.size))
+        aligned = node.name.startswith(("vloada", "vstorea"))
+        far = 4 if to.length == 3 and aligned else to.length
+        place = Place(to, base=base, indices=((at, far * scalar.size, 0),))
         access = self.access("store" if value else "load", place, node, packed=True)
         find = place.finder()
         change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x

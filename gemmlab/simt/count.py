@@ -27,9 +27,6 @@ class Counts:
             two of its lanes want different words of one bank.
         multiply_adds: by all work-items.
         barriers: passed by work-groups.
-        branches: conditions that differed among the work-items, by warps that came to them; loops
-            included.
-        divergent: those at which a warp went both ways.
     """
 
     loads: dict[str, int] = field(default_factory=dict)
@@ -38,8 +35,6 @@ class Counts:
     turns: int = 0
     multiply_adds: int = 0
     barriers: int = 0
-    branches: int = 0
-    divergent: int = 0
 
     def add(self, other: Counts) -> None:
         for name, value in vars(other).items():
@@ -80,11 +75,6 @@ def cost(entries: list[Entry]) -> Counts:
         if wave.per == wave.machine.work_items:
             return Counts(barriers=lanes // wave.per)
         return Counts(barriers=len(entries) if wave.items[0] == 0 else 0)  # once for all warps
-    if site.kind in ("branch", "loop"):
-        yes = rows([e._replace(mask=e.value) for e in entries]) >= 0
-        come = rows(entries) >= 0
-        both = yes.any(1) & (come & ~yes).any(1)
-        return Counts(branches=int(come.any(1).sum()), divergent=int(both.sum()))
     if e.memory is None:
         return Counts()
     found = Counts()

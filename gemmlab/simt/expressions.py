@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from . import tree, values
 from .meaning import COMPARISONS, CONSTANT, address_of, known
 from .text import Spot, TextError, UnknownError
@@ -36,7 +38,11 @@ Value = Callable[["Wave"], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
-IMPURE = (tree.Index, tree.Call, tree.Assign, tree.Part, tree.Compound, tree.Text)
+#: What a compiler makes a branch for; it selects one of two other values without one.
+BRANCHING = (tree.Index, tree.Call, tree.Assign)
+#: An index of an array: its value, how many bytes one more is further on, and how many there are, 0
+#: if that is not checked.
+Index = tuple[Value, int, int]
 
 
 @dataclass
@@ -44,26 +50,28 @@ class Place:
     """Where a value is stored: it can be assigned to, or has an address.
 
     Attributes:
-        variable: it is this, or an element of this array by as many `indices` as are given (a row,
-            or all of it, if some are left out).
-        base: otherwise a pointer; one index says how far from there.
+        variable: it is this, which has no address.
+        base: otherwise a pointer, from which `indices` lead on.
+        named: whether the base is a variable of the text and the indices are all there are.
         at: if not empty, only these numbers of a `vector`.
     """
 
     type: Type
     variable: Variable | None = None
-    indices: tuple[Value, ...] = ()
     base: Value | None = None
+    indices: tuple[Index, ...] = ()
+    named: bool = False
     at: tuple[int, ...] = ()
     vector: Type = VOID
 
     @property
-    def register(self) -> bool:
-        return self.variable is not None and not self.variable.in_memory
-
-    @property
     def whole(self) -> Type:
         return self.vector if self.at else self.type
+
+    def indexed(self, of: Type, index: Value, count: int) -> Place:
+        """An element of an array of so many."""
+        index_of = (index, of.stride, count if self.named else 0)
+        return replace(self, type=of, indices=(*self.indices, index_of))
 
     def ones(self) -> list[Place]:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
@@ -73,22 +81,17 @@ class Place:
 
     def finder(self) -> Callable[[Wave], list]:
         """What must be computed once for a load and a store: pointer and indices."""
-        parts = [*([self.base] if self.base else ()), *self.indices]
+        parts = [*([self.base] if self.base else ()), *(index for index, *_ in self.indices)]
         return lambda w: [part(w) for part in parts]
 
 
-def nothing(of: Type) -> values.Partly:
-    """A variable's value before it has any."""
-    return values.unset(of.length if isinstance(of, Vector) else 0, of.scalar)
-
-
 def as_int(truth: Any) -> Any:
-    return values.converted(truth, BOOL, INT)
+    return truth.astype(np.int64) if truth.__class__ is values.array else int(truth)
 
 
 def mask_of(truth: Any) -> Any:
     """What comparisons of vectors give: -1 where they hold."""
-    return -values.converted(truth, BOOL, INT)
+    return -as_int(truth)
 
 
 class Expressions:
@@ -111,37 +114,13 @@ class Expressions:
 
     def value(self, node: Expr) -> Value:
         value = known(node)
-        if value is not None and isinstance(node.type, Scalar) and not self.drops(node):
+        if value is not None and isinstance(node.type, Scalar):
             number = self.number(value, node.type)
             return lambda w: number
         method = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is None:  # a string that is not printf's
             raise UnknownError(written(node), node.spot)
         return method(node)
-
-    def drops(self, node: Expr) -> bool:
-        """Whether this is a quotient of whole numbers that becomes a float."""
-        if not isinstance(node, tree.Cast):
-            return node is self.becomes_float
-        inner = plain(node.operand)
-        divides = isinstance(inner, tree.Binary) and inner.op == "/"
-        return divides and node.operand.type.scalar.whole and not node.type.scalar.whole
-
-    becomes_float: Node | None = None  # the last quotient of whole numbers that does
-
-    def harmless(self, node: Node) -> bool:
-        """Whether other lanes may compute this, too: no loads, stores or divisions."""
-        if isinstance(node, IMPURE) or (isinstance(node, tree.Unary) and node.op == "&"):
-            return False
-        if isinstance(node, tree.Binary) and node.op in ("/", "%"):
-            return isinstance(plain(node.right), tree.Number) and self.harmless(node.left)
-        if isinstance(node, tree.Cast):
-            to, of = node.type, node.operand.type
-            if isinstance(of, (Array, Struct)) or (to.scalar.whole and not of.scalar.whole):
-                return False  # of a float that may be too large for it
-        if isinstance(node, tree.Name) and node.variable.constant is None:
-            return not (node.variable.in_memory or node.variable in self.unset)
-        return all(self.harmless(child) for child in node.children())
 
     # ---- from one type to another
     @staticmethod
@@ -180,17 +159,8 @@ class Expressions:
         decided = known(node)
         if decided is not None:
             return lambda w: bool(decided)
-        if not isinstance(node.type, Vector):
-            if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
-                return self.logical(node)
-            if isinstance(node, tree.Binary) and node.op in COMPARISONS:
-                a, b, compare = self.value(node.left), self.value(node.right), CONSTANT[node.op]
-                if ULONG in (node.left.type, node.right.type):
-                    return lambda w: compare(values.unsigned(a(w)), values.unsigned(b(w)))
-                return lambda w: compare(a(w), b(w))
-            if isinstance(node, tree.Unary) and node.op == "!":
-                inner = self.truth(node.operand)
-                return lambda w: inner(w) ^ True
+        if isinstance(node, tree.Binary) and node.op in ("&&", "||"):
+            return self.logical(node)
         x = self.value(node)
         return lambda w: x(w) != 0
 
@@ -200,8 +170,6 @@ class Expressions:
             return self.pointer_to(self.place(operand), node)
         if node.type is BOOL:
             return self.truth(operand)
-        if self.drops(node):
-            self.becomes_float = plain(operand)
         x, change = self.value(operand), self.conversion(operand.type, node.type, operand)
         return lambda w: change(w, x(w))
 
@@ -210,14 +178,17 @@ class Expressions:
         if isinstance(node, tree.Name):
             if node.variable not in self.declared:
                 self.fail(node, f"{node.name!r} is read in its own declaration")
-            return Place(node.type, node.variable)
+            variable = node.variable
+            if not variable.in_memory:
+                return Place(node.type, variable)
+            return Place(node.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
         if isinstance(node, tree.Index):
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
-                return self.element(node.array, index, node.type)
+                return self.element(node, index)
             if isinstance(node.array, tree.Member):
                 raise UnknownError(f"a variable number of {written(node.array)}", node.spot)
-            return self.number_of(self.place_of(node.array), index, node)
+            return self.number_of(self.place_of(node.array), index, node.array.type)
         if isinstance(node, tree.Member):
             place, at = self.place_of(node.vector), node.at
             if place.at:
@@ -267,41 +238,29 @@ class Expressions:
 
         return make
 
-    def element(self, pointer: Expr, index: Value, of: Type) -> Place:
-        """The element `index` of an array, or from where a pointer points."""
-        array = pointer.operand if isinstance(pointer, tree.Cast) else pointer
-        if not isinstance(array.type, Array):
-            return Place(of, None, (index,), self.value(pointer))
-        place = self.place(array)
-        if place.variable:
-            return Place(of, place.variable, (*place.indices, index))
-        return Place(of, None, (index,), self.pointer_to(place, pointer))
+    def element(self, node: tree.Index, index: Value) -> Place:
+        """An element of an array, or from where a pointer points."""
+        array = node.array.operand if isinstance(node.array, tree.Cast) else node.array
+        if isinstance(array.type, Array):
+            return self.place(array).indexed(node.type, index, array.type.n)
+        return Place(VOID, base=self.value(node.array)).indexed(node.type, index, 0)
 
-    def number_of(self, place: Place, index: Value, node: tree.Index) -> Place:
+    @staticmethod
+    def number_of(place: Place, index: Value, vector: Type) -> Place:
         """A number of a vector in memory: of a row of an array, as it were."""
-        if not place.variable:
-            return Place(node.type, None, (index,), self.pointer_to(place, node))
-        n = place.type.length
-        inside = index if place.indices else lambda w: index(w) % n  # as devices take it
-        return replace(place, type=node.type, indices=(*place.indices, inside))
+        n = vector.length
+        wraps = place.named and not place.indices  # as devices take it
+        return place.indexed(vector.scalar, (lambda w: index(w) % n) if wraps else index, n)
 
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
-        of: Type = Array(place.type, 0)
-        variable = place.variable
-        if variable is not None:
-            if not variable.in_memory:
-                raise UnknownError(f"the address of {written(node)}", node.spot)
-            of = variable.type
-        base, far = place.base, list[tuple[Value, int]]()
-        for index in place.indices:
-            assert isinstance(of, Array)
-            of = of.of
-            far.append((index, of.stride))
+        base, indices = place.base, place.indices
+        if base is None:
+            raise UnknownError(f"the address of {written(node)}", node.spot)
 
         def pointer(w: Wave) -> Any:
-            begin = base(w) if base else w.machine.address(w.held[variable])  # type: ignore[index]
-            for index, step in far:
+            begin = base(w)
+            for index, step, _ in indices:
                 begin = begin + index(w) * step
             return begin
 
@@ -311,28 +270,26 @@ class Expressions:
         """The value of something that is stored."""
         place = place or self.place(node)
         load, find = self.loads(place, node), place.finder()
-        return (lambda w: load(w, [])) if place.register else lambda w: load(w, find(w))
+        return (lambda w: load(w, [])) if place.variable else lambda w: load(w, find(w))
 
     def loads(self, place: Place, node: Expr) -> Change:
         """What computes the value of a place, once it is found."""
-        if place.register:
-            return self.register(place, node)
+        if place.variable:
+            return self.register(place.variable, place, node)
         parts = [self.access("load", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]
         of = place.type.scalar
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
-    def register(self, place: Place, node: Expr) -> Change:
-        variable, at = place.variable, place.at
-        assert variable is not None
-        site = self.site("unset", node.spot, variable.name, place.whole)
-        part = self.part(place.vector, at) if at else None
+    def register(self, variable: Variable, place: Place, node: Expr) -> Change:
+        at, site = place.at, self.site("unset", node.spot, variable.name, place.whole)
+        part, unset = self.part(place.vector, at) if at else None, variable in self.unset
 
         def read(w: Wave, where: list) -> Any:
             value = w.held[variable]
-            if value.__class__ is values.Partly:
-                value = w.given(value, site, at)
+            if unset:
+                w.check(site, w.given[variable])
             return part(value) if part else value
 
         return read
@@ -351,44 +308,22 @@ class Expressions:
 
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
-        of, whole, at, variable = place.type, place.whole, place.at, place.variable
-        size, lead = of.scalar.size, at[0] if at else 0
-        packed |= isinstance(of, Struct)
-        wide = 0 if packed else 4 if whole.length == 3 else whole.length
-        shape: tuple[tuple[int, int], ...] = ()
-        if variable:
-            array = variable.type
-            while isinstance(array, Array):
-                shape += ((array.n, array.of.stride // size),)
-                array = array.of
-            if at or len(place.indices) > len(shape):  # of a vector
-                shape += ((array.length, 1),)
+        of, wide = place.type, place.whole.length
+        size, lead = of.scalar.size, place.at[0] if place.at else 0
+        wide = 0 if packed or isinstance(of, Struct) else 4 if wide == 3 else wide
+        shape = tuple((n, step // size) for _, step, n in place.indices)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
-        last = [lead] if at else []
-        step = of.length if packed and not at else whole.stride // size
-
-        def cells(w: Wave, where: list) -> Any:
-            if variable:
-                return w.element(site, w.held[variable], where + last)
-            return w.behind(site, where[0], lead + (where[1] * step if place.indices else 0))
-
         if kind == "load":
-            return lambda w, where: w.load(site, cells(w, where))
-        return lambda w, where, x: w.store(site, cells(w, where), x)
+            return lambda w, where: w.load(site, w.reach(site, *where))
+        return lambda w, where, x: w.store(site, w.reach(site, *where), x)
 
     def stores(self, place: Place, node: Node) -> Change:
         """What gives a place a value, once it is found."""
         variable, at = place.variable, list(place.at)
-        if variable and not variable.in_memory:
+        if variable:
 
             def write(w: Wave, where: list, x: Any) -> None:
-                old = w.held[variable]
-                if at:
-                    x = values.changed(old, at, x)
-                # where exactly the lanes that were there when it was declared are here, one value
-                # may stay one for all
-                same = w.mask is w.since.get(variable, ())
-                w.held[variable] = x if same else values.assign(w.mask, x, old)
+                w.assign(variable, values.changed(w.held[variable], at, x) if at else x)
 
             return write
         parts = [self.access("store", one, node) for one in place.ones()]
@@ -408,7 +343,8 @@ class Expressions:
             return self.fetched(node)
         copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
         place = self.unnamed(copy, node.array)
-        return self.fetched(node, self.number_of(place, self.value(node.index), node))
+        at = self.value(node.index)
+        return self.fetched(node, self.number_of(place, at, node.array.type))
 
     def _member(self, node: tree.Member) -> Value:
         if address_of(node.vector):
@@ -420,12 +356,10 @@ class Expressions:
     def _unary(self, node: tree.Unary) -> Value:
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
-        if node.op == "!" and not isinstance(node.type, Vector):
-            truth = self.truth(node)
-            return lambda w: as_int(truth(w))
         x, scalar = self.value(node.operand), node.type.scalar
         if node.op == "!":
-            return lambda w: mask_of(x(w) == 0)
+            decided = mask_of if isinstance(node.type, Vector) else as_int
+            return lambda w: decided(x(w) == 0)
         if node.op == "~":
             return lambda w: values.cut(~x(w), scalar)
         result = self.result(node)
@@ -440,9 +374,8 @@ class Expressions:
         return (lambda w, x: values.cut(x, scalar)) if scalar.whole else (lambda w, x: x)
 
     def _binary(self, node: tree.Binary) -> Value:
-        vectors = isinstance(node.type, Vector)
-        if not vectors and (node.op in COMPARISONS or node.op in ("&&", "||")):
-            truth = self.truth(node)
+        if not isinstance(node.type, Vector) and node.op in ("&&", "||"):
+            truth = self.logical(node)
             return lambda w: as_int(truth(w))
         a, b = self.value(node.left), self.value(node.right)
         operate = self.operation(node)
@@ -457,12 +390,13 @@ class Expressions:
         if op in ("&&", "||"):
             both = operator.and_ if op == "&&" else operator.or_
             return lambda w, x, y: mask_of(both(x != 0, y != 0))
-        if isinstance(a, Pointer) or isinstance(b, Pointer):
-            return self.of_pointers(apply, a, b)
+        decided = mask_of if isinstance(node.type, Vector) else as_int
         if scalar is ULONG and op not in "+-*&|^":
             bare, apply = apply, lambda x, y: bare(values.unsigned(x), values.unsigned(y))
         if op in COMPARISONS:
-            return lambda w, x, y: mask_of(apply(x, y))
+            return lambda w, x, y: decided(apply(x, y))
+        if isinstance(a, Pointer) or isinstance(b, Pointer):
+            return self.of_pointers(apply, a, b)
         if op in ("<<", ">>"):  # by the amount modulo the bits; what is shifted out is gone
             return lambda w, x, y: values.cut(apply(x, y & scalar.bits - 1), scalar)
         if op in "/%":
@@ -481,15 +415,12 @@ class Expressions:
 
     @staticmethod
     def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
+        """Their difference in elements, or a pointer that is moved by so many."""
+        of_a = a.to.stride if isinstance(a, Pointer) else 1
+        of_b = b.to.stride if isinstance(b, Pointer) else 1
         if isinstance(a, Pointer) and isinstance(b, Pointer):
-            size = a.to.stride
-            return lambda w, x, y: (x - y) // size
-        if isinstance(a, Pointer):
-            size = a.to.stride
-            return lambda w, x, y: apply(x, y * size)
-        assert isinstance(b, Pointer)
-        size = b.to.stride
-        return lambda w, x, y: apply(y, x * size)
+            return lambda w, x, y: (x - y) // of_a
+        return lambda w, x, y: apply(x * of_b, y * of_a)
 
     def division(self, node: tree.Binary, apply: Callable) -> Change:
         scalar, text = node.left.type.scalar, written(node)
@@ -500,12 +431,8 @@ class Expressions:
         if by == 0:
             self.fail(node, f"{text}: division by zero")
         site = self.site("division", node.spot, text)
-        dropped = self.site("whole division", node.spot, text)
-        becomes_float = node.op == "/" and node is self.becomes_float
 
         def divide(w: Wave, x: Any, y: Any) -> Any:
-            if becomes_float:
-                w.drops(x, y, dropped)
             return values.cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
 
         return divide
@@ -516,11 +443,8 @@ class Expressions:
         if known(node.left) is not None:  # and has decided nothing
             return self.truth(node.right)
         left, right = self.truth(node.left), self.truth(node.right)
-        both = operator.and_ if node.op == "&&" else operator.or_
-        if self.harmless(node.right):
-            return lambda w: both(left(w), right(w))
         sides = (right, None) if node.op == "&&" else (None, right)
-        return self.chosen(left, sides, self.site("branch", node.spot, written(node)))
+        return self.chosen(left, sides, None)
 
     def _choice(self, node: tree.Choice) -> Value:
         of, constant = node.condition.type, known(node.condition)
@@ -531,22 +455,19 @@ class Expressions:
             condition, chooses = self.value(node.condition), self.highest(of)
             return lambda w: values.pick(chooses(condition(w)), sides[0](w), sides[1](w))
         truth = self.truth(node.condition)
-        if self.harmless(node.yes) and self.harmless(node.no):
-            return lambda w: values.pick(truth(w), sides[0](w), sides[1](w))
-        return self.chosen(truth, sides, self.site("branch", node.spot, written(node.condition)))
+        site = None
+        if any(isinstance(n, BRANCHING) for side in (node.yes, node.no) for n in side.walk()):
+            site = self.site("branch", node.spot, written(node.condition))
+        return self.chosen(truth, sides, site)
 
     @staticmethod
-    def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site) -> Value:
+    def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site | None) -> Value:
         """One of two values, each computed for the lanes that want it; None: the truth itself."""
 
         def run(w: Wave) -> Any:
-            before, decided = w.mask, truth(w)
-            found = []
-            for mask, side in zip(w.branch(decided, site), sides, strict=True):
-                w.mask = mask
-                found.append(decided if side is None else None if mask is False else side(w))
-            w.mask = before
-            return values.pick(decided, *found)
+            decided = truth(w)
+            yes, no = w.each_way(decided, sides, site)
+            return values.pick(decided, yes if sides[0] else decided, no if sides[1] else decided)
 
         return run
 

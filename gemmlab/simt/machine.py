@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from . import values
 from .memory import Memory
 from .printing import printed
 from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
-from .types import INT, Scalar, Vector, layout
-from .values import ATOMICS, Lanes, Mask, Partly, array, converted, cut, extremes, unset
+from .types import INT, Scalar
+from .values import Lanes, Mask, array, cut, extremes, some, union
 from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
@@ -28,7 +29,7 @@ MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what print
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
-class Held(dict[Variable, Any]):
+class Held(dict[Any, Any]):
     """The values of a wave's variables; one whose declaration a jump has skipped has none."""
 
     def __init__(self, wave: Wave):
@@ -36,10 +37,10 @@ class Held(dict[Variable, Any]):
         self.wave = wave
 
     def __missing__(self, variable: Variable) -> Any:
-        of = variable.type
-        if not variable.in_memory:
-            return unset(of.n if isinstance(of, Vector) else 0, of.scalar)
-        self[variable] = self.wave.private(variable)
+        if variable.in_memory:
+            self[variable] = self.wave.private(variable)
+        else:
+            self[variable], self.wave.given[variable] = values.nothing(variable.type), False
         return self[variable]
 
 
@@ -56,10 +57,10 @@ class Wave:
         log: what they have done (of all waves).
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
         mask: who takes part now: None for all, False for none, else an array of bool.
-        held: the values of variables, and the arrays; since: the mask where each was declared.
-        called: who called the present function; gone: of these, who has returned, with `result`.
-        skipped, left: who has come to `continue`, to `break`; waiting: for each label, who goes
-            there.
+        held: the values of variables, and the arrays; of a function, what it returns.
+        since: the mask where each was declared; given: of variables that are declared without a
+            value, who has given them one.
+        waiting: who has jumped, by where to (a loop's end, a label ...).
     """
 
     def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
@@ -80,19 +81,15 @@ class Wave:
         self.phase: Lanes = 0
         self.ordered: dict[str, Lanes] = {"local": 0, "global": 0, "constant": 0}
         self.held = Held(self)
-        self.since: dict[Variable, Mask] = {}
+        self.since: dict[Any, Mask] = {}
+        self.given: dict[Variable, Mask] = {}
         self.mask: Any = None
-        self.called: Any = None
-        self.gone: Any = False
-        self.skipped: Any = False
-        self.left: Any = False
-        self.result: Lanes = None
-        self.waiting: dict[Any, Mask] = {}
+        self.waiting: dict[tuple[Any, int], Mask] = {}
         self.turn: Turn | None = None  # if it is one of several
 
     def __getstate__(self) -> dict[str, Any]:
         """In another process nothing goes on."""
-        return {**vars(self), "held": None, "since": None, "waiting": None, "turn": None}
+        return {**vars(self), "held": None, "since": None, "given": None, "turn": None}
 
     # ---- who
     def item(self, lane: int) -> WorkItem:
@@ -141,21 +138,45 @@ class Wave:
         for memory, at in cells:
             memory.store(self, site, at, value)
 
-    def element(self, site: Site, memory: Memory, indices: list) -> list[tuple[Memory, Lanes]]:
-        """An element of an array that the text names.
+    def reach(self, site: Site, base: Lanes, *indices: Lanes) -> Iterator[tuple[Memory, Lanes]]:
+        """The arrays into which a pointer points, with the element to which indices lead; meanwhile
+        the mask is of the lanes of each.
 
-        Each index is checked: beyond the end of a row begins the next.
+        An index of an array that the text names is checked: beyond the end of a row begins the
+        next.
         """
-        total: Lanes = 0
-        for number, ((size, step), index) in enumerate(zip(site.shape, indices, strict=False)):
-            index, bad = self.between(index, size - 1)
-            if bad is not None:
-                which = f"its {ORDINAL[number]} index" if len(site.shape) > 1 else "its index"
-                value = self.at_first(index, bad)
-                text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
-                self.find("out of bounds", site, f"{text} must be 0 to {size - 1}", bad, stop=True)
-            total = total + (index * step if step != 1 else index)
-        return [(memory, total)]
+        which, size, outer = base >> SHIFT, site.scalar.size, self.mask
+        numbers = [which]
+        if which.__class__ is not int:
+            numbers = np.unique(which if outer is None else which[outer]).tolist()
+        for number in numbers:
+            if len(numbers) > 1:
+                self.mask = (which == number) & (True if outer is None else outer)
+            if not 0 < number <= len(self.machine.pointed):
+                text = f"{site.text}: the pointer of {{}} points to nothing"
+                self.find("out of bounds", site, text, stop=True)
+            offset = base - ((number << SHIFT) + MIDDLE)
+            if some(odd := offset % size):
+                text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
+                self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
+            memory, total = self.machine.pointed[number - 1], offset // size + site.lead
+            for nth, ((count, step), index) in enumerate(zip(site.shape, indices, strict=True)):
+                if count:
+                    index = self.in_row(site, memory, nth, index, count)
+                total = total + (index * step if step != 1 else index)
+            named = site.shape and site.shape[0][0]  # then each index is in its row
+            yield memory, total if named else self.inside(site, memory, total)
+        self.mask = outer
+
+    def in_row(self, site: Site, memory: Memory, nth: int, index: Lanes, count: int) -> Lanes:
+        """An index, which must be less than `count`."""
+        index, bad = self.between(index, count - 1)
+        if bad is not None:
+            which = f"its {ORDINAL[nth]} index" if len(site.shape) > 1 else "its index"
+            value = self.at_first(index, bad)
+            text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
+            self.find("out of bounds", site, f"{text} must be 0 to {count - 1}", bad, stop=True)
+        return index
 
     def inside(self, site: Site, memory: Memory, index: Lanes) -> Lanes:
         """The index, which must be in the array; for lanes outside the mask it becomes 0."""
@@ -174,7 +195,7 @@ class Wave:
         if wide > 1 and (memory.space != "private" or wide * site.scalar.size > 8):
             first = index - site.lead
             bad = first % wide != 0
-            if np.any(bad):
+            if some(bad):
                 value = self.at_first(first, bad)
                 text = f"{{}} uses {memory.name} as {site.scalar}{wide} from number {value} on"
                 text = f"{site.text}: {text}, which is no multiple of {wide}"
@@ -194,33 +215,11 @@ class Wave:
         lane = np.argmax(np.broadcast_to(bad, self.lanes) & self.active)
         return np.broadcast_to(x, self.lanes)[lane].item()
 
-    def behind(self, site: Site, base: Lanes, index: Lanes) -> Iterator[tuple[Memory, Lanes]]:
-        """The arrays into which a pointer points, with the element, `index` further on; meanwhile
-        the mask is of the lanes of each.
-        """
-        which, size, outer = base >> SHIFT, site.scalar.size, self.mask
-        numbers = [which]
-        if which.__class__ is not int:
-            numbers = np.unique(which if outer is None else which[outer]).tolist()
-        for number in numbers:
-            if len(numbers) > 1:
-                self.mask = (which == number) & (True if outer is None else outer)
-            if not 0 < number <= len(self.machine.pointed):
-                text = f"{site.text}: the pointer of {{}} points to nothing"
-                self.find("out of bounds", site, text, stop=True)
-            offset = base - ((number << SHIFT) + MIDDLE)
-            if np.any(odd := offset % size):
-                text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
-                self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
-            memory = self.machine.pointed[number - 1]
-            yield memory, self.inside(site, memory, offset // size + index)
-        self.mask = outer
-
     def atomic(self, site: Site, base: Lanes, op: str, args: list[Lanes]) -> np.ndarray:
         """A load, an operation and a store as one step: lane after lane."""
         result: np.ndarray = np.zeros(self.lanes, site.scalar.held)
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
-        for memory, at in self.behind(site, base, 0):
+        for memory, at in self.reach(site, base):
             index = np.broadcast_to(at, self.lanes)
             self.record(site, memory, index)
             places, known = memory.places(self, site, index), memory.known(site.scalar.size)
@@ -229,18 +228,19 @@ class Wave:
                     given = known[places] | (self.every != lane)
                     self.uninitialised(site, memory, index, given)
                 result[lane] = memory.view(site.scalar)[places[lane]]
-                new = ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
+                new = values.ATOMICS[op](result[lane].item(), *(a[lane] for a in args))
                 memory.put(site.scalar, places[lane], new)
         return result
 
     def private(self, variable: Variable, zeroes: bool = False) -> Memory:
         """An array that each lane has to itself, or a constant one, which there is once."""
-        constant, (scalar, sizes) = variable.space == "constant", layout(variable.type)
+        constant = variable.space == "constant"
         copies, slot = (1, 0) if constant else (self.lanes, self.every)
-        self.machine.room(prod(sizes) * scalar.size * copies)
-        data = np.zeros(copies * prod(sizes), scalar.dtype) if zeroes else None
+        if variable not in self.held:
+            self.machine.room(variable.type.stride * copies)
         space = "constant" if constant else "private"
-        return Memory(variable.name, space, scalar, sizes, copies, slot, data)
+        data = np.zeros(0) if zeroes else None
+        return Memory(variable.name, space, variable.type, copies, slot, data)
 
     def copy_together(
         self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,
@@ -252,10 +252,10 @@ class Wave:
             number = first + self.items
             self.mask = (number < count) & (True if outer is None else outer)
             if self.mask.any():
-                value = self.load(load, self.behind(load, source + number * far[0], 0))
-                self.store(store, self.behind(store, target + number * far[1], 0), value)
+                value = self.load(load, self.reach(load, source + number * far[0]))
+                self.store(store, self.reach(store, target + number * far[1]), value)
         self.mask = outer
-        for memory, _ in self.behind(store, target, 0):
+        for memory, _ in self.reach(store, target):
             memory.filling = store
 
     def filled(self) -> None:
@@ -268,27 +268,33 @@ class Wave:
         """Some of the numbers that are read here may have no value; `known` says which have."""
         if known.all():
             return
-        known = known.all(0) if known.ndim == 2 else known
-        bad = ~np.broadcast_to(known, self.lanes) & self.active
+        rows = np.broadcast_to(known, (*known.shape[:-1], self.lanes)).reshape(-1, self.lanes)
+        bad = ~rows & self.active
         if bad.any():
-            element = memory.element(self.at_first(index, bad) * site.scalar.size)
+            row = int(np.argmax(bad.any(1)))  # of the numbers of a vector the first that has none
+            at = self.at_first(index, bad[row]) + row
+            element = memory.element(at * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
             if memory.space == "private":
                 text = f"{element} is read by {{}} before it has a value"
-            self.find("uninitialised", site, text, bad)
+            self.find("uninitialised", site, text, bad[row])
 
-    def given(self, value: Lanes, site: Site, at: tuple[int, ...] = ()) -> Lanes:
-        """The value of a variable declared without one; `at`: the parts of a vector to read."""
-        if value.__class__ is not Partly:
-            return value
-        what, bad = site.text, ~value.given
-        if bad.ndim == 2:  # of the numbers of a vector the first that has none in some lane
-            rows = [i for i in (at or range(len(bad))) if i < len(bad)]
-            row = next((i for i in rows if np.any(bad[i] & self.active)), rows[0])
-            what += f".{'xyzw'[row] if len(bad) <= 4 else f's{row:x}'}"
-            bad = bad[row]
-        self.find("uninitialised", site, f"{what} is read by {{}} before it has a value", bad)
-        return value.value
+    def assign(self, variable: Any, x: Lanes) -> None:
+        """Give a variable a value."""
+        # where exactly the lanes that were there when it was declared are here, one value may stay
+        # one for all
+        if self.mask is not None and self.mask is not self.since.get(variable, ()):
+            x = np.where(self.mask, x, self.held[variable])
+        self.held[variable] = x
+        if variable in self.given:
+            self.given[variable] = union(None, self.given[variable], self.mask)
+
+    def check(self, site: Site, given: Mask) -> None:
+        """What is read must have a value; `given`: who has given it one."""
+        bad = values.without(self.mask, given)
+        if bad is not False:
+            text = f"{site.text} is read by {{}} before it has a value"
+            self.find("uninitialised", site, text, True if bad is None else bad)
 
     def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
@@ -316,22 +322,17 @@ class Wave:
             text = f"{site.text} is {self.at_first(exact, bad):g} for {{}}: {to} has no such"
             text += " number, and devices differ in what they make of it"
             self.find("overflow", site, text, bad)
-        return converted(x, of, to)
+        return values.converted(x, of, to)
 
     def ratio(self, a: Lanes, b: Lanes, site: Site) -> Lanes:
-        if np.any(zero := b == 0):
+        if some(zero := b == 0):
             text = f"{site.text}: a division by zero, which gives no finite number"
             self.find("ratio", site, text, zero)
         return np.true_divide(a, b)
 
-    def drops(self, a: Lanes, b: Lanes, site: Site) -> None:
-        """A division of whole numbers whose result becomes a float."""
-        text = f"{site.text}: a division of whole numbers, which drops the rest"
-        self.find("whole division", site, text, a % np.where(b == 0, 1, b) != 0)
-
     def divisor(self, b: Lanes, site: Site) -> Lanes:
         """A divisor, which must not be 0; 0 becomes 1 in lanes outside the mask."""
-        if not np.any(zero := b == 0):
+        if not some(zero := b == 0):
             return b
         self.find("division by zero", site, f"{site.text}: {{}} divides by zero", zero, stop=True)
         return np.where(zero, np.ones_like(b), b)
@@ -345,28 +346,49 @@ class Wave:
             text += "; if it does end, simulate with a higher limit"
             self.find("stopped", site, text, stop=True)
 
-    def stays(self, test: Callable[[Wave], Lanes] | None, site: Site) -> bool:
-        """Lanes for which a loop's condition does not hold leave it; whether any stays."""
-        if test is not None:
-            self.mask, _ = self.branch(test(self), site)
-        return self.mask is not False
+    def branch(self, condition: Lanes, site: Site | None) -> tuple[Mask, Mask]:
+        """The lanes for which a condition holds, and those for which it does not.
 
-    def branch(self, condition: Lanes, site: Site) -> tuple[Mask, Mask]:
-        """The lanes for which a condition holds, and those for which it does not."""
+        With a site the log says that work-items come to the condition.
+        """
         mask = self.mask
         if condition.__class__ is not array:
             return (mask, False) if condition else (False, mask)
         yes = condition if mask is None else mask & condition
-        self.record(site, value=yes)
+        if site:
+            self.record(site, value=yes)
         no = ~condition if mask is None else mask & ~condition
         if not yes.any():
             return False, mask
         return (yes, no) if no.any() else (mask, False)
 
+    def each_way(self, condition: Lanes, sides: Sequence[Any], site: Site | None) -> list[Any]:
+        """Both sides of a branch, each carried out by the lanes that take it, and what they give.
+
+        A side is None if there is nothing to do.
+        """
+        before, ends, results = self.mask, list[Any](), []
+        for mask, side in zip(self.branch(condition, site), sides, strict=True):
+            self.mask = mask
+            results.append(side(self) if side and mask is not False else None)
+            ends.append(self.mask)
+        self.mask = union(before, *ends)
+        return results
+
+    def leave(self, target: tuple[Any, int]) -> None:
+        """All who are here jump, and wait."""
+        if self.mask is not False:
+            self.waiting[target] = union(None, self.waiting.get(target, False), self.mask)
+        self.mask = False
+
+    def arrive(self, target: tuple[Any, int], whole: Mask) -> None:
+        """Those who have jumped here, of the lanes `whole`, join the others."""
+        self.mask = union(whole, self.mask, self.waiting.pop(target, False))
+
     def barrier(self, site: Site) -> None:
         """All work-items of a group come here, or none; a warp then waits for the others."""
         self.record(site)
-        mask, gone = self.mask, self.gone
+        mask = self.mask
         if mask is not None:
             come = np.bincount(self.slot, mask)
             partly = (come > 0) & (come < self.per)
@@ -375,7 +397,7 @@ class Wave:
                 mine = self.slot == np.argmax(partly)
                 missing = int(np.argmax(mine & ~mask))
                 others = self.per - count - 1
-                if gone is None or (gone is not False and gone[missing]):
+                if any(word == "return" and m[missing] for (word, _), m in self.waiting.items()):
                     does = f"{f'and {others} more have' if others else 'has'} returned before"
                 else:
                     does = f"{f'and {others} more do' if others else 'does'} not"
@@ -398,8 +420,8 @@ class Wave:
             for a in args
         ]
         for lane in np.flatnonzero(self.active).tolist():
-            values = [a if isinstance(a, str) else a[..., lane].tolist() for a in every]
-            text = printed(form, values, kinds)
+            given = [a if isinstance(a, str) else a[..., lane].tolist() for a in every]
+            text = printed(form, given, kinds)
             self.machine.room(len(text))
             self.machine.printed.append(text)
 
@@ -529,9 +551,9 @@ class Machine:
                     make(first)
                 self.arrays = dict(first.held)
                 if order == "lockstep":
-                    for some in np.split(chosen, range(together, len(chosen), together)):
-                        self.local(some)
-                        self.program.code(Wave(self, some, everyone), given)
+                    for part in np.split(chosen, range(together, len(chosen), together)):
+                        self.local(part)
+                        self.program.code(Wave(self, part, everyone), given)
                 else:
                     rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):
@@ -546,7 +568,7 @@ class Machine:
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
         self.room(sum(a.type.stride for a in self.program.locals) * copies)
         for a in self.program.locals:
-            self.arrays[a] = Memory(a.name, "local", *layout(a.type), copies, slot)
+            self.arrays[a] = Memory(a.name, "local", a.type, copies, slot)
 
     def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .types import Scalar
+from .types import Scalar, Type, Vector, layout, leaf_of
 from .values import Lanes, array, cut
 from .watch import Site
 
@@ -29,7 +29,8 @@ class Memory:
 
     Attributes:
         name, space: as in the kernel's text; "global", "local" or "private".
-        scalar: the type of its numbers; sizes: how it is declared, vectors counted as a last index.
+        scalar: the type of its numbers; sizes: how it is declared, vectors counted as a last index;
+            vector: whether they are.
         size_bytes: of one copy; copies: how many there are of it, one behind the other; slot: which
             is each lane's.
         address: of its first byte, once it has one.
@@ -39,14 +40,14 @@ class Memory:
         self,
         name: str,
         space: str,
-        scalar: Scalar,
-        sizes: tuple[int, ...],
+        of: Type,
         copies: int = 1,
         slot: Lanes = 0,
         data: np.ndarray | None = None,
     ):
-        self.name, self.space, self.scalar, self.sizes = name, space, scalar, sizes
-        self.copies, self.slot = copies, slot
+        self.name, self.space, self.copies, self.slot = name, space, copies, slot
+        self.scalar, self.sizes = scalar, sizes = layout(of)
+        self.vector = isinstance(leaf_of(of)[0], Vector)
         self.size_bytes = scalar.size * prod(sizes)
         self.first = slot * prod(sizes)  # where a lane's own copy begins, in own numbers
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
@@ -72,9 +73,12 @@ class Memory:
         return np.ones(len(self.bytes) // size, bool) if stored is None else stored[::size]
 
     def element(self, at: int) -> str:
-        """Atile[2][3] for the element at so many bytes."""
-        shown, index = "", at // self.scalar.size
-        for size in reversed(self.sizes):
+        """Atile[2][3] or v.x for the element at so many bytes."""
+        shown, index, sizes = "", at // self.scalar.size, list(self.sizes)
+        if self.vector:
+            n = sizes.pop()
+            shown, index = f".{'xyzw'[index % n] if n <= 4 else f's{index % n:x}'}", index // n
+        for size in reversed(sizes):
             shown, index = f"[{index % size}]{shown}", index // size
         return self.name + shown
 

@@ -26,31 +26,40 @@ LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
            "C": "C(m, n) is element n*M + m"}  # fmt: skip
 
 
-def reasons(run: ProductRun, again: Callable[[np.ndarray, np.ndarray], Machine]) -> list[Finding]:
+def reasons(
+    run: ProductRun, functions: list[tree.Function],
+    again: Callable[[np.ndarray, np.ndarray], Machine]
+) -> list[Finding]:  # fmt: skip
     """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
     if not np.isfinite(run.c).all():
-        return [note for note in run.notes if note.kind == "ratio"]
-    return _row_by_row(run) or _wrong_index(run, again) or _weights(run)
+        return run.notes
+    return _row_by_row(run) or _wrong_index(run, again) or _weights(run, functions)
 
 
-def slips(functions: Iterable[tree.Function]) -> Iterator[Finding]:
+def slips(functions: Iterable[tree.Function], kind: str = "slip") -> Iterator[Finding]:
     """What C allows, but is rarely meant: reported where a product is wrong."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
-        text = _slip(node)
-        if text:
-            yield Finding("slip", text, node.spot.line, node.spot.column, macro=node.spot.macro)
+        found, text = _slip(node)
+        if found == kind:
+            yield Finding(kind, text, node.spot.line, node.spot.column, macro=node.spot.macro)
 
 
-def _slip(node: tree.Node) -> str:
+def _slip(node: tree.Node) -> tuple[str, str]:
     if isinstance(node, (tree.If, tree.Loop)) and node.condition is not None:
         condition = tree.plain(node.condition)
         if isinstance(condition, tree.Assign) and not condition.op:
-            return f"{tree.written(condition)}: '=' assigns, and '==' compares"
+            return "slip", f"{tree.written(condition)}: '=' assigns, and '==' compares"
     if isinstance(node, tree.Index):
         index = tree.plain(node.index)
         if isinstance(index, tree.Binary) and index.op == ",":
-            return f"{tree.written(node)}: only what stands behind the comma is the index"
-    return ""
+            text = "only what stands behind the comma is the index"
+            return "slip", f"{tree.written(node)}: {text}"
+    if isinstance(node, tree.Cast) and not node.type.scalar.whole:
+        inner = tree.plain(node.operand)
+        if isinstance(inner, tree.Binary) and inner.op == "/" and inner.type.scalar.whole:
+            text = "a division of whole numbers, which drops the rest"
+            return "whole division", f"{tree.written(inner)}: {text}"
+    return "", ""
 
 
 def _line(run: ProductRun, kind: str, *names: str) -> Site | None:
@@ -86,15 +95,27 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
 
 
 # ---- which products are summed
-def _weights(run: ProductRun) -> list[Finding]:
+def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
     """C as a sum of the products along K, each with a weight, and of a number."""
     k = run.k
-    found = _solved(run, [(i, i) for i in range(k)])
-    if found is None:
-        return _crossed(run)
+    for far in range(4):  # how far from its row of B a column of A is multiplied by another
+        pairs = [(i, j) for i in range(k) for j in range(k) if abs(i - j) in (0, far)]
+        found = _solved(run, pairs)
+        if found is not None and far:
+            crossed = [p for p, w in zip(pairs, found, strict=False) if w and p[0] != p[1]]
+            text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
+            others = " ..." if len(crossed) > 2 else ""
+            adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
+            return [
+                _finding(next(adds, _last_load(run)), f"C sums products such as {text}{others}")
+            ]
+        if found is not None:
+            break
+    else:
+        return []
     weights, more = found[:-1], float(found[-1])
     missing = [i for i in range(k) if weights[i] == 0]
-    divided = [note for note in run.notes if note.kind == "whole division"]
+    divided = list(slips(functions, "whole division"))
     if missing:
         columns = _columns_read(run)
         unread = [i for i in missing if i not in columns]
@@ -127,21 +148,6 @@ def _solved(run: ProductRun, pairs: list[tuple[int, int]]) -> np.ndarray | None:
     solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
     found = np.asarray(solved).round(4)
     return found if np.abs(found @ terms - run.c.ravel()).max() < 0.01 else None
-
-
-def _crossed(run: ProductRun) -> list[Finding]:
-    """Columns of A that are multiplied by a neighbour of their row of B."""
-    for far in range(1, 4):
-        pairs = [(i, j) for i in range(run.k) for j in range(run.k) if abs(i - j) in (0, far)]
-        found = _solved(run, pairs)
-        if found is not None:
-            used = [pair for pair, weight in zip(pairs, found, strict=False) if weight]
-            crossed = [(i, j) for i, j in used if i != j]
-            text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
-            more = " ..." if len(crossed) > 2 else ""
-            adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
-            return [_finding(next(adds, _last_load(run)), f"C sums products such as {text}{more}")]
-    return []
 
 
 def _last_load(run: ProductRun) -> Site | None:

@@ -7,19 +7,20 @@ where they differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from . import tree
 from .calls import Calls
-from .expressions import Value, nothing
+from .expressions import Value
 from .meaning import known
 from .parse import kernel_of, parsed
 from .text import PREDEFINED, Clock, Macro, Preprocessor, UnknownError, explained, no_limit
 from .tree import Node, written
-from .types import ULONG, VOID
-from .values import assign, one_of, union, unsigned, without
+from .types import ULONG, VOID, Vector
+from .values import nothing, one_of, union, unsigned, without
 from .watch import Site
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
 Function = Callable[["Wave", list], Any]
-Label = tuple[tree.Function, str]
+#: Where lanes wait that have jumped: a word, a label or the numbers of a case; and a serial number.
+Target = tuple[Hashable, int]
 
 
 @dataclass(eq=False)
@@ -64,6 +66,8 @@ class Program:
 def compile_kernel(text: str, name: str | None = None, defines: Mapping[str, object] | None = None,
                    clock: Clock = no_limit) -> Program:  # fmt: skip
     """Translate a kernel, by default the first. Raises TextError with line and column."""
+    if not isinstance(text, str):
+        raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
     with explained(text):
         return _compiled(text, name, Preprocessor(defines, clock))
 
@@ -84,7 +88,7 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
 
 
 class Translator(Calls):
-    """Functions and statements; each statement becomes a `Step`."""
+    """Functions and statements; each statement becomes a `Value` that computes nothing."""
 
     def __init__(self, clock: Clock = no_limit) -> None:
         super().__init__()
@@ -92,8 +96,16 @@ class Translator(Calls):
         self.locals: list[tree.Variable] = []  # the arrays in local memory
         self.done: dict[tree.Function, Function] = {}
         self.around: list[tree.Function] = []  # functions that are being translated
-        self.labels: set[Label] = set()  # of the blocks around a statement
-        self.skips = 0  # of these blocks, how many may be entered behind their begin
+        # where the jumps of a statement lead: by words such as `break`, labels and cases
+        self.targets: dict[Hashable, Target] = {}
+        self.serial = count()
+        self.skips = False  # whether a jump may lead behind the statement
+
+    def target(self, name: Hashable) -> Target:
+        """A new target of jumps that name it."""
+        made = name, next(self.serial)
+        self.targets = {**self.targets, name: made}
+        return made
 
     # ---- functions
     def function(self, function: tree.Function) -> Function:
@@ -105,33 +117,34 @@ class Translator(Calls):
             raise function.problem
         if function not in self.done:
             self.around.append(function)
+            outer, self.targets, self.skips = (self.targets, self.skips), {}, False
             self.done[function] = self.defined(function, function.body.body)
+            self.targets, self.skips = outer
             self.around.pop()
         return self.done[function]
 
     def defined(self, function: tree.Function, nodes: list[Node]) -> Callable:
-        params = function.params
+        params, void = function.params, function.type is VOID
         made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
-        outer, self.labels = self.labels, set()
-        body, self.labels = self.statements(nodes), outer
-        text, void = f"the result of {function.name}", function.type is VOID
-        site = self.site("unset", function.spot, text, function.type)
-        blank = None if void else nothing(function.type)
+        end, blank = self.target("return"), nothing(function.type)
+        body = self.statements(nodes)
+        site = self.site("unset", function.spot, f"the result of {function.name}")
 
         def run(w: Wave, args: list) -> Any:
-            outer = w.gone, w.result, w.called
-            w.gone, w.result, w.called = False, blank, w.mask
+            before = w.mask
+            w.held[function], w.since[function] = blank, before
             for variable, make, value in zip(params, made, args, strict=True):
-                w.held[variable], w.since[variable] = value, w.mask
+                w.held[variable], w.since[variable] = value, before
                 if make:
                     make(w)
                     w.held[variable].give(0, variable.type.length, value, variable.type.scalar)
             body(w)
-            w.mask = w.called
-            result = None if void else w.given(w.result, site)
-            w.gone, w.result, w.called = outer
-            return result
+            if not void and w.mask is not False:  # some have not come to a `return`
+                w.check(site, False)
+            w.waiting.pop(end, None)
+            w.mask = before
+            return w.held[function]
 
         return run
 
@@ -146,7 +159,7 @@ class Translator(Calls):
         labels = [n.name for n in body if isinstance(n, tree.Label)]
         jumps = (n for s in body for n in s.walk() if isinstance(n, tree.Jump))
         if labels and any(jump.word == "goto" for jump in jumps):
-            return self.with_labels(body, labels)
+            return self.labelled(body, labels)[0]
         return self.sequence([self.statement(node) for node in body])
 
     @staticmethod
@@ -160,41 +173,33 @@ class Translator(Calls):
 
         return run
 
-    def with_labels(self, body: list[Node], labels: list[str]) -> Value:
-        """Lanes that go to a label wait there; the statements run again until nobody waits."""
-        keys = [self.label(name) for name in labels]
-        self.labels.update(keys)
-        self.skips += 1
-        parts: list[Value | Label] = [
-            self.label(n.name) if isinstance(n, tree.Label) else self.statement(n) for n in body
-        ]
-        self.skips -= 1
-        self.labels.difference_update(keys)
+    def labelled(self, body: list[Node], names: list) -> tuple[Value, list[Target]]:
+        """Statements with labels or cases, at which lanes wait; they run until nobody waits."""
+        outer, self.skips = (self.targets, self.skips), True
+        targets = [self.target(name) for name in names]
+        parts: list[Value | Target] = [
+            self.targets[n.name if isinstance(n, tree.Label) else n.numbers]
+            if isinstance(n, (tree.Label, tree.Case)) else self.statement(n)
+            for n in body
+        ]  # fmt: skip
+        self.targets, self.skips = outer
         site = self.site("loop", body[0].spot, "goto")
 
         def run(w: Wave) -> None:
-            waiting, rounds = w.waiting, 0
+            before, rounds = w.mask, 0
             through: Any = False
-            waiting.update(dict.fromkeys(keys, False))
-            while True:
+            while not rounds or any(target in w.waiting for target in targets):
                 rounds += 1
                 w.round(rounds, site)
                 for part in parts:
                     if isinstance(part, tuple):
-                        w.gone = without(w.gone, waiting[part])
-                        w.mask, waiting[part] = union(w.called, w.mask, waiting[part]), False
+                        w.arrive(part, before)
                     elif w.mask is not False:
                         part(w)
-                through = union(w.called, through, w.mask)
-                if all(waiting[key] is False for key in keys):
-                    break
-                w.mask = False
+                through, w.mask = union(before, through, w.mask), False
             w.mask = through
 
-        return run
-
-    def label(self, name: str) -> Label:
-        return self.around[-1], name
+        return run, targets
 
     def statement(self, node: Node) -> Value:
         self.clock()
@@ -202,7 +207,9 @@ class Translator(Calls):
         return special(node) if special else self.value(node)  # type: ignore[arg-type]
 
     def do_block(self, node: tree.Block) -> Value:
-        return self.statements(node.body)
+        outer, self.skips = self.skips, self.skips and not node.scope
+        steps, self.skips = self.statements(node.body), outer
+        return steps
 
     def do_label(self, node: tree.Label) -> Value:
         return lambda w: None  # nobody goes there
@@ -213,16 +220,26 @@ class Translator(Calls):
             self.locals.append(variable)
             self.declared.add(variable)
             return lambda w: None
+        if value is None and isinstance(variable.type, Vector):
+            variable.addressed = True  # memory knows which of its numbers have a value
         if variable.in_memory:
             return self.memory(variable, value)
         x, blank = self.value(value) if value else None, nothing(variable.type)
         self.declared.add(variable)
-        if x is None or self.skips:
+        skips, unset = self.skips, x is None or self.skips
+        if unset:
             self.unset.add(variable)
 
         def declare(w: Wave) -> None:
-            w.held[variable] = x(w) if x else blank
-            w.since[variable] = w.mask
+            if not skips:
+                w.since[variable] = w.mask
+            if unset:
+                w.held.setdefault(variable, blank)
+                w.given[variable] = without(w.given.get(variable, False), w.mask)
+            if x and skips:
+                w.assign(variable, x(w))
+            elif x:
+                w.held[variable] = x(w)
 
         return declare
 
@@ -236,14 +253,7 @@ class Translator(Calls):
         sides = yes, self.statement(node.no) if node.no else None
 
         def run(w: Wave) -> None:
-            before, masks, ends = w.mask, w.branch(condition(w), site), list[Any]()
-            for mask, side in zip(masks, sides, strict=True):
-                w.mask = mask
-                if side and mask is not False:
-                    side(w)
-                ends.append(w.mask)
-            stay = all(end is mask for end, mask in zip(ends, masks, strict=True))
-            w.mask = before if stay else union(before, *ends)
+            w.each_way(condition(w), sides, site)
 
         return run
 
@@ -251,85 +261,69 @@ class Translator(Calls):
         start = self.statement(node.start) if node.start else None
         test = self.truth(node.condition) if node.condition else None
         site = self.site("loop", node.spot, written(node.condition) if node.condition else "")
+        outer, again, end = self.targets, self.target("continue"), self.target("break")
         body, step = self.statement(node.body), self.statement(node.step) if node.step else None
-        first, last = (test, None) if node.first else (None, test)
+        self.targets, first = outer, node.first
 
         def run(w: Wave) -> None:
             if start:
                 start(w)
-            outer, before, gone, rounds = (w.skipped, w.left), w.mask, w.gone, 0
-            w.skipped = False
-            while w.stays(first, site):
+            before, rounds = w.mask, 0
+            done: Any = False
+            while w.mask is not False:
+                if test and (first or rounds):
+                    w.mask, no = w.branch(test(w), site)
+                    done = union(before, done, no)
+                    if w.mask is False:
+                        break
                 rounds += 1
                 w.round(rounds, site)
                 body(w)
-                w.mask, w.skipped = union(before, w.mask, w.skipped), False
-                if w.mask is False:
-                    break
-                if step:
+                w.arrive(again, before)
+                if step and w.mask is not False:
                     step(w)
-                if not w.stays(last, site):
-                    break
-            w.skipped, w.left = outer
-            w.mask = before if w.gone is gone else without(before, w.gone)
+            w.mask = done
+            w.arrive(end, before)
 
         return run
 
     def do_switch(self, node: tree.Switch) -> Value:
-        """Lanes join at their case, go on through the next, and leave at `break`."""
+        """Lanes wait at their case, go on through the next, and leave at `break`."""
         value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
         numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]
-        self.skips += 1
-        parts: list[tuple[tree.Case | None, Value]] = [
-            (n, lambda w: None) if isinstance(n, tree.Case) else (None, self.statement(n))
-            for n in node.body
-        ]
-        self.skips -= 1
+        outer, end = self.targets, self.target("break")
+        body, targets = self.labelled(node.body, numbers)
+        self.targets = outer
+        cases = {one: t for one, t in zip(numbers, targets, strict=True) if one}
+        default = dict(zip(numbers, targets, strict=True)).get(None, end)
 
         def run(w: Wave) -> None:
-            x, before, outer = value(w), w.mask, w.left
-            x, w.mask, w.left = unsigned(x) if wide else x, False, False
-
-            def join(numbers: range | None) -> None:
-                fits = one_of(x, numbers) if numbers else others
-                here, w.mask = w.mask, before
-                w.mask = union(before, here, w.branch(fits, site)[0])
-
-            others = True
-            for one in filter(None, numbers):
-                others = others & (one_of(x, one) ^ True)
-            for case, step in parts:
-                if case:
-                    join(case.numbers)
-                elif w.mask is not False:
-                    step(w)
-            w.mask = union(before, w.mask, w.left)
-            if None not in numbers:
-                join(None)
-            w.left = outer
+            x, before = value(w), w.mask
+            x = unsigned(x) if wide else x
+            for one, target in cases.items():
+                if w.mask is not False:
+                    w.mask, others = w.branch(one_of(x, one), site)
+                    w.leave(target)
+                    w.mask = others
+            w.leave(default)
+            body(w)
+            w.arrive(end, before)
 
         return run
 
     def do_jump(self, node: tree.Jump) -> Value:
-        """The lanes leave; those of `continue` and of a switch's `break` are collected."""
         word, value = node.word, self.value(node.value) if node.value else None
-        key, gives = self.label(node.label), node.value is not None and node.value.type is not VOID
-        if word == "goto" and key not in self.labels:
+        target, function = self.targets.get(node.label or word), self.around[-1]
+        gives = node.value is not None and node.value.type is not VOID
+        if target is None:
             raise UnknownError("goto into another block", node.spot)
 
         def jump(w: Wave) -> None:
             if value:
                 result = value(w)
-                w.result = assign(w.mask, result, w.result) if gives else None
-            if word == "goto":
-                w.waiting[key] = union(w.called, w.waiting[key], w.mask)
-            if word in ("goto", "return"):
-                w.gone = union(None, w.gone, w.mask)
-            elif word == "break":
-                w.left = union(None, w.left, w.mask)
-            else:
-                w.skipped = union(None, w.skipped, w.mask)
-            w.mask = False
+                if gives:
+                    w.assign(function, result)
+            w.leave(target)
 
         return jump

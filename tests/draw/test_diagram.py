@@ -42,7 +42,7 @@ def coloured(picture) -> Counter:
 @pytest.mark.parametrize("kernel", in_part(range(1, 12), 3))
 def test_a_replay_colours_what_a_step_touches(kernel):
     r = ran(kernel)
-    film = replay.Replay(r, group=int(r.events()["group"].max()))
+    film = replay.Replay(r, group=int(r.table["group"].max()))
     for number, step in list(enumerate(film.steps, 1))[::3]:
         wanted: Counter = Counter()
         for name in ("A", "B", "C", *r.shapes):

@@ -10,6 +10,7 @@ from simt.generator import ITEMS
 
 from gemmlab import catalog, simt
 from gemmlab.simt.text import tokens_of
+from gemmlab.simt.translate import compile_kernel
 
 BLOCKS = 8  # of statements in a kernel: each is a little kernel of its own
 X = np.arange(2 * ITEMS, dtype=np.float32) % 7 - 3
@@ -69,7 +70,7 @@ def misread(name, source: str) -> str:
             run = simt.simulate(name, 16, 16, 16, SMALL[name], source, limit=200)
             lost = [f for f in run.findings if not f.line and f.kind != "never written"]
             return f"no line: {lost[0]}" if lost else ""
-        simt.api.program_of(source, None, SETTINGS[name])
+        compile_kernel(source, None, SETTINGS[name])
     except simt.TextError as error:
         if not (0 < error.line <= source.count("\n") + 1 and error.column > 0 and error.message):
             return f"no line: {error}"

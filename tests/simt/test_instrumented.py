@@ -18,7 +18,7 @@ from gemmlab import simt
 from gemmlab.catalog import find
 from gemmlab.catalog.sources import read
 from gemmlab.opencl.devices import NoDeviceError, find_device
-from gemmlab.simt.api import program_of
+from gemmlab.simt.translate import compile_kernel
 from gemmlab.simt.types import Scalar
 
 pytestmark = pytest.mark.optimised(False)
@@ -48,7 +48,7 @@ def counted(source: str, name: str, sizes: Sequence[int], args: Sequence, define
         device = find_device("pocl")
     except NoDeviceError:
         lacking("no PoCL")
-    program = program_of(source, name, defines)
+    program = compile_kernel(source, name, defines)
     given = [plain(p.type, value) for p, value in zip(program.params, args, strict=True)]
     given.append(np.zeros(4, np.int32))
     text, local = instrumented(source, dict(defines or {})), program.size[: len(sizes)]

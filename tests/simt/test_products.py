@@ -41,7 +41,7 @@ def test_a_product_is_right_and_its_log_adds_up(number, params, sizes, order):
     assert_right(run)
     elements = views.elements(views.select(run, "C", True))
     assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]
-    assert (run.counts.transactions, run.counts.turns) == by_hand(run.events())
+    assert (run.counts.transactions, run.counts.turns) == by_hand(run.table)
     groups = run.global_size[0] * run.global_size[1] // (run.local_size[0] * run.local_size[1])
     steps = [step for group in range(groups) for step in views.steps(run, group)]
     assert all(e.site.line == s.line for s in steps for e in s.entries)
