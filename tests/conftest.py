@@ -140,12 +140,6 @@ def some_device(request):
     return _device(request)
 
 
-@pytest.fixture(params=DEVICES if FULL and DEVICES else [next(iter(DEVICES), ANY)], ids=str)
-def first_device(request):
-    """The preferred device, in full runs every one: for tests that compile much."""
-    return _device(request)
-
-
 @pytest.fixture
 def any_device():
     """The preferred device, where one is enough."""

@@ -50,17 +50,10 @@ def without_barrier(number: int | str, *which: int) -> str:
     return text
 
 
-STORE = {
-    1: "    C[n*M + m] = acc;\n}",
-    2: "    C[(n0 + tn)*M + m0 + tm] = acc;\n}",
-    3: "        C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];\n    }\n}",
-}
-
-
 def and_store(number: int, statement: str) -> tuple[str, str]:
-    """An edit that adds a statement at the end of a kernel."""
-    old = STORE[number]
-    return old, old[:-1] + f"    {statement}\n}}"
+    """An edit that adds a statement at the end of one of the first three kernels."""
+    end = sources.read(catalog[number].file)[-60:]
+    return end, f"{end.rstrip()[:-1]}    {statement}\n}}"
 
 
 OUTSIDE = {
@@ -69,21 +62,31 @@ OUTSIDE = {
     "a little behind C": "if (get_global_id(0) == 0) C[M*N + 4095] = 1.0f;",
     "a little before C": "if (get_global_id(0) == 0) C[-4096] = 1.0f;",
 }
-_BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2}
-SMALL = {1: {"TS": 8}, 2: {"TS": 8}, 3: {"TS": 8, "WPT": 4}, 4: {"TS": 8, "WIDTH": 4}}
-SMALL |= {5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1}, 6: _BLOCKS}
-SMALL |= {number: _BLOCKS | {"WIDTH": 2} for number in (7, 8, 9, 10)}
-SMALL |= {12: SMALL[3], 13: _BLOCKS}
-SMALL |= {11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 2}}
-SMALL |= {
+BLOCKS = {"TSM": 8, "TSN": 8, "TSK": 8, "WPTM": 2, "WPTN": 2, "UNROLL": 1}
+WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
+#: Parameters that compile, run and can be simulated in a moment; for the tutorial, tiles of 8.
+SMALL: dict[int | str, dict[str, int]] = {
+    1: {"TS": 8},
+    2: {"TS": 8},
+    3: {"TS": 8, "WPT": 4},
+    4: {"TS": 8, "WIDTH": 4},
+    5: {"TS": 8, "TSK": 8, "WPT": 4, "PAD": 1},
+    6: BLOCKS | {"PAD": 1},
+    7: BLOCKS | {"WIDTH": 4},
+    8: BLOCKS | {"WIDTH": 2},
+    9: BLOCKS | {"WIDTH": 4},
+    10: BLOCKS | {"TSN": 16, "WPTN": 4, "WIDTH": 2},
+    11: {"RX": 4, "RY": 2, "RK": 2, "WIDTH": 4, "GX": 2, "GY": 4},
+    12: {"TS": 8, "WPT": 4},
+    13: BLOCKS,
+    15: {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "UNROLL": 1},
+    16: {"TSM": 64, "TSN": 32, "TSK": 8, "WPTM": 8},
+    17: {"TSM": 64, "TSN": 64, "GROUPS": 5},
+    18: {"TSM": 64, "TSN": 64},
+    19: {"TSM": 128, "TSK": 8},
+    "warp_tiling": WARPS | {"WIDTH": 1},
     "tensor_cores": {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32, "STAGES": 2},
     "warpgroups": {"TSK": 8},
-}
-SMALL |= {15: {"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4, "UNROLL": 1}}
-SMALL |= {16: {"TSM": 64, "TSN": 32, "TSK": 8, "WPTM": 8}, 17: {"TSM": 64, "TSN": 64, "GROUPS": 5}}
-SMALL |= {18: {"TSM": 64, "TSN": 64}, 19: {"TSM": 128, "TSK": 8}}
-SMALL |= {
-    "warp_tiling": {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8, "WIDTH": 1}
 }
 
 

@@ -7,40 +7,36 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 #: Seconds that nothing in a test exceeds, even on a slow machine that does much else meanwhile.
 PATIENCE = 240.0
 SETTINGS = {
-    "apputils-extension/notification": {
+    "@jupyterlab/apputils-extension:notification": {
         "fetchNews": "false",
         "checkForUpdates": False,
         "doNotDisturbMode": True,
     },
     # all cells are in the page, seen or not, and nothing below the last
-    "notebook-extension/tracker": {"windowingMode": "none", "scrollPastEnd": False},
-    "docmanager-extension/plugin": {"autosave": False},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none", "scrollPastEnd": False},
+    "@jupyterlab/docmanager-extension:plugin": {"autosave": False},
 }
 CHROMIUM = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-#: What points JupyterLab to files of the user.
-FOLDERS = (
-    *("HOME", "IPYTHONDIR", "MPLCONFIGDIR", "XDG_CACHE_HOME", "GEMMLAB_DATA"),
-    *("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"),
-    *("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"),
-)
+#: What points programs to files of the user that are not in HOME.
+ELSEWHERE = "JUPYTER", "IPYTHON", "MPL", "XDG", "GEMMLAB_DATA", "POCL_CACHE"
 
 
 def browser_path() -> str | None:
@@ -58,12 +54,12 @@ def opened(*flags: str) -> Iterator[Browser]:
         browser.close()
 
 
-def started(*devices: str, startup: str = "", caches: Path | None = None) -> Lab:
+def started(*devices: str, startup: str = "", **options) -> contextlib.AbstractContextManager[Lab]:
     """A JupyterLab for tests; without a browser or one of the devices the test is skipped.
 
     Args:
-        devices: PoCL by default; GEMMLAB_DEVICE names the first of them in the notebooks.
-        startup, caches: those of `Lab`.
+        devices: GEMMLAB_DEVICE names the first of them in the notebooks.
+        startup, options: those of `running`.
     """
     import patient
     from conftest import lacking
@@ -72,13 +68,12 @@ def started(*devices: str, startup: str = "", caches: Path | None = None) -> Lab
 
     if browser_path() is None:
         lacking("no Chromium")
-    devices = devices or ("pocl",)
     for device in devices:
         try:
             find_device(device)
         except NoDeviceError:
             lacking(f"no {device} device")
-    return Lab(devices[0], caches, startup + patient.STARTUP + patient.BUSY)
+    return running(*devices[:1], startup=startup + patient.STARTUP + patient.BUSY, **options)
 
 
 def notebook(path: Path, *cells: str) -> Path:
@@ -90,61 +85,51 @@ def notebook(path: Path, *cells: str) -> Path:
     return path
 
 
-class Lab:
-    """JupyterLab and a browser, from `with` to its end. Notebooks are copied, so that the originals
-    stay as they are.
+@contextlib.contextmanager
+def running(
+    device: str | None = None,
+    startup: str = "",
+    caches: Path | None = None,
+    browser: Browser | None = None,
+) -> Iterator[Lab]:
+    """A JupyterLab whose home is a temporary folder, and a browser.
 
     Args:
         device: what GEMMLAB_DEVICE says in the notebooks; by default what it says here.
-        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts; by default both begin empty.
         startup: Python that the kernel of a notebook runs before the first cell.
+        caches: a folder for XDG_CACHE_HOME and Matplotlib's fonts; by default both begin empty.
         browser: one that is open, because Playwright starts no second one; by default a new one.
     """
-
-    def __init__(
-        self,
-        device: str | None = None,
-        caches: Path | None = None,
-        startup: str = "",
-        browser: Browser | None = None,
-    ):
-        self._given, self.token = browser, secrets.token_hex(16)
-        self.folder = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
-        self.notebooks = self.folder / "notebooks"
-        self._end = contextlib.ExitStack()
-        inherited = {
-            k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "POCL_CACHE"))
-        }
-        self._env = inherited | {name: str(self.folder / name.lower()) for name in FOLDERS}
-        settings = Path(self._env["JUPYTERLAB_SETTINGS_DIR"], "@jupyterlab")
-        profile = Path(self._env["IPYTHONDIR"], "profile_default", "startup")
-        files = {settings / f"{name}.jupyterlab-settings": json.dumps(words)
-                 for name, words in SETTINGS.items()}  # fmt: skip
-        for folder in (self.notebooks, *(self._env[name] for name in FOLDERS)):
-            Path(folder).mkdir()
-        for file, words in {**files, profile / "first.py": startup}.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(words)
+    with contextlib.ExitStack() as end:
+        home = Path(tempfile.mkdtemp(prefix="gemmlab-lab-"))
+        end.callback(shutil.rmtree, home, ignore_errors=True)
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(ELSEWHERE)}
+        env = inherited | {"HOME": str(home), "JUPYTER_RUNTIME_DIR": str(home / "runtime")}
         if caches:
-            self._env |= {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
+            env |= {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
         if device:
-            self._env["GEMMLAB_DEVICE"] = device
+            env["GEMMLAB_DEVICE"] = device
+        for file, words in {
+            ".jupyter/labconfig/default_setting_overrides.json": json.dumps(SETTINGS),
+            ".ipython/profile_default/startup/first.py": startup,
+        }.items():
+            (home / file).parent.mkdir(parents=True)
+            (home / file).write_text(words)
+        lab = Lab(home, env)
+        end.callback(lab.stop)
+        lab.wait_started()
+        lab.browser = browser or end.enter_context(opened())
+        yield lab
 
-    def __enter__(self) -> Lab:
-        with contextlib.ExitStack() as end:
-            end.callback(shutil.rmtree, self.folder, ignore_errors=True)
-            self._start_server(end)
-            self.browser = self._given or end.enter_context(opened())
-            # its pages share what the browser has loaded of JupyterLab
-            self._context = end.enter_context(self.browser.new_context())
-            self._end = end.pop_all()
-        return self
 
-    def __exit__(self, *what) -> None:
-        self._end.close()
+class Lab:
+    """JupyterLab and a browser. Notebooks are copied, so that the originals stay as they are."""
 
-    def _start_server(self, end: contextlib.ExitStack) -> None:
-        log = self.folder / "jupyterlab.log"
+    browser: Browser
+
+    def __init__(self, home: Path, env: dict[str, str]):
+        self.home, self.notebooks, self.token = home, home / "notebooks", secrets.token_hex(16)
+        self.notebooks.mkdir()
         options = (
             *("--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1"),
             f"--IdentityProvider.token={self.token}",
@@ -152,101 +137,97 @@ class Lab:
             *("--LabApp.news_url=", "--LabApp.extension_manager=readonly"),
             "--LabApp.expose_app_in_browser=True",
         )
-        with log.open("wb") as words:
-            server = subprocess.Popen(
+        self.log = home / "jupyterlab.log"
+        with self.log.open("wb") as words:
+            self.server = subprocess.Popen(
                 [sys.executable, "-m", "jupyterlab", *options],
-                env=self._env,
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=words,
                 stderr=words,
             )
-        end.callback(self._stop, server)
+
+    def wait_started(self) -> None:
         late = time.monotonic() + PATIENCE
-        while server.poll() is None and time.monotonic() < late:
+        while self.server.poll() is None and time.monotonic() < late:
             # until then the file is not there, or being written
             with contextlib.suppress(StopIteration, ValueError):
-                file = next(Path(self._env["JUPYTER_RUNTIME_DIR"]).glob("jpserver-*.json"))
+                file = next((self.home / "runtime").glob("jpserver-*.json"))
                 self.url = json.loads(file.read_text())["url"].rstrip("/")
                 return
             time.sleep(0.1)
-        raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-3000:]}")
+        words = self.log.read_text(errors="replace")[-3000:]
+        raise RuntimeError(f"JupyterLab did not start:\n{words}")
 
-    def _stop(self, server: subprocess.Popen) -> None:
-        server.send_signal(signal.SIGTERM)  # it ends its kernels first
+    def stop(self) -> None:
+        self.server.terminate()  # it ends its kernels first
         with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(15)
+            self.server.wait(15)
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 process.kill()
-        server.wait()
+        self.server.wait()
 
     def processes(self, *words: str) -> list[psutil.Process]:
         """Living processes of this JupyterLab, orphans included, whose command line has `words`."""
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                ours = process.environ().get("HOME") == self._env["HOME"]
+                ours = process.environ().get("HOME") == str(self.home)
                 living = process.status() != psutil.STATUS_ZOMBIE
                 if ours and living and set(words) <= set(process.cmdline()):
                     found.append(process)
         return found
 
-    def copy(self, path: Path) -> Path:
-        """Copy a notebook, and the modules next to it, into the lab."""
-        target = self.notebooks / path.name
-        if path != target:
-            for file in (path, *path.parent.glob("*.py")):
-                shutil.copy(file, self.notebooks)
-            lessons = path.parent / "lessons"
-            if lessons.is_dir():
-                shutil.copytree(lessons, self.notebooks / "lessons", dirs_exist_ok=True)
-        return target
+    def copy(self, path: Path) -> None:
+        if path.parent != self.notebooks:
+            unneeded = shutil.ignore_patterns("__pycache__", ".*")
+            shutil.copytree(path.parent, self.notebooks, ignore=unneeded, dirs_exist_ok=True)
+
+    @cached_property
+    def page(self) -> Page:
+        return self.load(self.browser)
+
+    def load(self, browser: Browser) -> Page:
+        """JupyterLab in a new page of a browser."""
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.set_default_timeout(1000 * PATIENCE)
+        page.goto(f"{self.url}/lab?reset&token={self.token}")
+        page.wait_for_selector(".jp-Launcher")
+        return page
 
     def open(self, path: Path, page: Page | None = None) -> Book:
-        """Copy a notebook, and the modules beside it, into the lab, and open it in a new page, or
-        in one that another notebook has left: loading JupyterLab takes seconds. Nothing is run.
+        """Copy a notebook, and what is beside it, into the lab, and open it in the lab's page,
+        because loading JupyterLab takes seconds, or in another one. Nothing is run.
         """
-        target = self.copy(path)
-        if page is None:
-            page = self._context.new_page()
-            page.set_default_timeout(1000 * PATIENCE)
-            page.goto(f"{self.url}/lab/tree/{target.name}?reset&token={self.token}")
-        else:
-            page.evaluate(
-                "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)",
-                target.name,
-            )
-        page.set_viewport_size({"width": 1280, "height": 900})
-        book = Book(page, target)
-        page.wait_for_selector(".jp-Notebook .jp-Cell")
-        page.wait_for_function("!document.querySelector('.jp-Spinner')")
+        self.copy(path)
+        book = Book(page or self.page, path)
+        book.page.evaluate(
+            "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)",
+            path.name,
+        )
+        book.page.wait_for_selector(".jp-Notebook .jp-Cell")
+        book.page.wait_for_function("!document.querySelector('.jp-Spinner')")
         book.wait_idle()
         return book
 
 
 class Book:
-    """A notebook open in a page of its own. Cells are counted from 0, text cells included."""
+    """A notebook open in a page. Cells are counted from 0, text cells included."""
 
     def __init__(self, page: Page, path: Path):
         self.page, self.path = page, path
 
     def close(self) -> None:
-        """Shut the kernel down and close the page."""
-        with contextlib.suppress(Exception):
-            self.page.evaluate("jupyterapp.commands.execute('kernelmenu:shutdown')")
-            self.page.wait_for_timeout(300)
-        self.page.close()
-
-    def leave(self) -> Page:
-        """Shut the kernel down, and close the notebook without saving it; the page, for another."""
-        self.command("kernelmenu:shutdown")
+        """Shut the kernel down, if there is one, and close the notebook without saving it."""
+        with contextlib.suppress(Error):
+            self.command("kernelmenu:shutdown")
         self.page.evaluate("""() => {
             const book = jupyterapp.shell.currentWidget;
             book.context.model.dirty = false;
             book.close();
         }""")
         self.page.wait_for_function("!document.querySelector('.jp-Notebook')")
-        return self.page
 
     def command(self, name: str) -> None:
         """Run a command of JupyterLab and wait for its end."""
@@ -262,13 +243,13 @@ class Book:
     def cell(self, number: int):
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
-    def prompt(self, number: int) -> str:
-        """The prompt of a code cell, "[ ]:", "[*]:" or "[n]:", also of folded code."""
-        folded = self.cell(number).locator(".jp-Placeholder-prompt")
-        if folded.count():
-            cells = "jupyterapp.shell.currentWidget.content.model.cells"
-            return f"[{self.page.evaluate(f'{cells}.get({number}).executionCount') or ' '}]:"
-        return self.cell(number).locator(".jp-InputPrompt").inner_text().strip()
+    def counts(self, *numbers: int) -> list[int | None]:
+        """The numbers that code cells got when they ran; None before, and while they run."""
+        return self.page.evaluate(
+            "numbers => numbers.map("
+            "n => jupyterapp.shell.currentWidget.content.model.cells.get(n).executionCount)",
+            numbers,
+        )
 
     def output(self, number: int) -> str:
         """The text that a cell printed."""
@@ -310,10 +291,10 @@ class Book:
     def wait_ran(self, *numbers: int) -> None:
         """Wait until these code cells have run. Raises at the first that fails."""
         late = time.monotonic() + 2 * PATIENCE
-        while not self.page.evaluate(RAN, numbers):
+        while None in self.counts(*numbers):
             self.page.wait_for_timeout(200)
             if time.monotonic() > late:
-                raise TimeoutError(f"cells still at {[self.prompt(number) for number in numbers]}")
+                raise TimeoutError(f"cells still at {self.counts(*numbers)}")
             self.raise_errors()
         self.raise_errors()
 
@@ -381,25 +362,21 @@ class Book:
         )
         left = place > least if name in ("M", "N", "K") else place == most
         self.press(number, name, "ArrowLeft" if left else "ArrowRight")
-        self.wait_until(
-            lambda: self.value(number, name) != old and self.follows(number),
-            lambda: f"{name} was {old}; the sliders say {self.values(number)!r}",
-            number,
-        )
+        self.wait_until(lambda: self.value(number, name) != old and self.follows(number), number)
         return self.shown(number)
 
     def wait_key(self, number: int, key: str) -> dict[str, str]:
         """Wait for the result of the settings `key`; its data attributes and text."""
-        self.wait_until(lambda: self.shown(number)["key"] == key, lambda: key, number)
+        self.wait_until(lambda: self.shown(number)["key"] == key, number)
         return self.shown(number)
 
-    def wait_until(self, true, words=lambda: "", number: int | None = None) -> None:
-        """Wait until `true()` is; or fail with these `words()`, and what a widget shows."""
+    def wait_until(self, true, number: int | None = None) -> None:
+        """Wait until `true()` is; or fail with what a widget's controls and its panel show."""
         late = time.monotonic() + PATIENCE
         while not true():
             if time.monotonic() > late:
-                shown = "" if number is None else self.shown(number)
-                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {words()}; {shown}")
+                seen = "" if number is None else (self.values(number), self.shown(number))
+                raise TimeoutError(f"waited {PATIENCE:g} s in vain: {seen}")
             # looking all the time would slow down what is waited for
             self.page.wait_for_timeout(100)
 
@@ -443,15 +420,6 @@ class Book:
         self.page.wait_for_function("!document.querySelector('.jp-Dialog')")
         self.wait_idle()
 
-
-# Whether code cells have run, by their prompts; where the code is folded away there is none.
-RAN = """numbers => {
-    const cells = document.querySelectorAll(".jp-Notebook .jp-Cell");
-    const { model } = jupyterapp.shell.currentWidget.content;
-    return numbers.every(n => cells[n].querySelector(".jp-Placeholder-prompt")
-        ? model.cells.get(n).executionCount
-        : /^\\[\\d+\\]:$/.test(cells[n].querySelector(".jp-InputPrompt").textContent.trim()));
-}"""
 
 # What all controls of a widget say, in the order of the panel's key.
 VALUES = """box => {

@@ -4,7 +4,7 @@ import argparse
 from io import BytesIO
 from pathlib import Path
 
-from lab import Lab, notebook
+from lab import notebook, running
 from PIL import Image
 
 #: What a hand does in the picture: a slider, and the key that moves it.
@@ -12,29 +12,23 @@ MOVES = [("WPT", "ArrowLeft")] * 3 + [("WPT", "ArrowRight")] * 4 + [("TS", "Arro
 SECONDS = 1.4  # each of its frames is shown for so long
 
 
-def readme(lab: Lab, file: Path) -> None:
-    """An explorer that somebody moves, as an animated picture."""
-    text = "import gemmlab\ngemmlab.Explorer(kernel=3)"
-    book = lab.open(notebook(lab.notebooks / "readme.ipynb", text))
-    book.resize(1280, 1000)
-    book.run_all()
-    frames = []
-    for name, key in [(None, None), *MOVES]:
-        if name:
-            book.press(0, name, key)
-            book.wait_until(lambda: book.follows(0) and not book.busy(0))
-        book.settle()
-        frames.append(Image.open(BytesIO(book.box(0).screenshot())).convert("RGB"))
-    book.close()
-    first, *rest = (frame.crop((0, 0, *frames[0].size)) for frame in frames)
-    seconds = [SECONDS] * len(rest) + [2 * SECONDS]
-    durations = [int(1000 * s) for s in seconds]
-    first.save(file, save_all=True, append_images=rest, duration=durations, loop=0, quality=85)
-    print(file, f"{file.stat().st_size // 1000} kB")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--readme", type=Path, metavar="FILE", required=True)
-    with Lab() as lab:
-        readme(lab, parser.parse_args().readme)
+    file = parser.parse_args().readme
+    frames = []
+    with running() as lab:
+        text = "import gemmlab\ngemmlab.Explorer(kernel=3)"
+        book = lab.open(notebook(lab.notebooks / "readme.ipynb", text))
+        book.resize(1280, 1000)
+        book.run_all()
+        for name, key in [(None, None), *MOVES]:
+            if name:
+                book.press(0, name, key)
+                book.wait_until(lambda: book.follows(0) and not book.busy(0))
+            book.settle()
+            frames.append(Image.open(BytesIO(book.box(0).screenshot())).convert("RGB"))
+    first, *rest = (frame.crop((0, 0, *frames[0].size)) for frame in frames)
+    durations = [int(1000 * s) for s in [SECONDS] * len(rest) + [2 * SECONDS]]
+    first.save(file, save_all=True, append_images=rest, duration=durations, loop=0, quality=85)
+    print(file, f"{file.stat().st_size // 1000} kB")

@@ -2,10 +2,9 @@
 
 import re
 
-import patient
 import pytest
 from conftest import lacking
-from lab import CHROMIUM, PATIENCE, Lab, browser_path, notebook, opened
+from lab import CHROMIUM, browser_path, notebook, opened, started
 
 from gemmlab.catalog import sources
 
@@ -27,8 +26,7 @@ KEEP = """() => {
 def lab():
     if browser_path() is None:
         lacking("no Chromium")
-    startup = patient.STARTUP + patient.BUSY
-    with opened(WEBGPU) as browser, Lab(browser=browser, startup=startup) as lab:
+    with opened(WEBGPU) as browser, started(browser=browser) as lab:
         yield lab
 
 
@@ -94,12 +92,9 @@ def test_the_explorer_and_the_magic_on_the_browsers_gpu(lab):
 
 def test_without_an_adapter_the_panel_says_what_helps(lab):
     chromium = lab.browser.browser_type.launch(executable_path=browser_path(), args=CHROMIUM)
-    page = chromium.new_page()
-    page.set_default_timeout(1000 * PATIENCE)
-    page.goto(f"{lab.url}/lab?reset&token={lab.token}")
-    page.wait_for_selector(".jp-Launcher, .jp-NotebookPanel")
     cells = "import gemmlab", 'gemmlab.Explorer(3, 128, device="browser")'
-    book = lab.open(notebook(lab.notebooks / "none.ipynb", *cells), page=page)
+    none = notebook(lab.notebooks / "none.ipynb", *cells)
+    book = lab.open(none, page=lab.load(chromium))
     for number in range(2):
         book.run(number)
         book.wait_ran(number)

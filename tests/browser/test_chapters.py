@@ -50,18 +50,12 @@ def lab(caches):
         yield lab
 
 
-@pytest.fixture(scope="module")
-def pages():
-    """The page that the last chapter has left, if there was one."""
-    return []
-
-
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
-def chapter(lab, pages, request):
+def chapter(lab, request):
     """A chapter as it is stored. The tests of a chapter share it, in their order here."""
-    book = lab.open(request.param, page=pages.pop() if pages else None)
+    book = lab.open(request.param)
     yield book
-    pages.append(book.leave())
+    book.close()
 
 
 @pytest.fixture(scope="module")

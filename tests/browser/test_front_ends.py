@@ -15,7 +15,7 @@ CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "01_naive.ipynb"
 @pytest.fixture(scope="module")
 def lab(caches):
     """One server: Notebook and Voila are extensions of it, as JupyterLab is."""
-    with started(caches=caches) as lab:
+    with started("pocl", caches=caches) as lab:
         lab.copy(CHAPTER)
         yield lab
 

@@ -7,8 +7,8 @@ import numpy as np
 import pyopencl as cl
 import pyopencl.array as cla
 import pytest
-from conftest import FULL, NO_SKIP
-from texts import OUTSIDE, SMALL, STORE, and_store, edited, intel, portable, without_barrier
+from conftest import NO_SKIP
+from texts import OUTSIDE, SMALL, and_store, edited, intel, portable, without_barrier
 
 import gemmlab
 from gemmlab import catalog, check
@@ -78,6 +78,29 @@ WRONG = [
     ("warpgroups", "rows swapped", "(acc[0][l], acc[0][l + 2],", "(acc[0][l + 2], acc[0][l],"),
     ("warpgroups", "the last step taken as zero", "first + k < K;", "first + k < K - 1;"),
 ]  # fmt: skip
+SIZES = (24, 16, 32), (21, 30, 43), (8, 8, 8)
+
+TINY = catalog["warp_tiling"].complete(SMALL["warp_tiling"])
+SHARED = TINY | {"GROUPS": 5}, [(67, 41, 53)]
+BATCHED = TINY | {"TRANSPOSED": 0, "TSK": 16, "BATCHES": 15, "STAGES": 3}, [(64, 64, 80)]
+TAILED = TINY | {"TAIL": 1, "TSK": 16}, [(64, 64, 39)]
+_TAIL_FRAGMENT = "            FRAGMENT(k, 0)\n"
+#: Warp tiling that is wrong only with certain parameters: these, sizes, and edits.
+WRONG_WITH = [
+    (*SHARED, "            cut++;\n", ""),
+    (*SHARED, "step = line*group/", "step = group == 0 ? 0 : -1 + line*group/"),
+    (*SHARED, "const int k0 = (int)(step%steps)*TSK;", "const int k0 = 0;"),
+    (*SHARED, "int whole = count == steps;", "int whole = 1;"),
+    # copies: too late for the barrier, the last one never, steps and columns mixed up
+    (*BATCHED, "((l)*BATCHES/(count)", "(((l) + 1)*BATCHES/(count)"),
+    (*BATCHED, "(STEP_OF(l, LPTB) == (k))", "(STEP_OF(l, LPTB) == (k) && l < LPTB - 1)"),
+    (*BATCHED, "K_OF(l)*(TSN + PAD)", "(TSK - KB - K_OF(l))*(TSN + PAD)"),
+    (*BATCHED, "(TSN + PAD) + N_OF(l)", "(TSN + PAD) + TSN - NB - N_OF(l)"),
+    # the steps that K leaves: one too few, those of the tile before, each a step too late
+    (*TAILED, "k < depth%TSK; k++", "k < depth%TSK - 1; k++"),
+    (*TAILED, _TAIL_FRAGMENT + "            MULTIPLY(0)", "            MULTIPLY(0)"),
+    (*TAILED, _TAIL_FRAGMENT, "            FRAGMENT((k + 1)%TSK, 0)\n"),
+]
 
 
 def production(number: int | str) -> list[pytest.MarkDecorator]:
@@ -85,37 +108,66 @@ def production(number: int | str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.system] if isinstance(number, str) or number > 13 else []
 
 
-#: Kernels, and which of their `settings`; in CI there are more devices.
+#: Kernels with their default (0) or one of two settings by the device; CI has more devices.
 CASES = [
     pytest.param(number, nth, marks=production(number) if nth else [])
     for number in catalog
-    for nth in range(1 if FULL else 2 if NO_SKIP and number not in range(6) else 3)
+    for nth in range(2 if NO_SKIP and number not in range(6) else 3)
 ]
 
+#: B as K x N, 8 floats of a column side by side, or fewer.
+NOT_TRANSPOSED = [
+    TINY | {"TRANSPOSED": 0, "TSK": tsk, "TSM": 16, "TSN": 64, "WARPM": 4} for tsk in (4, 8, 16, 32)
+]
+TALL = TINY | {"TSM": 64, "TSN": 32, "TSK": 16, "WARPM": 4}
+#: Of warp tiling. One group; several that cut most tiles; as many as steps; more, so that some have
+#: none.
+SETTINGS = [
+    *(TINY | {"GROUPS": groups} for groups in (1, 2, 3, 5, 16, 264)),
+    *(
+        params | {"BATCHES": batches}
+        for params in (TINY, TINY | {"WIDTH": 4, "STAGES": 3}, *NOT_TRANSPOSED)
+        for batches in (1, params["TSK"] - 1)
+    ),
+    TINY | {"WIDTH": 4, "GROUPS": 5, "TSK": 16, "STAGES": 4},
+    *(
+        TALL | {"TAIL": tail, "WIDTH": width, "GROUPS": groups, "TRANSPOSED": transposed}
+        for tail in (0, 1)
+        for width, groups, transposed in ((1, 0, 1), (4, 3, 1), (1, 5, 0))
+    ),
+]
+UNOPTIMISED = pytest.mark.system, pytest.mark.optimised(False)
+CASES += [pytest.param("warp_tiling", params, marks=UNOPTIMISED) for params in SETTINGS]
 
-def settings(number: int | str, nth: int, limits) -> list[dict[str, int]]:
-    """All parameters on offer in full runs, else the default or one by the device."""
-    spec = catalog[number]
-    if FULL:
-        return spec.sample(limits)
-    some = [spec.fit(limits), *spec.sample(limits, 2, seed=f"{number} {limits.name}")]
-    return [some[nth % len(some)]]
+
+def awkward(spec, params: dict[str, int], rng: random.Random) -> list[tuple[int, ...]]:
+    """Three of: ones, primes, a little less and more than tiles and steps, one and many of them."""
+    tm, tn, tk = spec.tiles(params)
+    every = [
+        (1, tn + 1, 2 * tk - 1),
+        (tm, tn, 1),
+        (tm - 1, tn, tk + 1),
+        (tm + 1, tn - 1, tk - 1),
+        (2 * tm, 3 * tn, 3 * tk),
+        (67, 41, 53),
+        tuple(rng.randint(1, 2 * t + 40) for t in (tm, tn, tk)),
+    ]
+    least = spec.minimum_sizes(params) if spec.edges == "shift" else (1, 1, 1)
+    return [tuple(map(max, sizes, least)) for sizes in rng.sample(every, 3)]
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("number", "nth"), CASES)
-def test_a_kernel_is_right_by_both_checks(number, nth, device):
-    spec = catalog[number]
-    for params in settings(number, nth, device.limits):
-        rng = random.Random(f"{number} {params}")
-        tile = spec.tiles(params)
-        least = spec.minimum_sizes(params) if spec.edges == "shift" else (1, 1, 1)
-        padded = [max(rng.randint(1, 2 * t + 40), few) for t, few in zip(tile, least, strict=True)]
-        whole = [t * w for t, w in zip(tile, rng.sample((1, 2, 3), 3), strict=True)]
-        for m, n, k in (padded, whole):
-            result = gemmlab.measure(number, m, n, k, params=params, device=device, repeats=1)
-            assert result.ok and result.verdict == "right: every element exact", result
-            assert 0 <= result.error <= result.bound and result.params == params
+@pytest.mark.parametrize(("number", "params"), CASES)
+def test_a_kernel_is_right_by_both_checks(number, params, device):
+    spec, limits = catalog[number], device.limits
+    if isinstance(params, int):
+        some = [spec.fit(limits), *spec.sample(limits, 2, seed=f"{number} {limits.name}")]
+        params = some[params % len(some)]
+    for m, n, k in awkward(spec, params, random.Random(f"{number} {params}")):
+        result = gemmlab.measure(number, m, n, k, params=params, device=device, repeats=1)
+        assert result.ok and result.verdict == "right: every element exact", result
+        assert 0 <= result.error <= result.bound and result.params == params
+        assert ("fix-up" in result.passes_ms) == spec.needs_fixup(params, device.features)
 
 
 def every_size_to_130(seed) -> zip:
@@ -148,41 +200,69 @@ def test_every_size_from_1_to_130_is_right_and_nothing_around_c_is_touched(numbe
 @pytest.mark.sampled(4)
 @pytest.mark.optimised(False)
 @pytest.mark.parametrize(
-    ("number", "edit"),
-    [pytest.param(number, (old, new), marks=production(number)) for number, _, old, new in WRONG],
-    ids=[f"{number}-{what}" for number, what, _, _ in WRONG],
+    ("number", "params", "sizes", "old", "new"),
+    [
+        *(
+            pytest.param(
+                number, SMALL[number], SIZES, *edit, marks=production(number), id=f"{number}-{what}"
+            )
+            for number, what, *edit in WRONG
+        ),
+        *(pytest.param("warp_tiling", *case, marks=pytest.mark.system) for case in WRONG_WITH),
+    ],
 )
-def test_a_wrong_kernel_is_caught(number, edit, some_device):
-    options = {"device": portable(some_device), "repeats": 1, "source": edited(number, edit)}
-    for sizes in ((24, 16, 32), (21, 30, 43), (8, 8, 8)):
-        result = gemmlab.measure(number, *sizes, params=SMALL[number], **options)
-        assert not result.ok and result.verdict.startswith("wrong: "), f"{sizes}: {result}"
+def test_a_wrong_kernel_is_caught(number, params, sizes, old, new, some_device):
+    options = {"params": params, "device": portable(some_device), "repeats": 1}
+    for each in sizes:
+        result = gemmlab.measure(number, *each, source=edited(number, (old, new)), **options)
+        assert not result.ok and result.verdict.startswith("wrong: "), f"{each}: {result}"
         assert "the first is C[" in result.verdict and "outside" not in result.verdict
+
+
+SIZES_OUTSIDE = (16, 8, 24), (21, 30, 43), (1, 1, 1)
+STORES = [
+    pytest.param(n, {}, SIZES_OUTSIDE, and_store(n, statement), id=f"{n}-{where}")
+    for n in (1, 2, 3)
+    for where, statement in OUTSIDE.items()
+]
+#: Missing guards, which may also store into another column.
+STORES += [
+    pytest.param("warp_tiling", {"WIDTH": width}, [(27, 30, 40)], edit, marks=pytest.mark.system)
+    for width, edit in (
+        (1, ("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && ", "")),
+        (1, (" && m1 + m + lane < M", "")),
+        (4, ("else if (n < N)", "else if (1)")),
+        (4, ("if (m < M) c[0]", "c[0]")),
+    )
+]
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.optimised(False)
-@pytest.mark.parametrize("where", OUTSIDE)
-@pytest.mark.parametrize("number", STORE)
-def test_a_store_outside_c_is_caught(number, where, some_device):
-    """In a child process, lest these stores damage this one. One element earlier is inside C."""
-    source = edited(number, and_store(number, OUTSIDE[where]))
-    for sizes in ((16, 8, 24), (21, 30, 43), (1, 1, 1)):
-        outcome = gemmlab.trial(
-            number, *sizes, params=SMALL[number], device=some_device, repeats=1, source=source
-        )
-        assert outcome.result and not outcome.ok, f"{sizes}: {outcome}"
-        for words in ("it writes outside C", "inside C, right"):
-            assert words in outcome.result.verdict, f"{sizes}: {outcome}"
-    inside = edited(number, and_store(number, "C[M*N - 1] = 0.5f;"))
-    options = {"params": SMALL[number], "device": some_device, "repeats": 1}
-    verdict = gemmlab.measure(number, 16, 8, 24, source=inside, **options).verdict
+@pytest.mark.parametrize(("number", "more", "sizes", "edit"), STORES)
+def test_a_store_outside_c_is_caught(number, more, sizes, edit, some_device):
+    """In a child process, lest these stores damage this one."""
+    options = {"params": SMALL[number] | more, "device": some_device, "repeats": 1}
+    for each in sizes:
+        outcome = gemmlab.trial(number, *each, source=edited(number, edit), **options)
+        assert outcome.result and not outcome.ok, f"{each}: {outcome}"
+        for words in ("it writes outside C", "" if more else "inside C, right"):
+            assert words in outcome.result.verdict, f"{each}: {outcome}"
+
+
+@pytest.mark.optimised(False)
+def test_a_store_of_the_last_element_is_inside_c(some_device):
+    source = edited(1, and_store(1, "C[M*N - 1] = 0.5f;"))
+    options = {"params": SMALL[1], "device": some_device, "repeats": 1}
+    verdict = gemmlab.measure(1, 16, 8, 24, source=source, **options).verdict
     assert "outside" not in verdict and "C[15, 7] = 0.5" in verdict
 
 
 BARRIERS = [(number, which) for number in range(2, 9) for which in ((1,), (2,), (1, 2))]
 BARRIERS += [(number, (1,)) for number in (9, 10, 12, 13, 15, "warp_tiling", "tensor_cores")]
 BARRIERS += [(number, (2,)) for number in (12, 16, 17, "warp_tiling")]
+# those of its last store, where elements change hands
+BARRIERS += [("warp_tiling", (7,)), ("warp_tiling", (8,))]
 # its third is for copies that nobody waits for: here they are there at once
 BARRIERS += [("warpgroups", (4,))]
 

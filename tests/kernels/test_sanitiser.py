@@ -96,33 +96,43 @@ LAST_BARRIER = (
     "        // barrier: nobody needs the tiles any more\n        barrier(CLK_LOCAL_MEM_FENCE);"
 )
 RACE = "data race at local memory"
-FAULTS = {
-    "first barrier removed": (2, without_barrier(2, 1), RACE),
-    "second barrier removed": (3, without_barrier(3, 2), RACE),
-    "store behind C": (1, edited(1, and_store(1, OUTSIDE["right behind C"])), "Invalid write of"),
-}
-#: Kernel, old text, new text, and what Oclgrind says.
-EDITS = {
-    "barrier that not all reach": (
-        2, LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);", "divergence detected"),
-    "load behind A": (1, "A[k*M + m]", "A[k*M + m + 1]", "Invalid read of size 4 at global"),
-    "outside the tile": (2, "Btile[tn][k];", "Btile[tn][k + 1];", "exceeds static array size (4)"),
-    "two store one element": (1, "C[n*M + m] =", "C[n*M] =", "Write-write data race at global"),
-    "tile never filled": (
-        2, "        Btile[tn][tm] =", "        if (tm) Btile[tn][tm] =", "Uninitialized value"),
-    "accumulator never cleared": (3, "acc[j] = 0", "if (j) acc[j] = 0", "Uninitialized value"),
-    "C read before it is written": (1, "C[n*M + m] =", "C[n*M + m] +=", "Uninitialized value"),
-}  # fmt: skip
-FAULTS |= {
-    what: (number, edited(number, (old, new)), words)
-    for what, (number, old, new, words) in EDITS.items()
-}
+CUBE = 8, 8, 8
+#: Kernel, groups of warp tiling, and sizes; a barrier to leave out, or an edit; and what Oclgrind
+#: says.
+FAULTS = [
+    (2, 0, CUBE, 1, RACE),
+    (3, 0, CUBE, 2, RACE),
+    (1, 0, CUBE, and_store(1, OUTSIDE["right behind C"]), "Invalid write of"),
+    (2, 0, CUBE, (LAST_BARRIER, "        if (tm) barrier(CLK_LOCAL_MEM_FENCE);"),
+     "divergence detected"),
+    (1, 0, CUBE, ("A[k*M + m]", "A[k*M + m + 1]"), "Invalid read of size 4 at global"),
+    (2, 0, CUBE, ("Btile[tn][k];", "Btile[tn][k + 1];"), "exceeds static array size (4)"),
+    (1, 0, CUBE, ("C[n*M + m] =", "C[n*M] ="), "Write-write data race at global"),
+    (2, 0, CUBE, ("        Btile[tn][tm] =", "        if (tm) Btile[tn][tm] ="),
+     "Uninitialized value"),
+    (3, 0, CUBE, ("acc[j] = 0", "if (j) acc[j] = 0"), "Uninitialized value"),
+    (1, 0, CUBE, ("C[n*M + m] =", "C[n*M + m] +="), "Uninitialized value"),
+    ("warp_tiling", 0, (32, 32, 16), 1, RACE),
+    ("warp_tiling", 1, (64, 32, 16), 3, RACE),
+    ("warp_tiling", 0, (30, 30, 8), 7, RACE),  # of the store
+    ("warp_tiling", 0, (30, 32, 8), ("m0 + ia < M && left_a", "left_a"), "Invalid read of size 4"),
+    ("warp_tiling", 0, (32, 32, 7), ("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)"),
+     "Invalid read of size 4"),
+    ("warp_tiling", 0, (32, 30, 8), ("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1"),
+     "Invalid write of size 4"),
+    # a piece too far, and one that is not there
+    ("warp_tiling", 3, (64, 32, 16), ("(2*group + cut,", "(2*group + cut + 5,"),
+     "Invalid write of size 16"),
+    ("warp_tiling", 3, (64, 32, 16), ("(2*group + cut,", "(2*group + 1 - cut,"),
+     "Uninitialized value"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_reported(fault, tmp_path):
-    number, source, words = FAULTS[fault]
-    _, log = watched(tmp_path, kernel=number, params=PARAMS[number], sizes=(8, 8, 8), source=source)
+@pytest.mark.parametrize(("kernel", "groups", "sizes", "change", "words"), FAULTS, ids=str)
+def test_a_fault_is_reported(kernel, groups, sizes, change, words, tmp_path):
+    source = (without_barrier if isinstance(change, int) else edited)(kernel, change)
+    params = PARAMS.get(kernel) or SMALL[kernel] | {"GROUPS": groups}
+    _, log = watched(tmp_path, kernel=kernel, params=params, sizes=sizes, source=source)
     assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
@@ -170,30 +180,6 @@ def test_the_simulator_finds_what_oclgrind_finds(number, edit, tmp_path):
             break
     _, log = watched(tmp_path, kernel=number, params=params, sizes=sizes, source=edit.source)
     assert not run.ok and (not log or not run.findings or agree(log, run) == [])
-
-
-#: Warp tiling and its join: a barrier that is left out, or an edit; groups, sizes, and what
-#: Oclgrind says.
-WARP_FAULTS = [
-    (1, 0, (32, 32, 16), RACE),
-    (3, 1, (64, 32, 16), RACE),
-    (7, 0, (30, 30, 8), RACE),  # of the store
-    (("m0 + ia < M && left_a", "left_a"), 0, (30, 32, 8), "Invalid read of size 4"),
-    (("n0 + ib < N && left_b > (l)*KB)", "n0 + ib < N)"), 0, (32, 32, 7), "Invalid read of size 4"),
-    (("n1 + wn/4*4*WARPN + wn%4 + n*4 < N && m1", "m1"), 0, (32, 30, 8), "Invalid write of size 4"),
-    # a piece too far, and one that is not there
-    (("(2*group + cut,", "(2*group + cut + 5,"), 3, (64, 32, 16), "Invalid write of size 16"),
-    (("(2*group + cut,", "(2*group + 1 - cut,"), 3, (64, 32, 16), "Uninitialized value"),
-]
-
-
-@pytest.mark.parametrize(("change", "groups", "sizes", "words"), WARP_FAULTS, ids=str)
-def test_a_fault_of_warps_is_reported(change, groups, sizes, words, tmp_path):
-    barrier = isinstance(change, int)
-    source = (without_barrier if barrier else edited)("warp_tiling", change)
-    case = {"params": SMALL["warp_tiling"] | {"GROUPS": groups}, "sizes": sizes, "source": source}
-    _, log = watched(tmp_path, kernel="warp_tiling", **case)
-    assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
 def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(tmp_path):
