@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
+from statistics import pstdev
 from typing import Any
 
 import anywidget
@@ -43,7 +44,7 @@ class Maps(anywidget.AnyWidget):
         self._of_text = source is not None
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
-        self._across, self._down = _first_axes(spec, limits)
+        self._across, self._down = _first_axes(spec, self.recorded)
 
     def show(self, values: Values, history: list[Try]) -> None:
         """Where the reader is now, and what was tried."""
@@ -165,16 +166,22 @@ def _strip(history: list[Try]) -> dict[str, Any]:
     return {"title": f"your tries{said} · click one to return to it", "marks": marks}
 
 
-def _first_axes(spec: KernelSpec, limits: Limits) -> tuple[str, str]:
-    """The two parameters in view that have the most legal values together, the others being those
-    of the start.
-    """
-    start, choices = spec.fit(limits), {p.name: p.choices for p in spec.params}
+def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
+    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
+    names = [name for name in spec.defaults if name in ranked(spec)[:IN_VIEW]]
+    if len(names) < 2:
+        return names[0], ""
+    if found is None:
+        return names[0], names[1]
+    start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
 
-    def legal(pair: tuple[str, str]) -> int:
-        every = (dict(zip(pair, v, strict=True)) for v in product(*map(choices.__getitem__, pair)))
-        return sum(not spec.problems({**start, **values}, limits) for values in every)
+    def order(pair: tuple[str, str]) -> tuple[bool, float]:
+        every = [*product(*(choices[name] for name in pair))]
+        rates = [
+            found.rate(spec.number, {**start, **dict(zip(pair, v, strict=True))}) for v in every
+        ]
+        shares = [rate.share for rate in rates if rate and not rate.problem]
+        varied = len(shares) * pstdev(shares) if shares else 0.0
+        return len(shares) >= 0.5 * len(every), varied
 
-    pair = max(combinations(ranked(spec)[:IN_VIEW], 2), key=legal, default=(*choices, ""))
-    across, down = (name for name in (*choices, "") if name in pair)
-    return across, down
+    return max(combinations(names, 2), key=order)
