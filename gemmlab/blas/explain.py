@@ -31,7 +31,7 @@ class Explanation(NamedTuple):
     kernel: int | str  # as in `matmul`: the name of a kernel, "packed" or "family"
     params: dict[str, int]
     why: str
-    candidates: tuple[choice.Candidate, ...]  # kernels with their seconds, the best first
+    candidates: tuple[choice.Candidate, ...]  # kernels with predicted seconds, fastest first
     refused: dict[str, str]  # why routes do not support the product, by their names
 
     def __str__(self) -> str:

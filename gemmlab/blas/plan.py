@@ -1,5 +1,5 @@
 """A plan: everything that a product enqueues. A `Slot` stands for memory that differs from call to
-call, and for temporary memory.
+call, or for temporary memory.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ class Launch:
 
 
 class Plan:
-    """What a product enqueues on a queue that runs in order, made once from the shapes and layouts
-    of its arrays.
+    """What a product enqueues on an in-order queue, made once from the shapes and layouts of its
+    arrays.
 
-    There is a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends
-    steps; a call enqueues all of them, for other arrays each time. Matrices are in buffers or in
-    slots. Kernels that share tiles keep memory for the queue.
+    Each pass over matrices (transpose, pad, multiply, unpad, ...) has a method, which appends
+    steps; calling the plan enqueues all steps, on other arrays each time. Matrices are in buffers
+    or in slots. Work-groups that share tiles use memory that is kept for the queue.
 
-    Supporting kernels and the ladder's take float32 alone.
+    The supporting kernels and those of the ladder support only float32.
     """
 
     def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
@@ -106,10 +106,10 @@ class Plan:
         self.shape: tuple[int, ...] = ()  # of the result, which may have no elements
         self.steps: list[tuple[str, Step]] = []
         self.size_bytes = 0  # of temporary memory
-        #: Gives the plan to execute as well if `look_for_unsplittable` finds something.
-        self.otherwise: Callable[[], Plan] | None = None
+        #: Returns the plan to execute after this one if `look_for_unsplittable` finds something.
+        self.fallback: Callable[[], Plan] | None = None
         self._temporaries: list[int] = []
-        self._flag: Slot | None = None  # where the device writes what it has found, 0 for nothing
+        self._flag: Slot | None = None  # of `look_for_unsplittable`, 0 for nothing
         self._lock = threading.Lock()  # a kernel's arguments belong to one launch at a time
 
     def __call__(self, arguments: Sequence[Any] = NOTHING) -> Events:
@@ -121,7 +121,7 @@ class Plan:
         most = HELD + 2 * self.size_bytes
         if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
             pool.free_held()
-        if self._flag and self.otherwise:
+        if self._flag and self.fallback:
             found = np.empty(1, np.int32)
             queue.flush()  # the other queue, which reads, waits for it; this one continues
             written = [dict(events)["range"]]
@@ -129,7 +129,7 @@ class Plan:
                 _second_queue(queue), found, memory[self._flag.number], wait_for=written
             )
             if found[0]:
-                events += self.otherwise()(arguments)
+                events += self.fallback()(arguments)
         return events
 
     def in_host_memory(self, arrays: Sequence[np.ndarray | None]) -> None:

@@ -1,6 +1,6 @@
 """A product on paper: its matrices in memory, and the passes that multiply them.
 
-Nothing here needs a device. `passes` lists those that `Plan.multiply` launches.
+Nothing here needs a device. `passes` lists what `Plan.multiply` launches.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Batch(NamedTuple):
         return cls(number, steps, tuple(starts))
 
     def launches(self, most: int) -> Iterator[tuple[int, int, int, int]]:
-        """For each launch, of so many products at most: elements before A and B, results before its
-        own, and their number.
+        """For each launch, of at most `most` products: the elements before its first A and B, the
+        results before its first one, and how many products it computes.
         """
         a, b = self.steps
         for turn, (at_a, at_b) in enumerate(self.starts):
@@ -217,11 +217,12 @@ def passes(
     """The passes of a product with a kernel, in their order, on a device with these features."""
     sizes, multiples = problem.sizes, spec.multiples(params)
     m, n, k = map(round_up, sizes, multiples)
-    b = (problem.b.T, n, k) if spec.wants_transposed(params) else (problem.b, k, n)
+    a, b = (problem.a, m, k), (problem.b, k, n)  # each with its rows and columns in whole tiles
+    if spec.wants_transposed(params):
+        b = problem.b.T, n, k
     found = []
-    for name, (x, rows, cols), alignment in zip(
-        "AB", ((problem.a, m, k), b), spec.alignment(params), strict=True
-    ):
+    for name, operand, alignment in zip("AB", (a, b), spec.alignment(params), strict=True):
+        x, rows, cols = operand
         if not x.by_columns:
             x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
             found.append(Pass("transpose", name, x))

@@ -117,7 +117,7 @@ def _planned(call: Call) -> Plan:
     for i, matrix in enumerate(gaps):
         plan.scale(1.0, product.moved(i * m * n), matrix)
     plain = call._replace(operation=do._replace(request=PLAIN))
-    plan.otherwise = partial(plan_for, plain)
+    plan.fallback = partial(plan_for, plain)
     return plan
 
 
@@ -138,7 +138,7 @@ def _shapes(
     do: Operation, a: ArraySpec, b: ArraySpec, c: ArraySpec | None
 ) -> tuple[int, int, int, tuple[int, ...], Batch | None]:
     """m, n and k of op(a) op(b), which is m x n; the dimensions before the matrices, broadcast; and
-    their products, if there are several. ValueError for shapes that do not match.
+    the batch, if these make several products. ValueError for shapes that do not match.
     """
     ta, tb = do.ta, do.tb
     (m, k) = a.shape[-2:] if ta == "N" else a.shape[:-3:-1]
@@ -157,8 +157,8 @@ def _shapes(
             f"a has the shape {a.shape} and b has {b.shape}: the dimensions before the last two "
             "must be equal, or 1, or left out"
         ) from None
-    several = prod(outer) > 1
-    return m, n, k, outer, Batch.over(outer, a.steps(outer), b.steps(outer)) if several else None
+    batch = Batch.over(outer, a.steps(outer), b.steps(outer)) if prod(outer) > 1 else None
+    return m, n, k, outer, batch
 
 
 def _is_one_matrix(a: ArraySpec, b: ArraySpec, ta: str) -> bool:

@@ -25,7 +25,7 @@ from .problem import Matrix
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
 EDGES = (*choice.EDGES, "auto", "split")
-#: The values of `edges` that fit each of them.
+#: The values of `edges` that each of these supports.
 OWN_EDGES = {AUTO: EDGES, GENERATED: ("auto", "guard", "split"), PACKED: ("auto",)}
 #: The types of elements that products support.
 DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
@@ -69,15 +69,19 @@ class Request(NamedTuple):
             allowed = "auto", "guard"
         if edges not in allowed:
             raise ValueError(
-                f"edges={edges!r}, but kernel={kernel!r} with precision={precision!r} has "
+                f"edges={edges!r}, but kernel={kernel!r} with precision={precision!r} supports "
                 f"edges={' or '.join(map(repr, allowed))}"
             )
-        if kernel != AUTO and in_tf32 != (spec is not None and spec.tensor):
-            able = [repr(name) for name, one in catalog.items() if one.tensor]
-            how = "TF32; it needs precision='tf32' or 'tf32x3'"
-            if in_tf32:
-                how = f"float32; kernel='auto' or {' or '.join(able)} multiplies in TF32"
-            raise ValueError(f"precision={precision!r}, but kernel={kernel!r} multiplies in {how}")
+        is_tensor = spec is not None and spec.tensor
+        if kernel != AUTO and in_tf32 != is_tensor:
+            if is_tensor:
+                type_and_hint = "TF32; it needs precision='tf32' or 'tf32x3'"
+            else:
+                able = " or ".join(repr(name) for name, one in catalog.items() if one.tensor)
+                type_and_hint = f"float32; kernel='auto' or {able} multiplies in TF32"
+            raise ValueError(
+                f"precision={precision!r}, but kernel={kernel!r} multiplies in {type_and_hint}"
+            )
         return cls(kernel, _complete(kernel, spec, params, precision), edges, precision)
 
     def check_for(self, dtype: np.dtype, device: Device) -> None:
@@ -119,12 +123,12 @@ def _check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
 
 
 def _complete(kernel: Key, spec: KernelSpec | None, params: Any, precision: str) -> Pairs | None:
-    """All parameters of a kernel, or None for those that fit the device and the product."""
+    """All parameters of a kernel, or None to choose them for the device and the product."""
     if kernel in (AUTO, PACKED):
         if params is not None:
             raise ValueError(
-                f"params={dict(params)!r}, but kernel={kernel!r} has none; kernel=3 or "
-                "kernel='family' has"
+                f"params={dict(params)!r}, but kernel={kernel!r} has no parameters; "
+                "kernel=3 or kernel='family' has some"
             )
         return None
     if spec is None:

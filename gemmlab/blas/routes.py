@@ -3,7 +3,7 @@
 A route multiplies with one kind of kernels: `Packed` (panels of A, on CPUs), `Ladder` (a kernel of
 the catalog) or `Generated` (generated kernels). Each one either gives the reason why it does not
 support a product, or has the fastest kernel of its kind, and appends its launches to a plan.
-`choose` takes the first that does.
+`choose` takes the first route that supports it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,10 @@ class Ladder(Route):
                 if found:
                     return cls(*found, whole_batch=True)
                 if query.is_small:
-                    return "none multiplies the batch in one launch, and its products are too small"
+                    return (
+                        "no kernel multiplies the batch in one launch, and its products are too "
+                        "small for a launch each"
+                    )
             if not problem.a.by_columns and not problem.b.by_columns:
                 key, pairs = choice.kernel_for(device, problem.turned.sizes)
                 spec, settings = find(key), dict(pairs)

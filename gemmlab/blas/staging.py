@@ -23,7 +23,7 @@ from ..caches import cached
 from ..opencl.devices import Device
 from .plan import Events, complete
 
-#: Bytes of the matrices of a product from which it is worthwhile.
+#: Bytes of the matrices of a product from which staging is worthwhile.
 WORTHWHILE = 24 * 2**20
 #: Bytes of a pinned buffer: long enough for the full speed of a transfer, short enough to stay in a
 #: cache.
@@ -58,8 +58,7 @@ class Lane:
         self.queue = cl.CommandQueue(context, device.cl)
         self._threads = ThreadPoolExecutor(threads, "gemmlab-staging")
         self._number, self._piece = threads, PIECE
-        # the memory of pinned buffers, each with the last transfer from it; the one used longest
-        # ago comes first
+        # pinned memory, each piece with the last transfer from it, least recently used first
         self.ring: SimpleQueue[tuple[np.ndarray, cl.Event | None]] = SimpleQueue()
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.ALLOC_HOST_PTR
         access: Any = cl.map_flags.READ | cl.map_flags.WRITE
@@ -84,6 +83,7 @@ class Lane:
 
 
 def _upload(lane: Lane, x: np.ndarray, at: int, buffer: Any) -> cl.Event:
+    """Copy a piece of a matrix to byte `at` of a buffer, through pinned memory."""
     pinned, sent = lane.ring.get()
     try:
         if sent is not None:
@@ -98,6 +98,7 @@ def _upload(lane: Lane, x: np.ndarray, at: int, buffer: Any) -> cl.Event:
 
 
 def _download(lane: Lane, out: np.ndarray, at: int, buffer: Any, after: list[cl.Event]) -> None:
+    """Copy from byte `at` of a buffer into a piece of a matrix, through pinned memory; wait."""
     pinned, _ = lane.ring.get()
     try:
         here = pinned[: out.nbytes].view(out.dtype).reshape(out.shape)

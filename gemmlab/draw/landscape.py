@@ -20,7 +20,7 @@ def landscape(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Pi
     Args:
         shown: a map as `widgets.maps` sends it to the page: "across" and "down" name the
             parameters of the axes, "xs" and "ys" are their values, "cells" what was recorded.
-        here: the reader's setting, framed.
+        here: the reader's setting, which is framed.
         title: such as the device and the kernel.
     """
     cells: dict[tuple[int, ...], Any] = {(cell["x"], cell["y"]): cell for cell in shown["cells"]}
@@ -34,12 +34,12 @@ def landscape(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Pi
         if cell["state"] == "illegal":
             continue
         column, row = columns.index(x), rows.index(y)
-        # that of the reader is visible on any colour
+        # a frame in black and white is visible on any colour
         frames = [("black", 7), ("white", 3)] if (x, y) == here else [(INK, 0.5)]
         face = [int(part) / 255 for part in cell["shade"].split(",")] if "shade" in cell else "none"
         for colour, width in frames:
             box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9)
-            box.set(facecolor=face, edgecolor=colour, linewidth=width, zorder=1 + (width > 1))
+            box.set(facecolor=face, edgecolor=colour, linewidth=width, zorder=2 if width > 1 else 1)
             ax.add_artist(box)  # add_patch would update the limits of the axes for every cell
         words = cell["text"] or _SIGNS[cell["state"]][0]
         ax.text(column, row, words, ha="center", va="center", fontsize=10,
@@ -49,7 +49,7 @@ def landscape(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Pi
     ax.set_xticks(range(len(columns)), [str(value) for value in columns])
     ax.set_yticks(range(len(rows)), [str(value) if shown["down"] else "" for value in rows])
     ax.tick_params(length=0)
-    framed = ["framed: your setting"] * (here in cells)
+    framed = ["framed: your setting"] if here in cells else []
     ax.set_title(" · ".join([title, *framed, *signs]), color=INK, fontsize=10, loc="left")
     return picture
 
