@@ -12,11 +12,11 @@ work-groups, each of which does s steps of k (see `Work`). A compute unit holds 
 the unit that is free first, which may take more than its share. A step of one work-group takes
 `latency` seconds at least; q of them on a unit share its arithmetic, which takes q times `share`
 seconds. The larger of the two hides most of the other, but not all: where they are equal, a step
-takes 15 % longer (a 5-norm; it ranks the recorded candidates better than 3 to 8 and than the
-maximum). Beginning a tile and storing it takes `tile` seconds. Memory is a second bound: nothing is
-faster than reading A and B and writing C once. Where work-groups share tiles, adding up the parts
-takes `cut` seconds, and `part` seconds for each further part of a tile. Other launches take time,
-too.
+takes 15 % longer (a 5-norm, which ranks the recorded candidates better than the other norms from
+3 to 8, and than the maximum). Beginning a tile and storing it takes `tile` seconds. Memory is a
+second bound: nothing is faster than reading A and B and writing C once. Where work-groups share
+tiles, adding up the parts takes `cut` seconds, and `part` seconds for each further part of a tile.
+Other launches take time, too.
 
 Published models of this kind are Stream-K's (Osama et al., 2023), with four constants per chip and
 kernel (the start, the sharing of a tile, the steps, the parts), AMD's Origami and NVIDIA's
@@ -41,7 +41,7 @@ Sizes = tuple[int, int, int]
 #: A kernel's number or name, and all of its parameters as pairs: a key for caches.
 Choice = tuple[Key, tuple[tuple[str, int], ...]]
 
-#: The ways to treat edges, each with the kernel that runs where its list has no row.
+#: The treatments of edges, each with the kernel that runs where the table has no row for it.
 EDGES: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13}
 #: The parameters that a precision implies.
 IMPLIED: dict[str, dict[str, int]] = {
@@ -64,7 +64,7 @@ winners = Notes("choices.json")
 
 
 # The table: by kind of device, up to three sections. "model" holds the constants of the model for
-# kernels of the catalog, "kernels" the fastest kernel at some sizes for each way to treat edges,
+# kernels of the catalog, "kernels" the fastest kernel at some sizes for each treatment of edges,
 # "tiles" the constants of generated kernels, and AutoGEMM's rules for chapter 14.
 
 
@@ -83,14 +83,15 @@ def table() -> dict[str, Any]:
 
 
 def section(kind: str, name: str) -> dict[str, Any]:
-    """A section of a kind's entry; NVIDIA's for other GPUs, of which none was measured."""
+    """A section of a kind's entry; NVIDIA's for other GPUs, none of which was measured."""
     entries = table()
-    found = entries.get(kind) or entries.get("nvidia" if kind == "gpu" else kind, {})
-    return found.get(name, {})
+    if kind == "gpu" and kind not in entries:
+        kind = "nvidia"
+    return entries.get(kind, {}).get(name, {})
 
 
 def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
-    """The rows for a way to treat edges: "size" (of a cube, or M, N and K of a column-major
+    """The rows for a treatment of edges: "size" (of a cube, or M, N and K of a column-major
     product), "kernel", all "params", and "gflops".
     """
     return [
@@ -111,8 +112,8 @@ def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
         least = spec.minimum_sizes(params)
         return edges != "shift" or all(s >= t for s, t in zip(sizes, least, strict=True))
 
-    known = kernel_rows(kind_of(device.platform, device.kind), edges)
-    rows = [row for row in known if supports(row["kernel"], row["params"])]
+    every = kernel_rows(kind_of(device.platform, device.kind), edges)
+    rows = [row for row in every if supports(row["kernel"], row["params"])]
     if rows:
         row = min(rows, key=lambda each: distance(each["size"], sizes))
         return row["kernel"], tuple(row["params"].items())
@@ -162,7 +163,7 @@ class Work(NamedTuple):
         read: bytes of A and B.
         written: bytes of C.
         launches: launches besides the kernel itself, such as padding.
-        copied: bytes that are read and written besides: by each of them, and as parts of tiles.
+        copied: bytes that these launches read and write, and those of parts of tiles.
     """
 
     groups: int
@@ -176,8 +177,8 @@ class Work(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of a text on a device, in seconds: see the top of this page. `resident` is the
-    number of work-groups that a compute unit holds at the same time.
+    """The constants of a text on a device, in seconds: see the top of this module. `resident` is
+    the number of work-groups that a compute unit holds at the same time.
     """
 
     start: float
@@ -200,15 +201,15 @@ class Chip(NamedTuple):
 
 def seconds(work: Work, own: Constants, chip: Chip) -> float:
     """How long a kernel takes."""
-    full, rest = divmod(work.groups, own.resident * chip.units)
-    each = rest / chip.units
-    # work-groups on a unit at the same time, in whole rounds and in the last one
-    last = min(own.resident, 1 + each) if full else ceil(each)
-    busy = 0.0
-    for rounds, groups in ((full, own.resident), (rest > 0, last)):
-        busy += rounds * (own.latency**5 + (groups * own.share) ** 5) ** 0.2
+    rounds, rest = divmod(work.groups, own.resident * chip.units)
+    busy = rounds * (own.latency**5 + (own.resident * own.share) ** 5) ** 0.2
+    if rest:  # work-groups of the last round: so many are on a unit at the same time
+        each = rest / chip.units
+        last = min(own.resident, 1 + each) if rounds else ceil(each)
+        busy += (own.latency**5 + (last * own.share) ** 5) ** 0.2
+        rounds += 1
     memory = work.read * chip.read + work.written * chip.write
-    time = (full + (rest > 0)) * work.tiles * own.tile + max(work.steps * busy, memory)
+    time = rounds * work.tiles * own.tile + max(work.steps * busy, memory)
     if work.parts > 1:
         time += own.cut + (work.parts - 1) * own.part
     return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
@@ -216,7 +217,8 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
 
 def work(choice: Choice, sizes: Sizes) -> Work:
     """What a kernel of the catalog does for M, N, K of a column-major product."""
-    (m, n, k), spec, p = sizes, find(choice[0]), dict(choice[1])
+    m, n, k = sizes
+    spec, p = find(choice[0]), dict(choice[1])
     rows, columns, depth = spec.tiles(p)
     count, per_tile = tiles_over(m, rows) * tiles_over(n, columns), tiles_over(k, depth)
     groups, steps, begun, parts = count, per_tile, 1, 1
@@ -234,8 +236,8 @@ def work(choice: Choice, sizes: Sizes) -> Work:
     return Work(groups, steps, begun, parts, read, written, launches, copied)
 
 
-class KnownText(NamedTuple):
-    """What the table has of a text."""
+class FittedText(NamedTuple):
+    """What the table has about a text."""
 
     choice: Choice  # the kernel, and its parameters except those of sharing
     constants: Constants
@@ -247,7 +249,7 @@ class Model(NamedTuple):
 
     device: str  # the one that was measured
     chip: Chip
-    texts: dict[str, list[KnownText]]  # for each precision
+    texts: dict[str, list[FittedText]]  # for each precision
     # Of the range check for TF32: seconds of the device, seconds per element, and the host's
     # seconds until the next call can check; empty without tensor cores.
     check: tuple[float, ...]
@@ -260,14 +262,16 @@ def model(device: Device) -> Model | None:
     found = section(kind_of(device.platform, device.kind), "model")
     if not found:
         return None
-    texts: dict[str, list[KnownText]] = {precision: [] for precision in IMPLIED}
+    texts: dict[str, list[FittedText]] = {precision: [] for precision in IMPLIED}
     for name, params, constants, groups, resident in found["texts"]:
         spec = find(name)
         if spec.problems(spec.complete(params), device.limits):
             continue
         own = Constants._make([*(1e-9 * x for x in constants), resident])
-        precision = ("float32", "tf32", "tf32x3")[params["PARTS"] if spec.tensor else 0]
-        texts[precision].append(KnownText((name, tuple(params.items())), own, tuple(groups)))
+        precision = "float32"
+        if spec.tensor:
+            precision = "tf32" if params["PARTS"] == 1 else "tf32x3"
+        texts[precision].append(FittedText((name, tuple(params.items())), own, tuple(groups)))
     chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
     check = tuple(1e-9 * value for value in found["check"])
     return Model(found["device"], chip, texts, check, winners.read())
@@ -285,10 +289,11 @@ class Candidate(NamedTuple):
 
 
 def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
-    """A text with each number of work-groups (`groups` are those per compute unit) at M, N, K; none
-    if its tiles do not suit C.
+    """A text with each number of work-groups (`groups` counts them per compute unit) at M, N, K;
+    none if its tiles do not suit C.
     """
-    (kernel, pairs), (m, n, k) = text, sizes
+    kernel, pairs = text
+    m, n, k = sizes
     spec, p = find(kernel), dict(pairs)
     rows, columns, depth = spec.tiles(p)
     if kernel == "narrow":
@@ -310,7 +315,8 @@ def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) 
     tiles = tiles_over(m, rows) * tiles_over(n, columns)
     steps, rest = tiles_over(k, depth), k % depth
     offered = {max(1, round(share * units)) for share in groups}
-    for number in (0, *sorted(x for x in offered if x <= tiles * steps and 8 * x >= tiles)):
+    sensible = sorted(x for x in offered if tiles / 8 <= x <= tiles * steps)
+    for number in (0, *sensible):
         full["GROUPS"] = number  # 0 for one per tile
         if kernel == "warp_tiling":
             saves = rest > 0 and depth - TAIL_STEP * rest >= TAIL_SAVES * k
@@ -327,33 +333,36 @@ def ranked(
     For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. One in
     TF32 must be `CLEARLY` faster to come before them.
 
-    In a batch of so many products each tile has a work-group. The model sees a batch as one
-    product, whose rows of tiles are those of all products.
+    In a batch of `number` products each tile has a work-group. The model treats the batch as one
+    product that has the rows of tiles of all.
     """
-    (m, n, k), known = sizes, model(device)
-    if known is None:
+    m, n, k = sizes
+    fitted = model(device)
+    if fitted is None:
         return []
     found: list[tuple[float, Candidate]] = []
     for kind in dict.fromkeys((precision, "float32")):
-        for text in known.texts[kind]:
+        for text in fitted.texts[kind]:
             groups = text.groups if number == 1 else ()
             for choice in settings(text.choice, groups, (number * m, n, k), device.units):
-                rows = find(choice[0]).tiles(dict(choice[1]))[0] if number > 1 else 1
-                does = work(choice, (number * round_up(m, rows), n, k))
-                predicted = seconds(does, text.constants, known.chip)
+                rows = m
+                if number > 1:  # each product has whole tiles
+                    rows = number * round_up(m, find(choice[0]).tiles(dict(choice[1]))[0])
+                does = work(choice, (rows, n, k))
+                predicted = seconds(does, text.constants, fitted.chip)
                 if kind != "float32":
-                    predicted = with_check(predicted, sizes, known)
+                    predicted = with_check(predicted, sizes, fitted)
                 reserve = 1 if kind == "float32" else CLEARLY
                 found.append((reserve * predicted, Candidate(choice, predicted, does)))
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 
 
-def with_check(seconds: float, sizes: Sizes, known: Model) -> float:
+def with_check(seconds: float, sizes: Sizes, fitted: Model) -> float:
     """Seconds per call of a product in TF32, if calls follow each other.
 
     The device checks the operands' range and multiplies, while the host prepares the next call.
     """
-    (m, n, k), (start, element, host) = sizes, known.check
+    (m, n, k), (start, element, host) = sizes, fitted.check
     return start + element * (m * k + k * n) + max(seconds, host)
 
 
@@ -385,10 +394,10 @@ def kernel_for(
 
 def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     """The winner of the trials of such shapes on this device, if there were any."""
-    known = model(device)
-    if known is None or not known.winners:
+    fitted = model(device)
+    if fitted is None or not fitted.winners:
         return None
-    found: Any = known.winners.get(_key(device, sizes, precision))
+    found: Any = fitted.winners.get(_key(device, sizes, precision))
     with suppress(ValueError, TypeError, KeyError):  # what cannot be read is ignored
         name, params = found
         return name, tuple(find(name).validate(params, device.limits).items())

@@ -1,8 +1,8 @@
 """The scheme "direct": from global memory straight into registers, as in kernel 11 of the ladder.
 
 A work-item computes neighbouring rows and keeps them as vectors. For complex numbers these
-alternate real and imaginary parts. Multiplying them by a complex b would have to exchange the parts
-in each step of k. So there are two sums instead, of a re(b) and of a im(b), which the store
+alternate real and imaginary parts. Multiplying them by a complex b would exchange the parts in each
+step of k. So there are two sums instead, of a re(b) and of a im(b), which the store
 combines.
 
 Where sizes do not fit the micro-tiles, the last ones are moved back into the matrix (kernel 13),

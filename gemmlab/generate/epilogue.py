@@ -35,21 +35,23 @@ def accumulators(s: Schedule) -> Lines:
 
 
 def multiply_adds(s: Schedule, of: str = "") -> Lines:
-    """Each element of a fragment of A times each of B. Signs conjugate, which costs no instruction.
+    """Each element of a fragment of A times each of B. Conjugation changes signs, which costs no
+    instruction.
 
-    In a warp, a component of a complex number of B meets all rows before the next one does.
+    In a warp, one component of a complex number of B is multiplied by all rows before the next one.
     Registers are read from two banks, and a multiply-add takes another cycle if its three operands
-    are in one bank. An operand that stays in its slot is not read again. No sum waits for itself.
+    are in one bank. An operand that stays in its slot is not read again. Neighbouring multiply-adds
+    add to different sums, so that none waits for the one before.
     """
-    x, a, b = "acc[j][i]", f"a{of}[i]", f"b{of}[j]"
+    total, a, b = "acc[j][i]", f"a{of}[i]", f"b{of}[j]"
     up, down = "for (int i = 0; i < WPTM; i++)", "for (int i = WPTM - 1; i >= 0; i--)"
-    adds = [f"{x} += {a}*{b};"]
+    adds = [f"{total} += {a}*{b};"]
     if s.element.components == 2:
         adds = [
-            f"{x}.x += {a}.x*{b}.x;",
-            f"{x}.y {s.signs['yx']}= {a}.y*{b}.x;",
-            f"{x}.x {s.signs['yy']}= {a}.y*{b}.y;",
-            f"{x}.y {s.signs['xy']}= {a}.x*{b}.y;",
+            f"{total}.x += {a}.x*{b}.x;",
+            f"{total}.y {s.signs['yx']}= {a}.y*{b}.x;",
+            f"{total}.x {s.signs['yy']}= {a}.y*{b}.y;",
+            f"{total}.y {s.signs['xy']}= {a}.x*{b}.y;",
         ]
     rows = [f"{up} {{", *indented(adds), "}"]
     if s.unit == "warps" and s.element.components == 2:
@@ -58,7 +60,7 @@ def multiply_adds(s: Schedule, of: str = "") -> Lines:
 
 
 def store(s: Schedule) -> Lines:
-    """C = alpha sum + beta C0. Without local memory the sums are numbers of their own first."""
+    """C = alpha sum + beta C0. Without local memory the sums are vectors: `_numbers` first."""
     sums = [f"{name}[j][i]" for name in _names(s)]
     total = sums[0] if len(sums) == 1 else f"({s.element.vector()})({', '.join(sums)})"
     fix_up = split_k.fix_up(sums, total) if s.split_k > 1 else []
@@ -121,8 +123,10 @@ def _coordinates(s: Schedule) -> tuple[str, str]:
 
 
 def _numbers(s: Schedule) -> Lines:
-    """A column's sums from vectors. Those of complex numbers are combined; signs conjugate."""
-    vector, real = s.element.vector(s.a.width), s.element.components == 1
+    """A column's sums, taken from vectors. The two of a complex number are combined; conjugation
+    changes signs.
+    """
+    vector, is_real = s.element.vector(s.a.width), s.element.components == 1
     minus = "-" if s.a.conjugated else ""
     combined = [
         f"{vector} sum;",
@@ -139,10 +143,10 @@ def _numbers(s: Schedule) -> Lines:
         """,
         number=s.element.vector(),
         vectors=over("WPTM", s.a.width),
-        combined=[] if real else combined,
+        combined=[] if is_real else combined,
         width=s.a.width * s.element.components,
-        sum="acc[j][i]" if real else "sum",
-        sums="sums" if real else f"({s.element.real}*)sums",
+        sum="acc[j][i]" if is_real else "sum",
+        sums="sums" if is_real else f"({s.element.real}*)sums",
     )
 
 
@@ -151,7 +155,8 @@ def _store_one(s: Schedule, total: str) -> Lines:
     element = "C[offset_out + n*ldc + m]" if s.submatrix else "C[n*M + m]"
     before = "C0[offset_c + m*down + n*across]"
     if s.element.components == 1 and not s.element.half:
-        return [f"{element} = alpha*{total}{f' + beta*{before}' if s.beta else ''};"]
+        added = f" + beta*{before}" if s.beta else ""
+        return [f"{element} = alpha*{total}{added};"]
     times = "{}*{}" if s.element.half else "product({}, {})"
     converts = s.element.stored_result == "half"
     lines, value = [], times.format("alpha", total)

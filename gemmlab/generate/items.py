@@ -36,7 +36,7 @@ def local_memory(s: Schedule) -> Lines:
 
 
 def main_loop(s: Schedule) -> Lines:
-    """The loop over k: with two buffers the next tiles are loaded while these are multiplied."""
+    """The loop over k: with two buffers, loads of the next tiles overlap the multiplications."""
     if s.stages == 1:
         return fill(
             """
@@ -108,7 +108,7 @@ def _load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
         stage = [f"{tile}[j][i] = {value};"]
     else:
         stage = [f"const {s.element.vector(x.width)} x = {value};"]
-        numbers = "0123456789abcdef"  # OpenCL's names for the numbers of a vector
+        numbers = "0123456789abcdef"  # OpenCL C's names for the components of a vector
         for later in range(x.width):
             row = f"j + {later}" if later else "j"
             first = later * s.element.components

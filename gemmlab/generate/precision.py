@@ -29,15 +29,16 @@ class Precision(NamedTuple):
 
     @classmethod
     def of(cls, name: str, result: str = "") -> Precision:
-        """The precision of two types of NumPy, by default of one."""
-        dtype, c = np.dtype(name), np.dtype(result or name)
-        components, half = 1 + (dtype.kind == "c"), dtype == np.float16
+        """The precision with these types of NumPy; the result has by default that of A and B."""
+        dtype, c_type = np.dtype(name), np.dtype(result or name)
+        components = 2 if dtype.kind == "c" else 1
+        half = dtype == np.float16
         sum_size = 4 if half else dtype.itemsize
         real = "double" if sum_size // components == 8 else "float"
         number = real if components == 1 else f"{real}2"
-        stored, stored_result = ("half" if x == np.float16 else number for x in (dtype, c))
+        stored, stored_result = ("half" if x == np.float16 else number for x in (dtype, c_type))
         return cls(
-            dtype, c, real, components, half, dtype.itemsize, sum_size, stored, stored_result
+            dtype, c_type, real, components, half, dtype.itemsize, sum_size, stored, stored_result
         )
 
     def vector(self, width: int = 1) -> str:

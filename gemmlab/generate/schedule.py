@@ -55,8 +55,8 @@ class Operand:
 
     @property
     def spread(self) -> tuple[str, str]:
-        """Which position and step of k of the tile a work-item loads, in C, if the work-items count
-        loads by e + tid: neighbours in memory by neighbouring work-items.
+        """The position and the step of k in the tile that a work-item loads, as C, where e + tid
+        numbers the loads: neighbouring work-items load neighbours in memory.
         """
         first = "(e + tid)" if self.width == 1 else f"(e + tid)*{self.width}"
         run = "TSK" if self.k_contiguous else self.tile_side  # contiguous elements
@@ -331,7 +331,11 @@ class Schedule:
             yield from scheme()
         counts = WARP if self.copies else (1, 1)
         axes = zip(("rows", "columns"), self.tile, self.micro_tile, counts, strict=True)
-        uneven = [axis for axis in axes if axis[1] % (axis[2] * axis[3])]
+        uneven = [
+            (what, side, micro, count)
+            for what, side, micro, count in axes
+            if side % (micro * count)
+        ]
         for what, side, micro, count in uneven:
             yield f"a tile of {side} {what} is not a multiple of {count} micro-tiles of {micro}"
         if self.scheme != "direct" and not uneven:

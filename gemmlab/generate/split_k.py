@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .schedule import Schedule
 from .text import Lines, fill
 
-#: What orders stores between work-groups, which OpenCL 1.2 does not promise.
+#: What orders stores between work-groups, which OpenCL 1.2 does not guarantee.
 FENCE = """
     // memory fence: other work-groups see what was stored before it no later than what follows
     #if defined(__NV_CL_C_VERSION)

@@ -1,7 +1,7 @@
 """Which tile a generated kernel has for a problem, and the schedule that follows from it.
 
 Where the table has constants of tiles for the kind of device, the model of `choice` predicts how
-long each takes, and the fastest one is chosen. Other devices have the tile of a rule.
+long each takes, and the fastest one is chosen. Other devices use the tile that a rule gives.
 """
 
 from __future__ import annotations
@@ -172,10 +172,10 @@ def cut(sizes: Sizes, tile: Params) -> list[Launch]:
 
 
 def generated_work(tile: Params, sizes: Sizes, sum_size: int = 0, number: int = 1) -> Work:
-    """What a generated kernel does for M, N, K, or for so many products of a batch.
+    """What a generated kernel does for M, N, K, or for `number` such products of a batch.
 
-    Work-groups that share a tile write and read partial sums, of `sum_size` bytes per element. Its
-    constants come from products in which memory did not matter.
+    Work-groups that share a tile write and read partial sums, of `sum_size` bytes per element. The
+    bytes of A, B and C are left out: the constants come from products where these did not matter.
     """
     shares = tile["SHARES"]
     groups = _count(tile, sizes) * number * shares
@@ -187,16 +187,16 @@ def generated_work(tile: Params, sizes: Sizes, sum_size: int = 0, number: int = 
 @cached(8)
 def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
     """The tiles whose constants the table has, of those that the device supports."""
-    known = section(kind_of(device.platform, device.kind), "tiles").get("constants", {})
+    recorded = section(kind_of(device.platform, device.kind), "tiles").get("constants", {})
     found = [
         (complete_tile(tile), Constants._make([*(1e-9 * v for v in own), resident]))
-        for tile, own, resident in known.get(precision, [])
+        for tile, own, resident in recorded.get(precision, [])
     ]
     return [(tile, own) for tile, own in found if fits(precision, tile, device)]
 
 
 def ranked(
-    known: Iterable[tuple[Params, Constants]],
+    fitted: Iterable[tuple[Params, Constants]],
     sizes: Sizes,
     chip: Chip,
     sum_size: int = 0,
@@ -206,7 +206,7 @@ def ranked(
     `generated_work` for `sum_size` and `number`.
     """
     found = []
-    for tile, own in known:
+    for tile, own in fitted:
         most = min(sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * chip.units // _count(tile, sizes))
         for shares in range(1, 1 + (max(1, most) if number == 1 else 1)):
             shared = {**tile, "SHARES": shares}
@@ -220,9 +220,9 @@ def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> R
     """The tile for a precision and M, N, K of the column-major product, or for a batch of products;
     ParameterError if the device supports none at all.
     """
-    known, of_device = constants(device, precision), model(device)
-    if known and of_device:
-        return ranked(known, sizes, of_device.chip, PRECISIONS[precision].sum_size, number)[0]
+    fitted, of_device = constants(device, precision), model(device)
+    if fitted and of_device:
+        return ranked(fitted, sizes, of_device.chip, PRECISIONS[precision].sum_size, number)[0]
     return RankedTile(by_rule(device, precision, sizes, number), inf)
 
 

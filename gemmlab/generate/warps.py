@@ -87,21 +87,21 @@ def _index(s: Schedule, x: Operand) -> str:
     """
     if not s.is_tensor:
         return f"(k)*{_row(x)} + ({x.index})"
-    row, place, run, length = "k", x.index, x.side, x.tile_side
+    row, column, run, length = "k", x.index, x.side, x.tile_side
     if x.k_contiguous:
-        row, place, run, length = x.index, "k", s.depth, "TSK"
+        row, column, run, length = x.index, "k", s.depth, "TSK"
     at_once = BANKS_BYTES // s.element.size  # elements that the banks deliver
     rows = at_once // s.mma_depth  # from so many rows
     apart = max(1, at_once // run)  # rows that are in different banks anyway
     if s.element.half:
         if not x.k_contiguous and run > 64:  # panels of 64 rows or columns
-            return f"(({place})/64*TSK + ({row}))*64 + (({place})%64 ^ ({row})%8u*8)"
+            return f"(({column})/64*TSK + ({row}))*64 + (({column})%64 ^ ({row})%8u*8)"
         swizzle = over(f"({row})%8u", apart) + "*8"
     elif x.k_contiguous:
         swizzle = over(f"({row})", apart) + f"%{rows // apart}*4"
     else:
         swizzle = f"(k)%4*{rows}"
-    return f"({row})*{length} + (({place}) ^ {swizzle})"
+    return f"({row})*{length} + (({column}) ^ {swizzle})"
 
 
 def _load_tile(s: Schedule, x: Operand) -> Lines:
@@ -253,10 +253,12 @@ def identifiers(s: Schedule) -> Lines:
 def local_memory(s: Schedule) -> Lines:
     """The tiles in their stages. They begin at a line of local memory, which is faster."""
     lines = ["// local memory: a stage to compute from, and the others to fill"]
-    line = 1024 if s.unit == "warpgroups" else 128  # descriptors need whole patterns of the swizzle
+    alignment = (
+        1024 if s.unit == "warpgroups" else 128
+    )  # descriptors need whole patterns of the swizzle
     for x in s.operands:
         tile = f"{x.name}tile[STAGES][TSK*{_row(x)}]"
-        lines.append(f"__local {_staged(s)} {tile} __attribute__((aligned({line})));")
+        lines.append(f"__local {_staged(s)} {tile} __attribute__((aligned({alignment})));")
     if s.unit == "tensor":
         shown = "uint2 shown[ITEMS][3]" if s.element.half else "double4 shown[ITEMS]"
         lines += ["#if !defined(__NV_CL_C_VERSION)", f"__local {shown}; // what a warp multiplies"]
