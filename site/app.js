@@ -192,7 +192,7 @@ async function runProduct(request, say) {
 const rateWords = (gflops) => (gflops >= 1000 ? `${(gflops / 1000).toFixed(gflops < 1e4 ? 2 : 1)} TFLOPS`
   : `${gflops.toPrecision(3)} GFLOPS`);
 
-// An editor with a button that runs its text: `work` says how it went, as {words, kind}.
+// An editor with a button that runs its text: `work` returns the outcome as {words, kind}.
 function bench(holder, { label, button = "Run", original, work, edited, more = [] }) {
   const words = make("span", { className: "words" }), note = make("p", { className: "note" });
   words.setAttribute("role", "status");

@@ -47,7 +47,8 @@ def parser(words: str | None) -> argparse.ArgumentParser:
 
 
 def add_seconds(parser: argparse.ArgumentParser) -> None:
-    words = "begin nothing more after that time"
+    """Add the option --seconds."""
+    words = "begin nothing new after so many seconds"
     parser.add_argument("--seconds", type=float, default=inf, help=words)
 
 

@@ -5,8 +5,8 @@
 
 NVIDIA's OpenCL hands out the PTX of a program. Where that text reads OpenCL's global offset, it
 reads zero here; CUDA then loads it and runs it, and Nsight Compute can count. This needs an NVIDIA
-GPU, CuPy, and ``ncu`` on the PATH. Every text is checked through OpenCL first. A change of it, or
-of the parameters, gets rows of its own in the record.
+GPU, CuPy, and ``ncu`` on the PATH. Every text is checked through OpenCL first. A changed text, or
+changed parameters, get separate rows in the record.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def main() -> None:
 
 
 def replaces(given: argparse.Namespace, row: dict[str, Any]) -> bool:
-    """Whether a recorded row is counted anew."""
+    """Whether the new counts replace a recorded row."""
     return row["kernel"] in given.kernels and row["change"] == given.change
 
 

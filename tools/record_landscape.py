@@ -222,7 +222,9 @@ def main(arguments: list[str] | None = None) -> None:
     recorded = record(device, given.kernels, given.size, path, given.seconds)
     for kernel in recorded.kernels:
         best = recorded.best(kernel)
-        rate = f"at best {best.gflops:,.0f} GFLOPS with {best.params}" if best else "none is right"
+        rate = "no setting is right"
+        if best:
+            rate = f"at best {best.gflops:,.0f} GFLOPS with {best.params}"
         print(f"kernel {kernel}: {len(recorded.rows(kernel)):,} settings, {rate}")
     print(f"wrote {path}; the same command continues it")
 

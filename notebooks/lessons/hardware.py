@@ -37,7 +37,7 @@ _SHIFTS = {
 
 def transposing(tile: int, coalesced: bool) -> Picture:
     """What a warp loads and stores when a square matrix is transposed, and in how many memory
-    segments: through a local tile of this side, or without one.
+    segments: if `coalesced`, through a local tile with `tile` rows and columns; else directly.
     """
     before, after = np.arange(SIDE**2, dtype=np.float32), simt.Empty(SIDE**2)
     if coalesced:

@@ -79,7 +79,7 @@ def alone() -> dict[str, float]:
 
 
 def by_kernel() -> dict[Key, list[Variant]]:
-    """The variants of each kernel: first with its idea, then without it or another part."""
+    """The variants of each kernel, the one with its idea first; the others lack it or a part."""
     found: dict[Key, list[Variant]] = {}
     for variant in variants().values():
         if variant.kernel is not None:
