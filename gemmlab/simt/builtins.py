@@ -239,7 +239,9 @@ def rank(of: Type, to: Type, zero: bool) -> int | None:
         return 0
     if isinstance(to, Pointer) and isinstance(of, Pointer):
         fits = of.space == to.space and (to.const or not of.const)
-        return 0 if fits and of.to == to.to else 2 if fits and to.to is VOID else None
+        if fits and of.to == to.to:
+            return 0
+        return 2 if fits and to.to is VOID else None
     if isinstance(to, (Pointer, Opaque)):
         return 2 if zero else None
     if not isinstance(of, Scalar) or not isinstance(to, (Scalar, Vector)):
@@ -255,7 +257,7 @@ def best(
     name: str, choices: list[tuple[Type, ...]], args: tuple[Type, ...], zeros: tuple[bool, ...]
 ) -> list[int]:
     """The best choices by C++'s rules: one, none, or several if the call is ambiguous."""
-    if args in choices or name.startswith("as_"):  # before which nothing is converted
+    if args in choices or name.startswith("as_"):  # as_... converts no argument
         return [n for n, params in enumerate(choices) if params == args]
     ranked: list[tuple[int, list[int]]] = []
     for number, params in enumerate(choices):

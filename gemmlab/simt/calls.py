@@ -39,9 +39,11 @@ class Calls(Expressions):
         plain, to = _LOOSE.sub("", name), node.type.scalar
         if plain in values.FUNCTIONS and not to.whole:
             function = values.FUNCTIONS[plain]
-            return self.applied(
-                node, lambda *x: values.floating(function(*[np.asarray(v, float) for v in x]), to)
-            )
+
+            def computed(*x: Any) -> Any:
+                return values.floating(function(*[np.asarray(v, float) for v in x]), to)
+
+            return self.applied(node, computed)
         if plain in values.EACH:
             return self.each(node, plain)
         if name not in FENCES:
@@ -136,7 +138,8 @@ class Calls(Expressions):
         return self.applied(node, np.nextafter)
 
     def call_bitselect(self, node: tree.Call) -> Value:
-        of, n = node.type.scalar, node.type.length if isinstance(node.type, Vector) else 0
+        of = node.type.scalar
+        n = node.type.length if isinstance(node.type, Vector) else 0
         bits = as_unsigned(of)
 
         def selected(*x: Any) -> Any:

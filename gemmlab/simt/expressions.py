@@ -38,10 +38,10 @@ Value = Callable[["Wave"], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
-#: What a compiler makes a branch for; it selects one of two other values without one.
+#: A side of ? : that has one of these makes a compiler branch; else it selects without a branch.
 BRANCHING = (tree.Index, tree.Call, tree.Assign)
-#: An index of an array: its value, how many bytes one more is further on, and how many there are, 0
-#: if that is not checked.
+#: An index of an array: its value, the bytes from one element to the next, and the number of
+#: elements, 0 if the index is not checked.
 Index = tuple[Value, int, int]
 
 
@@ -50,9 +50,9 @@ class Place:
     """Where a value is stored: it can be assigned to, or has an address.
 
     Attributes:
-        variable: it is this, which has no address.
-        base: otherwise a pointer, from which `indices` lead on.
-        named: whether the base is a variable of the text and the indices are all there are.
+        variable: a variable without an address, or None.
+        base: otherwise a pointer, to which the `indices` are added.
+        named: whether the base is a variable of the text, and `indices` has all of its indices.
         at: if not empty, only these numbers of a `vector`.
     """
 
@@ -69,7 +69,7 @@ class Place:
         return self.vector if self.at else self.type
 
     def indexed(self, of: Type, index: Value, count: int) -> Place:
-        """An element of an array of so many."""
+        """An element of an array of `count` elements."""
         index_of = (index, of.stride, count if self.named else 0)
         return replace(self, type=of, indices=(*self.indices, index_of))
 
@@ -81,7 +81,9 @@ class Place:
 
     def finder(self) -> Callable[[Wave], list]:
         """What must be computed once for a load and a store: pointer and indices."""
-        parts = [*([self.base] if self.base else ()), *(index for index, *_ in self.indices)]
+        parts = [index for index, *_ in self.indices]
+        if self.base:
+            parts.insert(0, self.base)
         return lambda w: [part(w) for part in parts]
 
 
@@ -247,10 +249,11 @@ class Expressions:
 
     @staticmethod
     def number_of(place: Place, index: Value, vector: Type) -> Place:
-        """A number of a vector in memory: of a row of an array, as it were."""
+        """A number of a vector in memory, as if the vector were a row of an array."""
         n = vector.length
-        wraps = place.named and not place.indices  # as devices take it
-        return place.indexed(vector.scalar, (lambda w: index(w) % n) if wraps else index, n)
+        if place.named and not place.indices:  # devices take such an index modulo n
+            return place.indexed(vector.scalar, lambda w: index(w) % n, n)
+        return place.indexed(vector.scalar, index, n)
 
     def pointer_to(self, place: Place, node: Node) -> Value:
         """A pointer is a number that holds which array, and how many bytes behind its begin."""
@@ -309,8 +312,12 @@ class Expressions:
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, wide = place.type, place.whole.length
-        size, lead = of.scalar.size, place.at[0] if place.at else 0
-        wide = 0 if packed or isinstance(of, Struct) else 4 if wide == 3 else wide
+        if packed or isinstance(of, Struct):
+            wide = 0
+        elif wide == 3:  # stored as four
+            wide = 4
+        size = of.scalar.size
+        lead = place.at[0] if place.at else 0
         shape = tuple((n, step // size) for _, step, n in place.indices)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
         if kind == "load":
@@ -415,7 +422,7 @@ class Expressions:
 
     @staticmethod
     def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
-        """Their difference in elements, or a pointer that is moved by so many."""
+        """The difference of two pointers in elements, or a pointer that is moved by so many."""
         of_a = a.to.stride if isinstance(a, Pointer) else 1
         of_b = b.to.stride if isinstance(b, Pointer) else 1
         if isinstance(a, Pointer) and isinstance(b, Pointer):
@@ -462,11 +469,11 @@ class Expressions:
 
     @staticmethod
     def chosen(truth: Value, sides: tuple[Value | None, Value | None], site: Site | None) -> Value:
-        """One of two values, each computed for the lanes that want it; None: the truth itself."""
+        """One of two values, each computed for the lanes that need it; None: the truth itself."""
 
         def run(w: Wave) -> Any:
             decided = truth(w)
-            yes, no = w.each_way(decided, sides, site)
+            yes, no = w.both_sides(decided, sides, site)
             return values.pick(decided, yes if sides[0] else decided, no if sides[1] else decided)
 
         return run

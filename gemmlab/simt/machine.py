@@ -58,9 +58,9 @@ class Wave:
         global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
         mask: who takes part now: None for all, False for none, else an array of bool.
         held: the values of variables, and the arrays; of a function, what it returns.
-        since: the mask where each was declared; given: of variables that are declared without a
-            value, who has given them one.
-        waiting: who has jumped, by where to (a loop's end, a label ...).
+        since: the mask where each was declared; given: for variables that are declared without a
+            value, the lanes that have given them one.
+        waiting: the lanes that have jumped, by their target (a loop's end, a label ...).
     """
 
     def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
@@ -139,11 +139,11 @@ class Wave:
             memory.store(self, site, at, value)
 
     def reach(self, site: Site, base: Lanes, *indices: Lanes) -> Iterator[tuple[Memory, Lanes]]:
-        """The arrays into which a pointer points, with the element to which indices lead; meanwhile
-        the mask is of the lanes of each.
+        """The arrays into which a pointer points, each with the index of its element. While one is
+        handled, the mask is that of its lanes.
 
-        An index of an array that the text names is checked: beyond the end of a row begins the
-        next.
+        Each index of an array that the text names is checked, because an index beyond the end of a
+        row would reach the next row.
         """
         which, size, outer = base >> SHIFT, site.scalar.size, self.mask
         numbers = [which]
@@ -271,7 +271,7 @@ class Wave:
         rows = np.broadcast_to(known, (*known.shape[:-1], self.lanes)).reshape(-1, self.lanes)
         bad = ~rows & self.active
         if bad.any():
-            row = int(np.argmax(bad.any(1)))  # of the numbers of a vector the first that has none
+            row = int(np.argmax(bad.any(1)))  # the first number of a vector without a value
             at = self.at_first(index, bad[row]) + row
             element = memory.element(at * site.scalar.size)
             text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
@@ -281,8 +281,7 @@ class Wave:
 
     def assign(self, variable: Any, x: Lanes) -> None:
         """Give a variable a value."""
-        # where exactly the lanes that were there when it was declared are here, one value may stay
-        # one for all
+        # with the same lanes as at its declaration, a number that is the same for all may stay one
         if self.mask is not None and self.mask is not self.since.get(variable, ()):
             x = np.where(self.mask, x, self.held[variable])
         self.held[variable] = x
@@ -290,7 +289,7 @@ class Wave:
             self.given[variable] = union(None, self.given[variable], self.mask)
 
     def check(self, site: Site, given: Mask) -> None:
-        """What is read must have a value; `given`: who has given it one."""
+        """What is read must have a value; `given` are the lanes that have given it one."""
         bad = values.without(self.mask, given)
         if bad is not False:
             text = f"{site.text} is read by {{}} before it has a value"
@@ -349,7 +348,7 @@ class Wave:
     def branch(self, condition: Lanes, site: Site | None) -> tuple[Mask, Mask]:
         """The lanes for which a condition holds, and those for which it does not.
 
-        With a site the log says that work-items come to the condition.
+        With a site, the log records that work-items reach the condition.
         """
         mask = self.mask
         if condition.__class__ is not array:
@@ -362,8 +361,8 @@ class Wave:
             return False, mask
         return (yes, no) if no.any() else (mask, False)
 
-    def each_way(self, condition: Lanes, sides: Sequence[Any], site: Site | None) -> list[Any]:
-        """Both sides of a branch, each carried out by the lanes that take it, and what they give.
+    def both_sides(self, condition: Lanes, sides: Sequence[Any], site: Site | None) -> list[Any]:
+        """The results of both sides of a branch, each carried out by the lanes that take it.
 
         A side is None if there is nothing to do.
         """
@@ -376,13 +375,13 @@ class Wave:
         return results
 
     def leave(self, target: tuple[Any, int]) -> None:
-        """All who are here jump, and wait."""
+        """All active lanes jump, and wait at the target."""
         if self.mask is not False:
             self.waiting[target] = union(None, self.waiting.get(target, False), self.mask)
         self.mask = False
 
     def arrive(self, target: tuple[Any, int], whole: Mask) -> None:
-        """Those who have jumped here, of the lanes `whole`, join the others."""
+        """The lanes that have jumped here join the others; `whole` is the mask of all that can."""
         self.mask = union(whole, self.mask, self.waiting.pop(target, False))
 
     def barrier(self, site: Site) -> None:

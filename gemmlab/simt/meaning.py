@@ -200,7 +200,7 @@ class Meaning:
     def unfit(self, spot: Spot, op: str, a: Expr, b: Expr, why: str = "") -> NoReturn:
         self.fail(f"{op!r} cannot be applied to {an(a.type)} and {an(b.type)}{why}", spot)
 
-    def no(self, node: Expr, what: str, spot: Spot | None = None) -> NoReturn:
+    def wrong_kind(self, node: Expr, what: str, spot: Spot | None = None) -> NoReturn:
         self.fail(f"{written(node)} is {an(node.type)}, not {what}", spot or node.spot)
 
     # ---- from one type to another
@@ -256,7 +256,7 @@ class Meaning:
         if isinstance(node.type, Scalar):
             return self.convert(node, promoted(node.type))
         if not isinstance(node.type, Vector):
-            self.no(node, "a number", spot)
+            self.wrong_kind(node, "a number", spot)
         return node
 
     def whole(self, node: Expr, what: str) -> Expr:
@@ -280,7 +280,7 @@ class Meaning:
             return self.pointed(spot, node)
         if op == "!":
             if not isinstance(node.type, (Scalar, Vector, Pointer)):
-                self.no(node, "a number")
+                self.wrong_kind(node, "a number")
             return tree.Unary(spot, op, node, type=compared(node.type))
         node = self.value(node, spot)
         if op == "~" and not node.type.scalar.whole:
@@ -290,7 +290,7 @@ class Meaning:
     def pointed(self, spot: Spot, node: Expr) -> Expr:
         """*p is p[0]."""
         if not isinstance(node.type, Pointer):
-            self.no(node, "a pointer")
+            self.wrong_kind(node, "a pointer")
         return self.index(spot, node, tree.Number(spot, 0, type=INT))
 
     def address(self, spot: Spot, node: Expr) -> Expr:
@@ -342,7 +342,7 @@ class Meaning:
         if op in ("==", "!=") and is_zero(number):
             return INT
         if op != "+" and not (op == "-" and pointer is left):
-            self.no(pointer, "a number")
+            self.wrong_kind(pointer, "a number")
         if not isinstance(number.type, Scalar) or not number.type.whole:
             of = an(number.type)
             self.fail(f"a pointer moves by a whole number of elements, not by {of}", spot)
@@ -370,7 +370,8 @@ class Meaning:
     def choice(self, spot: Spot, condition: Expr, yes: Expr, no: Expr) -> Expr:
         condition, yes, no = self.decayed(condition), self.decayed(yes), self.decayed(no)
         of = condition.type  # a vector chooses number by number
-        condition = condition if isinstance(of, Vector) else self.condition(condition)
+        if not isinstance(of, Vector):
+            condition = self.condition(condition)
         a, b = yes.type, no.type
         to, numbers = a, all(isinstance(one, (Scalar, Vector)) for one in (a, b))
         same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space
@@ -386,7 +387,8 @@ class Meaning:
         if isinstance(of, Vector):
             to = to if isinstance(to, Vector) else with_size(of, to.scalar)
             if not of.of.whole or to.length != of.n or to.scalar.size != of.of.size:
-                why = f": whole numbers as many and as large must decide, not {an(of)}"
+                needed = "a vector of as many whole numbers of that size"
+                why = f": the condition is {an(of)}, not {needed}"
                 self.unfit(spot, "? :", yes, no, why)
         yes, no = self.convert(yes, to), self.convert(no, to)
         return tree.Choice(spot, condition, yes, no, type=to)
@@ -431,7 +433,7 @@ class Meaning:
         parts = [self.decayed(part) for part in parts]
         for part in parts:
             if not isinstance(part.type, (Scalar, Vector)):
-                self.no(part, "a number")
+                self.wrong_kind(part, "a number")
         if len(parts) == 1 and isinstance(parts[0].type, Scalar) and not exact:
             return tree.Cast(spot, self.convert(parts[0], to.of), type=to)
         if len(parts) == 1 and parts[0].type == to:
@@ -464,7 +466,7 @@ class Meaning:
             return tree.Index(spot, array, index, type=of.of)
         if not isinstance(of, (Array, Pointer)):
             more = "; there is one index too many" if isinstance(array, tree.Index) else ""
-            self.no(array, f"an array or a pointer{more}")
+            self.wrong_kind(array, f"an array or a pointer{more}")
         to = of.of if isinstance(of, Array) else of.to
         if unreadable(to):
             self.fail(f"a {of} cannot be read", spot)
@@ -529,7 +531,7 @@ class Meaning:
             if name.startswith(builtins.UNKNOWN):
                 raise UnknownError(f"the function {name!r}", spot)
             every = [*self.functions, *builtins.FUNCTIONS, "vload4", "vstore4", "atomic_add"]
-            self.fail(f"the function {name!r} is not known{near(name, [*every, 'printf'])}", spot)
+            self.fail(f"there is no function {name!r}{near(name, [*every, 'printf'])}", spot)
         number = self.version(spot, name, args, [params for _, params in versions])
         result, params = versions[number]
         given = [self.convert(a, p) for a, p in zip(args, params, strict=True)]
@@ -538,24 +540,27 @@ class Meaning:
     def version(
         self, spot: Spot, name: str, args: list[Expr], versions: list[tuple[Type, ...]]
     ) -> int:
-        """Which of a function's versions, by their parameters, a call is of."""
+        """The number of the version that a call means; `versions` are their parameters."""
         counts, types = sorted(set(map(len, versions))), tuple(arg.type for arg in args)
         if len(args) not in counts:
-            count = f"{' or '.join(map(str, counts))} argument{'s' * (counts != [1])}"
+            plural = "" if counts == [1] else "s"
+            count = f"{' or '.join(map(str, counts))} argument{plural}"
             self.fail(f"{name} takes {count}, not {len(args)}", spot)
         if len(versions) == 1:
             return 0
         fitting = builtins.best(name, versions, types, tuple(map(is_zero, args)))
         if len(fitting) == 1:
             return fitting[0]
-        like = next(one for one in versions if len(one) == len(args))
-        given, one, other = (
-            f"{name}({', '.join(map(str, one))})"
-            for one in (types, *[versions[i] for i in fitting], like, like)[:3]
-        )
+
+        def call_with(params: tuple[Type, ...]) -> str:
+            return f"{name}({', '.join(map(str, params))})"
+
+        given = call_with(types)
         if fitting:
+            one, other = (call_with(versions[number]) for number in fitting[:2])
             self.fail(f"{given} is ambiguous: {one} or {other}; a cast decides", spot)
-        self.fail(f"there is no {given}, but for example {one}", spot)
+        like = next(params for params in versions if len(params) == len(args))
+        self.fail(f"there is no {given}, but for example {call_with(like)}", spot)
 
     def call_printf(self, spot: Spot, args: list[Expr]) -> Expr:
         if not args or not isinstance(plain(args[0]), tree.Text):

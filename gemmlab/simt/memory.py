@@ -29,8 +29,8 @@ class Memory:
 
     Attributes:
         name, space: as in the kernel's text; "global", "local" or "private".
-        scalar: the type of its numbers; sizes: how it is declared, vectors counted as a last index;
-            vector: whether they are.
+        scalar: the type of its numbers; sizes: as declared, with the length of its vectors as the
+            last one; vector: whether its elements are vectors.
         size_bytes: of one copy; copies: how many there are of it, one behind the other; slot: which
             is each lane's.
         address: of its first byte, once it has one.
@@ -77,7 +77,8 @@ class Memory:
         shown, index, sizes = "", at // self.scalar.size, list(self.sizes)
         if self.vector:
             n = sizes.pop()
-            shown, index = f".{'xyzw'[index % n] if n <= 4 else f's{index % n:x}'}", index // n
+            index, number = divmod(index, n)
+            shown = f".{'xyzw'[number]}" if n <= 4 else f".s{number:x}"
         for size in reversed(sizes):
             shown, index = f"[{index % size}]{shown}", index // size
         return self.name + shown

@@ -157,6 +157,7 @@ class Parser(Meaning):
         return next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
 
     def names(self) -> list[str]:
+        """All names that are declared here."""
         return [name for scope in self.scopes for name in scope]
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
@@ -412,7 +413,7 @@ class Parser(Meaning):
         return left
 
     def operation(self, token: Token, left: Expr) -> Expr:
-        """What an operator, which has been read, makes of its left side and of what follows."""
+        """The expression of an operator (already read), its left side, and what follows."""
         spot, op, level = token.spot, token.text, LEVEL[token.text]
         if level == ASSIGNMENT:
             return self.assign(spot, op[:-1], left, self.expression(level))
@@ -582,7 +583,7 @@ class Parser(Meaning):
                 return self.declaration()
             if self.ahead().kind == "name" and self.find(word) is None:
                 guess = near(word, [*SCALARS, "float4", *self.names()])
-                self.fail(f"the type {word!r} is not known{guess}", token.spot)
+                self.fail(f"there is no type {word!r}{guess}", token.spot)
         if word == "{":
             with self.scope():
                 return self.block()
@@ -699,7 +700,7 @@ class Parser(Meaning):
         self.expect(";", f"after {token.text!r}")
         return found
 
-    #: What reads a statement by its first word, which has been read.
+    #: The method that reads a statement, by its first word, which has been read.
     STATEMENTS: ClassVar[dict[str, Callable[[Parser, Token], Node]]] = {
         **{"if": branch, "else": without_if, "switch": switch, "case": case, "default": case},
         **dict.fromkeys(("for", "while", "do"), loop),
@@ -754,7 +755,7 @@ class Parser(Meaning):
         outside, kernel = depth == 1, self.function is not None and self.function.kernel
         self.no_kernel(one)
         self.refuse(name, {
-            "stands outside of all functions and must be __constant":
+            "is declared outside all functions and must be __constant":
                 outside and space != "constant",
             f"is {one.storage}: OpenCL C 1.2 has no such variables":
                 not outside and one.storage in ("static", "register", "auto"),
@@ -768,7 +769,7 @@ class Parser(Meaning):
             self.declare(name, found)
         value, given = None, self.accept("=")
         self.refuse(name, {
-            "is in local memory and cannot have a value from the beginning":
+            "is in local memory and cannot be initialised":
                 given and space == "local",
             "is const, but has no value": outside and not given,
         })  # fmt: skip
@@ -796,7 +797,7 @@ class Parser(Meaning):
             self.fail("__kernel is for functions", one.kernel)
 
     def listed(self, what: str) -> Iterator[None]:
-        """Once for each of the values between { and }."""
+        """Yield once for each value between { and }."""
         self.expect("{")
         while self.text != "}":
             yield
@@ -805,10 +806,10 @@ class Parser(Meaning):
         self.expect("}", f"after {what}")
 
     def initial(self, of: Type, name: str = "this") -> tuple[Type, Expr]:
-        """An initial value as a type, and the type, now with its size."""
+        """Read an initial value of a type; return the type, now with its size, and the value."""
         spot, braced = self.token.spot, self.text == "{"
         if isinstance(of, Array) and not braced and self.token.kind != "string":
-            self.fail(f"{name} is an array: its values stand in {{ }}", spot)
+            self.fail(f"{name} is an array: its values must be in {{ }}", spot)
         found = tree.Braces(spot)
         if isinstance(of, Array):
             parts = self.fill(replace(of, n=of.n or 1 << 30), 0, found.filled)
@@ -826,8 +827,8 @@ class Parser(Meaning):
         return of, self.convert(values[0], of)
 
     def fill(self, of: Type, offset: int, filled: list, value: Expr | None = None) -> int:
-        """Read the initial value of something in memory, of which the first `value` may have been
-        read.
+        """Read the initial value of something in memory; its first part may have been read, as
+        `value`.
 
         `filled` gets the offset and the value of each part; all other bytes become 0. Returns how
         many parts an array must have.
@@ -844,9 +845,10 @@ class Parser(Meaning):
             filled.append((offset, self.convert(value, of)))
             return 1
         for number in range(parts_of(of) or 1):  # without brackets it takes what it needs
-            if number and (self.text != "," or self.ahead().text in ("}", "[", ".")):
-                break
-            self.at += number > 0
+            if number:
+                if self.text != "," or self.ahead().text in ("}", "[", "."):
+                    break
+                self.next()
             _, to, where = self.part(of, number, offset, value.spot)
             self.fill(to, where, filled, None if number else value)
         return 1
@@ -934,7 +936,8 @@ class Parser(Meaning):
             "is declared twice": name.text in self.scopes[0],
             f"cannot have its result in {one.space} memory": one.space not in ("", "private"),
             f"is a kernel and must return void, not {an(of)}": found.kernel and of is not VOID,
-            "is no kernel: reqd_work_group_size is for these": found.size and not found.kernel,
+            "is not a kernel: only kernels have reqd_work_group_size":
+                found.size and not found.kernel,
             f"is declared with another type in line {other.spot.line}": other.type != of and mine,
             f"is declared with other parameters in line {other.spot.line}":
                 choices and not mine and not (found.overloadable or other.overloadable),
@@ -1017,7 +1020,7 @@ def parsed(
     end = Spot(len(lines), len(lines[-1]) + 1)
     try:
         preprocessor.run(text)
-    except TextError as error:  # a mistake in the lines before comes first
+    except TextError as error:  # a mistake in an earlier line comes first
         mistakes.append(error)
         end = error.spot
     try:
@@ -1066,9 +1069,14 @@ def number(token: Token) -> tree.Number:
     if not match:
         raise TextError(f"{token.text} is no number", token.spot)
     digits, suffix = match[1], match[2].lower()
-    decimal, octal = digits[0] != "0", digits[0] == "0" and digits.isdigit()
+    octal = digits[0] == "0" and digits.isdigit()
     value = int(digits, 8 if octal else 0)
-    kinds = [UINT, ULONG] if "u" in suffix else [INT, LONG] if decimal else [INT, UINT, LONG]
+    if "u" in suffix:
+        kinds = [UINT]
+    elif digits[0] == "0":  # octal, hexadecimal or binary
+        kinds = [INT, UINT, LONG]
+    else:
+        kinds = [INT, LONG]
     for kind in (*kinds, ULONG):
         if value <= kind.most and (kind.size == 8 or "l" not in suffix):
             return tree.Number(token.spot, value, type=kind)

@@ -52,12 +52,12 @@ def _slip(node: tree.Node) -> tuple[str, str]:
     if isinstance(node, tree.Index):
         index = tree.plain(node.index)
         if isinstance(index, tree.Binary) and index.op == ",":
-            text = "only what stands behind the comma is the index"
+            text = "only what follows the comma is the index"
             return "slip", f"{tree.written(node)}: {text}"
     if isinstance(node, tree.Cast) and not node.type.scalar.whole:
         inner = tree.plain(node.operand)
         if isinstance(inner, tree.Binary) and inner.op == "/" and inner.type.scalar.whole:
-            text = "a division of whole numbers, which drops the rest"
+            text = "a division of whole numbers, which drops the remainder"
             return "whole division", f"{tree.written(inner)}: {text}"
     return "", ""
 
@@ -98,22 +98,22 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
 def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
     """C as a sum of the products along K, each with a weight, and of a number."""
     k = run.k
-    for far in range(4):  # how far from its row of B a column of A is multiplied by another
-        pairs = [(i, j) for i in range(k) for j in range(k) if abs(i - j) in (0, far)]
-        found = _solved(run, pairs)
-        if found is not None and far:
-            crossed = [p for p, w in zip(pairs, found, strict=False) if w and p[0] != p[1]]
-            text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
-            others = " ..." if len(crossed) > 2 else ""
-            adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
-            return [
-                _finding(next(adds, _last_load(run)), f"C sums products such as {text}{others}")
-            ]
-        if found is not None:
+    for distance in range(
+        4
+    ):  # A(m, i) may also be multiplied by a B(j, n) at this distance |i - j|
+        pairs = [(i, j) for i in range(k) for j in range(k) if abs(i - j) in (0, distance)]
+        solution = _solved(run, pairs)
+        if solution is not None:
             break
     else:
         return []
-    weights, more = found[:-1], float(found[-1])
+    if distance:
+        crossed = [p for p, w in zip(pairs, solution, strict=False) if w and p[0] != p[1]]
+        text = ", ".join(f"A(m, {i}) * B({j}, n)" for i, j in crossed[:2])
+        others = " ..." if len(crossed) > 2 else ""
+        adds = (e.site for e in reversed(run.log) if e.site.kind == "multiply-add")
+        return [_finding(next(adds, _last_load(run)), f"C sums products such as {text}{others}")]
+    weights, more = solution[:-1], float(solution[-1])
     missing = [i for i in range(k) if weights[i] == 0]
     divided = list(slips(functions, "whole division"))
     if missing:

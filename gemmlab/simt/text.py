@@ -129,9 +129,9 @@ _TOKEN = re.compile(
     |(?P<other>.)""",
     re.DOTALL | re.VERBOSE | re.ASCII,
 )
-#: Of a macro; the last may take all further arguments (with a name of its own, as GNU has it).
+#: The parameters of a macro; the last may take all further arguments, with a name as in GNU C.
 _PARAMETERS = re.compile(r"((name , )*(name|name \.\.\.|\.\.\.))?")
-#: What must have a name behind it.
+#: Directives that need a name.
 NAMED = ("define", "undef", "ifdef", "ifndef")
 #: Tokens that a text may have after its macros are expanded; more would only be a macro that
 #: doubles without end.
@@ -370,10 +370,11 @@ class Preprocessor:
                 part = [Token("string", _quoted(args[token.text]), spot, token.space)]
             elif token.text in args:
                 given = args[token.text]
-                if before != "##" != after:
+                if "##" not in (before, after):
                     given = self.expand(given)
                 part = [replace(t, first=False, hidden=t.hidden | hidden) for t in given]
-                part[:1] = [replace(t, space=token.space) for t in part[:1] or [nothing]]
+                first, *others = part or [nothing]
+                part = [replace(first, space=token.space), *others]
             else:
                 part = [replace(token, spot=spot, first=False, hidden=token.hidden | hidden)]
             if before == "##" and out[-1].text == "," and token.text == rest:
@@ -383,7 +384,8 @@ class Preprocessor:
                 part[0] = self._pasted(out.pop(), part[0], spot, hidden)
             out += part
         out = [token for token in out if token.text]
-        out[:1] = [replace(token, space=use.space) for token in out[:1]]
+        if out:
+            out[0] = replace(out[0], space=use.space)
         return out
 
     def _pasted(self, left: Token, right: Token, spot: Spot, hidden: frozenset[str]) -> Token:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
 Function = Callable[["Wave", list], Any]
-#: Where lanes wait that have jumped: a word, a label or the numbers of a case; and a serial number.
+#: Where lanes that have jumped wait: a word, a label or the numbers of a case, and a serial number.
 Target = tuple[Hashable, int]
 
 
@@ -88,7 +88,7 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
 
 
 class Translator(Calls):
-    """Functions and statements; each statement becomes a `Value` that computes nothing."""
+    """Functions and statements; each statement becomes a `Value` that returns nothing."""
 
     def __init__(self, clock: Clock = no_limit) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ class Translator(Calls):
         # where the jumps of a statement lead: by words such as `break`, labels and cases
         self.targets: dict[Hashable, Target] = {}
         self.serial = count()
-        self.skips = False  # whether a jump may lead behind the statement
+        self.skips = False  # whether a jump may skip the statement
 
     def target(self, name: Hashable) -> Target:
         """A new target of jumps that name it."""
@@ -140,7 +140,7 @@ class Translator(Calls):
                     make(w)
                     w.held[variable].give(0, variable.type.length, value, variable.type.scalar)
             body(w)
-            if not void and w.mask is not False:  # some have not come to a `return`
+            if not void and w.mask is not False:  # some have not reached a `return`
                 w.check(site, False)
             w.waiting.pop(end, None)
             w.mask = before
@@ -174,14 +174,17 @@ class Translator(Calls):
         return run
 
     def labelled(self, body: list[Node], names: list) -> tuple[Value, list[Target]]:
-        """Statements with labels or cases, at which lanes wait; they run until nobody waits."""
+        """Statements with labels or cases, at which lanes wait; they run until none waits."""
         outer, self.skips = (self.targets, self.skips), True
         targets = [self.target(name) for name in names]
-        parts: list[Value | Target] = [
-            self.targets[n.name if isinstance(n, tree.Label) else n.numbers]
-            if isinstance(n, (tree.Label, tree.Case)) else self.statement(n)
-            for n in body
-        ]  # fmt: skip
+        parts: list[Value | Target] = []
+        for node in body:
+            if isinstance(node, tree.Label):
+                parts.append(self.targets[node.name])
+            elif isinstance(node, tree.Case):
+                parts.append(self.targets[node.numbers])
+            else:
+                parts.append(self.statement(node))
         self.targets, self.skips = outer
         site = self.site("loop", body[0].spot, "goto")
 
@@ -253,7 +256,7 @@ class Translator(Calls):
         sides = yes, self.statement(node.no) if node.no else None
 
         def run(w: Wave) -> None:
-            w.each_way(condition(w), sides, site)
+            w.both_sides(condition(w), sides, site)
 
         return run
 
@@ -288,7 +291,7 @@ class Translator(Calls):
         return run
 
     def do_switch(self, node: tree.Switch) -> Value:
-        """Lanes wait at their case, go on through the next, and leave at `break`."""
+        """Lanes wait at their case, fall through to the next ones, and leave at `break`."""
         value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
         numbers = [n.numbers for n in node.body if isinstance(n, tree.Case)]

@@ -61,10 +61,16 @@ def one_of(x, numbers: range):
 
 def union(whole, a, b):
     """The lanes of both masks; `whole` itself if all: masks are compared by identity."""
-    both = b if a is False else a if b is False else None if a is None or b is None else a | b
+    if a is False:
+        both = b
+    elif b is False:
+        both = a
+    else:
+        both = None if a is None or b is None else a | b
     if both.__class__ is not array or both is whole:
         return both
-    return whole if (both == (True if whole is None else whole)).all() else both
+    is_all = both.all() if whole is None else (both == whole).all()
+    return whole if is_all else both
 
 
 def without(mask, gone):
