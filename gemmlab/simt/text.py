@@ -378,7 +378,7 @@ class Preprocessor:
             else:
                 part = [replace(token, spot=spot, first=False, hidden=token.hidden | hidden)]
             if before == "##" and out[-1].text == "," and token.text == rest:
-                if part == [nothing]:  # GNU's `, ##__VA_ARGS__`: no arguments, no comma
+                if not part[0].text:  # GNU's `, ##__VA_ARGS__`: no arguments, no comma
                     out.pop()
             elif before == "##":
                 part[0] = self._pasted(out.pop(), part[0], spot, hidden)
