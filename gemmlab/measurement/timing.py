@@ -158,8 +158,14 @@ def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> N
     enough, or until the next one would take too long itself.
     """
     total, side, least = prod(sizes), SIDE, kernel.spec.minimum_sizes(kernel.params)
-    while (work := prod(some := [*map(min, sizes, (max(side, each) for each in least))])) < total:
-        product = Product.of(kernel, device, *check.random_inputs(some[0], some[1], some[2]))
+    while True:
+        m, n, k = (
+            min(size, max(side, minimum)) for size, minimum in zip(sizes, least, strict=True)
+        )
+        work = m * n * k
+        if work >= total:
+            return
+        product = Product.of(kernel, device, *check.random_inputs(m, n, k))
         product.run()
         seconds = min(sum(product.run().values()) for _ in range(2)) * 1e-3
         predicted = seconds * total / work

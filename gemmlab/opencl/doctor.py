@@ -165,8 +165,9 @@ def findings() -> Iterator[str]:
     if named and not Path(named).exists():
         yield f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
     gpus = [d for d in devices.listed() if d.type & cl.device_type.GPU]
-    folder, nvidia = devices.SYSTEM_VENDORS, any("nvidia" in d.platform.name.lower() for d in gpus)
-    if not nvidia and not problem_of(NVIDIA_LIBRARY):
+    folder = devices.SYSTEM_VENDORS
+    has_nvidia = any("nvidia" in d.platform.name.lower() for d in gpus)
+    if not has_nvidia and not problem_of(NVIDIA_LIBRARY):
         yield (
             "NVIDIA's OpenCL driver is installed, but not registered, so no program finds it. "
             "Register it:\n"

@@ -104,9 +104,9 @@ class Ref:
 
 
 class KeptError(Exception):
-    """An array cannot keep so many dimensions, as a pointer moves in them: begin again with less.
+    """An array cannot keep so many dimensions, as a pointer moves in them: begin again with fewer.
 
-    A pointer to a row must stay in that row, provably; where it may leave it, none are kept.
+    A pointer to a row must provably stay in that row; if it may leave it, no dimension is kept.
     """
 
     def __init__(self, memory: Memory, kept: int):
@@ -145,7 +145,7 @@ class Writer:
 
     def __init__(self, style: Style, kept: Mapping[tree.Variable | None, int]):
         self.style = style
-        self.kept = kept  # how many dimensions arrays keep that do not keep all
+        self.kept = kept  # of arrays that do not keep all dimensions: how many they keep
         self.size = 1, 1, 1  # of a work-group
         self.local_bytes = 0
         # the module: what comes before its functions, these, and the names of those written

@@ -10,7 +10,7 @@ from ..catalog.spec import Limits
 from .memory import Style
 from .shader import STYLES, Shader, translate
 
-#: What every GPU offers that a browser gives to pages.
+#: What every GPU offers to pages in a browser.
 LEAST = Limits("a browser", 256, (256, 256), 16384, 4, asynchronous=False, warpgroups=False)
 
 

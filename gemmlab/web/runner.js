@@ -331,9 +331,10 @@ export const inStyles = ({ shaders, ...job }) => Object.fromEntries(
 // The quickest exact style of a kernel on this GPU, and its `result` where it has just been measured.
 export async function quickest(gpu, kernel, jobs, options) {
   const key = `${gpu.name} ${kernel}`, styles = Object.keys(jobs);
-  // a CPU takes seconds to build a kernel, and all styles are alike to it
+  // a CPU takes seconds to build a kernel, and runs all styles equally fast
   let style = gpu.cpu ? styles[0] : fastest.get(key), result = null;
-  for (const one of style ? [] : styles) {
+  const untried = style ? [] : styles;
+  for (const one of untried) {
     const found = await product(gpu, jobs[one], options);
     if (found.error) return { style: one, result: found };
     const better = !result?.exact || found.gflops > result.gflops;

@@ -35,10 +35,10 @@ class Browser(anywidget.AnyWidget):
     shows it opens its GPU.
 
     Attributes:
-        gpu: name and limits of the GPU, once it is open, or in `words` why there is none.
-        request, result: what the page is to run, and what it has found, with the same `id`:
-            whether it is `ok`, a `verdict`, the seconds of `all` runs and of those of the `other`,
-            the reference; or an `error`.
+        gpu: name and limits of the GPU, once it is open; or `words` that say why there is none.
+        request, result: what the page is to run, and its answer with the same `id`: whether the
+            product is `ok`, a `verdict`, the seconds of `all` runs and of those of the `other`, the
+            reference; or an `error`.
         limits: those of any browser's GPU, until the page has opened it.
     """
 

@@ -12,7 +12,7 @@ from ..generate.text import Text
 from .listing import block
 from .stepper import Stepper
 
-#: The values of each switch, the first of which is its start, and what it means.
+#: The values of each switch, which starts at the first one, and what it means.
 SWITCHES: dict[str, tuple[tuple, str]] = {
     "precision": (("s", "d", "c", "z"), "float32, float64, complex64, complex128"),
     "a": (("N", "T", "C"), "A as it is, transposed, or conjugated and transposed"),

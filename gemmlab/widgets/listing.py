@@ -55,7 +55,7 @@ def _costs(run: Run) -> dict[int, str]:
 
 
 def _values(run: ProductRun, now: int, code: str) -> str:
-    """What the sizes and parameters on a line are."""
+    """The values of the sizes and parameters on a line."""
     values = {"M": run.m, "N": run.n, "K": run.k, **run.params}
     named = [name for name in values if re.search(rf"\b{name}\b", code)]
     shown = ", ".join(f"{name} = {values[name]}" for name in named)

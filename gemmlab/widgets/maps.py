@@ -176,10 +176,11 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
     start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
 
     def order(pair: tuple[str, str]) -> tuple[bool, float]:
-        every = [*product(*(choices[name] for name in pair))]
-        rates = [
-            found.rate(spec.number, {**start, **dict(zip(pair, v, strict=True))}) for v in every
+        every = [
+            start | dict(zip(pair, values, strict=True))
+            for values in product(*(choices[name] for name in pair))
         ]
+        rates = [found.rate(spec.number, params) for params in every]
         shares = [rate.share for rate in rates if rate and not rate.problem]
         varied = len(shares) * pstdev(shares) if shares else 0.0
         return len(shares) >= 0.5 * len(every), varied

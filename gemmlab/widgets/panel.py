@@ -111,12 +111,13 @@ def beside(found: Comparison, other: str) -> str:
         return f"This is {other}."
     if found.shown:
         low, _, high = found.ratio
-        return f"{'Slower' if high < 1 else 'Faster'}: {between(low, high)} × {other}"
+        word = "Slower" if high < 1 else "Faster"
+        return f"{word}: {between(low, high)} × {other}"
     if found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
         return f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
-    return (
-        f"{'Too noisy to compare with' if found.noisy else 'No measurable difference from'} {other}"
-    )
+    if found.noisy:
+        return f"Too noisy to compare with {other}"
+    return f"No measurable difference from {other}"
 
 
 def compared(found: Comparison, other: str, moved: str) -> str:

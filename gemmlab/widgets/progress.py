@@ -64,8 +64,8 @@ class Progress:
 
     @property
     def entries(self) -> dict[str, dict]:
-        """By the number of an exercise ("03.1"), or the question of a prediction: whether it was
-        "right", None before the answer was seen; and the "choice", of a prediction.
+        """What is stored, by the number of an exercise ("03.1") or the question of a prediction:
+        whether it was "right" (None before the answer was seen), and the "choice" of a prediction.
 
         Empty if there is no file, or one that cannot be read.
         """
@@ -115,17 +115,17 @@ class Progress:
     def _map(self, name: Callable[[Chapter], str]) -> str:
         """A line for each chapter, with its marks and the next exercise, and a summary."""
         there = chapters(self.folder)
-        known = {name: entry["right"] for name, entry in self.entries.items()}
+        right = {name: entry["right"] for name, entry in self.entries.items()}
         numbers = [number for chapter in there for number in chapter.exercises]
         if not there:
             return f"There are no chapters in {self.folder.resolve()}."
-        following = next((number for number in numbers if not known.get(number)), None)
+        following = next((number for number in numbers if not right.get(number)), None)
         lines = []
         for chapter in there:
             signs = {None: "○", False: "◐", True: "●"}
-            guesses = (signs[known.get(question)] for question in chapter.questions)
-            boxes = ("■" if known.get(number) else "□" for number in chapter.exercises)
+            guesses = (signs[right.get(question)] for question in chapter.questions)
+            boxes = ("■" if right.get(number) else "□" for number in chapter.exercises)
             here = f"  ← {following} is next" if following in chapter.exercises else ""
             lines.append(f"{''.join(guesses)} {' '.join(boxes)}  {name(chapter)}{here}")
-        solved = sum(known.get(number) or False for number in numbers)
+        solved = sum(right.get(number) or False for number in numbers)
         return "\n".join([*lines, "", f"{solved} of {len(numbers)} exercises are solved.", LEGEND])

@@ -24,7 +24,7 @@ MEANINGS = {
 
 
 def ranked(spec: KernelSpec) -> list[str]:
-    """The parameters, first the one or two that are new in this kernel."""
+    """The parameters; if one or two are new in this kernel, these first."""
     names = sorted(spec.defaults, key=lambda name: name in FOLDED)
     new = [name for name in names if spec.before and name not in find(spec.before).defaults]
     first = new if len(new) <= 2 else []

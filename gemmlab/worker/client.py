@@ -116,8 +116,8 @@ class _Request:
 class Worker:
     """Runs jobs in a child process, started when first needed and again after a crash or a hang.
 
-    One thread serves one request after the other: it sends the request and reads what the child
-    answers. A timer, or `stop`, kills the child, which ends the answers.
+    One thread serves one request after another: it sends the request and reads the child's
+    answers, which end when the child is killed, by a timer or by `stop`.
 
     Attributes:
         limits: seconds for each step.
@@ -127,7 +127,7 @@ class Worker:
     def __init__(self) -> None:
         self.limits = dict(LIMITS)
         self.child: Child | None = None
-        self._changed = threading.Condition()  # held while what follows is read or changed
+        self._changed = threading.Condition()  # held while the attributes below are read or changed
         self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
         self._timer: threading.Timer | None = None  # it kills the child
@@ -201,7 +201,7 @@ class Worker:
                 _guarded(request.done, outcome)
 
     def _answer(self, request: _Request) -> Outcome:
-        """Have the child do a job; one that died while it had nothing to do is replaced."""
+        """Have the child do a job; a child that died while it was idle is replaced."""
         while True:
             old = self.child
             with self._changed:
@@ -218,7 +218,7 @@ class Worker:
                 return outcome
 
     def _heard(self, request: _Request, message: Any) -> Outcome | None:
-        """The outcome, if that is what the child says."""
+        """The outcome, if the message has it; other messages are noted."""
         if request.ended:
             return None
         if isinstance(message, dict):
@@ -235,7 +235,7 @@ class Worker:
         return None
 
     def _kill_after(self, seconds: float | None) -> None:
-        """Kill the child in so many seconds, and at no other time."""
+        """Kill the child after so many seconds, or not at all; this replaces any earlier timer."""
         if self._timer:
             self._timer.cancel()
         self._timer = threading.Timer(seconds, self._late) if seconds is not None else None

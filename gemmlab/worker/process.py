@@ -61,9 +61,9 @@ class Child:
             self.process.stdin.flush()
 
     def answers(self) -> Iterator[Any]:
-        """What the process answers; when that is over, it has ended."""
+        """The answers of the process, until it has ended."""
         assert self.process.stdout
-        # half an answer is that of a process that dies, or writes where it must not
+        # a broken answer comes from a process that dies, or that writes where it must not
         with contextlib.suppress(Exception):
             while True:
                 yield pickle.load(self.process.stdout)
