@@ -208,10 +208,10 @@ function bench(holder, { label, button = "Run", original, work, edited, more = [
   async function go() {
     if (run.disabled) return;
     run.disabled = true; edit.mark(0); note.textContent = "";
-    const found = await work(edit.text, say);
+    const outcome = await work(edit.text, say);
     run.disabled = false;
-    say(found.words, found.kind);
-    edit.mark(lineOf(found.words));
+    say(outcome.words, outcome.kind);
+    edit.mark(lineOf(outcome.words));
   }
   run.addEventListener("click", go);
   holder.replaceChildren(edit.node, make("div", { className: "foot" }, run, words, ...more, note));

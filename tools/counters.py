@@ -167,12 +167,12 @@ def main() -> None:
     if given.path is None:
         parser.error("name the file to write")
     device = find_device(given.device)
-    found = common.continued(given.path, device, size=SIZE)
+    recorded = common.continued(given.path, device, size=SIZE)
     source = given.source.read_text(encoding="utf-8") if given.source else None
     with tempfile.TemporaryDirectory() as name:
         jobs = dump(Path(name), device, given.kernels, given.params, source)
         counts = count(Path(name))
-    rows = [row for row in found.get("rows", []) if not replaces(given, row)]
+    rows = [row for row in recorded.get("rows", []) if not replaces(given, row)]
     for job, counted in zip(jobs, counts, strict=True):
         facts = {name: job[name] for name in ("kernel", "params", "opencl_gflops")}
         rows.append({**facts, "change": given.change, **counted})

@@ -122,13 +122,11 @@ class Plan:
         if pool.managed_bytes > most and pool.managed_bytes - pool.active_bytes > most:
             pool.free_held()
         if self._flag and self.fallback:
-            found = np.empty(1, np.int32)
+            flag = np.empty(1, np.int32)
             queue.flush()  # the other queue, which reads, waits for it; this one continues
             written = [dict(events)["range"]]
-            cl.enqueue_copy(
-                _second_queue(queue), found, memory[self._flag.number], wait_for=written
-            )
-            if found[0]:
+            cl.enqueue_copy(_second_queue(queue), flag, memory[self._flag.number], wait_for=written)
+            if flag[0]:
                 events += self.fallback()(arguments)
         return events
 

@@ -220,19 +220,19 @@ def passes(
     a, b = (problem.a, m, k), (problem.b, k, n)  # each with its rows and columns in whole tiles
     if spec.wants_transposed(params):
         b = problem.b.T, n, k
-    found = []
+    planned = []
     for name, operand, alignment in zip("AB", (a, b), spec.alignment(params), strict=True):
         x, rows, cols = operand
         if not x.by_columns:
             x = Matrix.compact(x.rows, x.cols, ld=round_up(x.rows, alignment))
-            found.append(Pass("transpose", name, x))
+            planned.append(Pass("transpose", name, x))
         ld = round_up(rows, alignment)
         if not x.supports(rows, cols, ld):
-            found.append(Pass("pad", name, Matrix.compact(ld, cols)))
+            planned.append(Pass("pad", name, Matrix.compact(ld, cols)))
     whole = (m, n) == sizes[:2]
-    found.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
+    planned.append(Pass("gemm", "C", None if whole else Matrix.compact(m, n)))
     if spec.needs_fixup(params, features):
-        found.append(Pass("fix-up", "C"))
+        planned.append(Pass("fix-up", "C"))
     if not whole:
-        found.append(Pass("unpad", "C"))
-    return found
+        planned.append(Pass("unpad", "C"))
+    return planned

@@ -107,9 +107,9 @@ class Ladder(Route):
             if device.kind == "CPU":
                 return "on CPUs the packed kernel is faster"
             if problem.batch:
-                found = next(_for_batch(query, problem.batch.number), None)
-                if found:
-                    return cls(*found, whole_batch=True)
+                chosen = next(_for_batch(query, problem.batch.number), None)
+                if chosen:
+                    return cls(*chosen, whole_batch=True)
                 if query.is_small:
                     return (
                         "no kernel multiplies the batch in one launch, and its products are too "

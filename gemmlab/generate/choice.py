@@ -259,11 +259,11 @@ class Model(NamedTuple):
 @cached(16)
 def model(device: Device) -> Model | None:
     """The model of the device's kind, with the device's own compute units; None without one."""
-    found = section(kind_of(device.platform, device.kind), "model")
-    if not found:
+    entry = section(kind_of(device.platform, device.kind), "model")
+    if not entry:
         return None
     texts: dict[str, list[FittedText]] = {precision: [] for precision in IMPLIED}
-    for name, params, constants, groups, resident in found["texts"]:
+    for name, params, constants, groups, resident in entry["texts"]:
         spec = find(name)
         if spec.problems(spec.complete(params), device.limits):
             continue
@@ -272,9 +272,9 @@ def model(device: Device) -> Model | None:
         if spec.tensor:
             precision = "tf32" if params["PARTS"] == 1 else "tf32x3"
         texts[precision].append(FittedText((name, tuple(params.items())), own, tuple(groups)))
-    chip = Chip(**{name: 1e-9 * value for name, value in found["chip"].items()}, units=device.units)
-    check = tuple(1e-9 * value for value in found["check"])
-    return Model(found["device"], chip, texts, check, winners.read())
+    chip = Chip(**{name: 1e-9 * value for name, value in entry["chip"].items()}, units=device.units)
+    check = tuple(1e-9 * value for value in entry["check"])
+    return Model(entry["device"], chip, texts, check, winners.read())
 
 
 # The candidates
@@ -340,7 +340,7 @@ def ranked(
     fitted = model(device)
     if fitted is None:
         return []
-    found: list[tuple[float, Candidate]] = []
+    predictions: list[tuple[float, Candidate]] = []
     for kind in dict.fromkeys((precision, "float32")):
         for text in fitted.texts[kind]:
             groups = text.groups if number == 1 else ()
@@ -353,8 +353,8 @@ def ranked(
                 if kind != "float32":
                     predicted = with_check(predicted, sizes, fitted)
                 reserve = 1 if kind == "float32" else CLEARLY
-                found.append((reserve * predicted, Candidate(choice, predicted, does)))
-    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+                predictions.append((reserve * predicted, Candidate(choice, predicted, does)))
+    return [one for _, one in sorted(predictions, key=lambda pair: pair[0])]
 
 
 def with_check(seconds: float, sizes: Sizes, fitted: Model) -> float:
@@ -397,9 +397,9 @@ def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     fitted = model(device)
     if fitted is None or not fitted.winners:
         return None
-    found: Any = fitted.winners.get(_key(device, sizes, precision))
+    saved: Any = fitted.winners.get(_key(device, sizes, precision))
     with suppress(ValueError, TypeError, KeyError):  # what cannot be read is ignored
-        name, params = found
+        name, params = saved
         return name, tuple(find(name).validate(params, device.limits).items())
     return None
 

@@ -20,7 +20,7 @@ from .text import Lines, fill, over, times
 
 
 def tools(s: Schedule) -> Lines:
-    """What stands before the kernel: copies, indices in local memory, and the instruction."""
+    """What comes before the kernel: copies, indices in local memory, and the instruction."""
     lines = [*fill(split_k.FENCE), ""] if s.split_k > 1 else []
     lines += [*_copies(s), "", "// index of an element in its tile in local memory"]
     lines += [f"#define {x.name}_AT(k, {x.index}) ({_index(s, x)})" for x in s.operands]

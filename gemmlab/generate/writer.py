@@ -52,7 +52,7 @@ def write(schedule: Schedule, **instead: Writer) -> Text:
 def parts(s: Schedule) -> dict[str, Writer]:
     """The functions that write the parts of a text, by the parts' names."""
     scheme = _SCHEMES[s.scheme]
-    found = {
+    writers = {
         "header": header,
         "parameters": parameters,
         "tools": getattr(scheme, "tools", None),
@@ -65,7 +65,7 @@ def parts(s: Schedule) -> dict[str, Writer]:
         "main_loop": scheme.main_loop,
         "store": epilogue.store,
     }
-    return {name: function for name, function in found.items() if function}
+    return {name: function for name, function in writers.items() if function}
 
 
 def header(s: Schedule) -> Lines:

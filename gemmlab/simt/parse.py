@@ -292,17 +292,17 @@ class Parser(Meaning):
 
     def attributes(self) -> dict[str, list[int]]:
         """Any number of __attribute__((name, name(1, 2))): sizes by name."""
-        found: dict[str, list[int]] = {}
+        values: dict[str, list[int]] = {}
         while self.accept("__attribute__"):
             self.expect("(")
             self.expect("(")
             while self.text != ")":
                 token = self.name("an attribute")
                 name = token.text.strip("_")
-                found[name] = []
+                values[name] = []
                 if name in ("reqd_work_group_size", "aligned") and self.accept("("):
-                    found[name] = [constant(size) for size in self.arguments(name)]
-                    if min(found[name], default=1) < 1:
+                    values[name] = [constant(size) for size in self.arguments(name)]
+                    if min(values[name], default=1) < 1:
                         self.fail(f"{name} must be more than 0", token.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
@@ -311,7 +311,7 @@ class Parser(Meaning):
             for _ in range(2):
                 if not self.accept(")"):
                     self.missing("expected ')' at the end of __attribute__((...))", True)
-        return found
+        return values
 
     def skip(self, opening: str, closing: str) -> None:
         start, depth = self.token, 0
@@ -810,13 +810,13 @@ class Parser(Meaning):
         spot, braced = self.token.spot, self.text == "{"
         if isinstance(of, Array) and not braced and self.token.kind != "string":
             self.fail(f"{name} is an array: its values must be in {{ }}", spot)
-        found = tree.Braces(spot)
+        braces = tree.Braces(spot)
         if isinstance(of, Array):
-            parts = self.fill(replace(of, n=of.n or 1 << 30), 0, found.filled)
-            return replace(of, n=of.n or max(1, parts)), found
+            parts = self.fill(replace(of, n=of.n or 1 << 30), 0, braces.filled)
+            return replace(of, n=of.n or max(1, parts)), braces
         if isinstance(of, Struct) and braced:
-            self.fill(of, 0, found.filled)
-            return of, found
+            self.fill(of, 0, braces.filled)
+            return of, braces
         if not braced:
             return of, self.convert(self.expression(ASSIGNMENT), of)
         values = [self.expression(ASSIGNMENT) for _ in self.listed("this value")]
@@ -1024,12 +1024,12 @@ def parsed(
         mistakes.append(error)
         end = error.spot
     try:
-        found = Parser([*preprocessor.out, Token("end", "", end)], preprocessor).file()
+        result = Parser([*preprocessor.out, Token("end", "", end)], preprocessor).file()
     except TextError as error:
         mistakes.append(error)
     if mistakes:
         raise min(mistakes, key=lambda one: one.line)
-    return found
+    return result
 
 
 def kernel_of(functions: list[tree.Function], name: str | None) -> tree.Function:

@@ -39,8 +39,8 @@ def reasons(
 def slips(functions: Iterable[tree.Function], kind: str = "slip") -> Iterator[Finding]:
     """What C allows, but is rarely meant: reported where a product is wrong."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
-        found, text = _slip(node)
-        if found == kind:
+        its_kind, text = _slip(node)
+        if its_kind == kind:
             yield Finding(kind, text, node.spot.line, node.spot.column, macro=node.spot.macro)
 
 

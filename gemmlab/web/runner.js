@@ -335,10 +335,10 @@ export async function quickest(gpu, kernel, jobs, options) {
   let style = gpu.cpu ? styles[0] : fastest.get(key), result = null;
   const untried = style ? [] : styles;
   for (const one of untried) {
-    const found = await product(gpu, jobs[one], options);
-    if (found.error) return { style: one, result: found };
-    const better = !result?.exact || found.gflops > result.gflops;
-    if (!result || (found.exact && better)) [style, result] = [one, found];
+    const tried = await product(gpu, jobs[one], options);
+    if (tried.error) return { style: one, result: tried };
+    const better = !result?.exact || tried.gflops > result.gflops;
+    if (!result || (tried.exact && better)) [style, result] = [one, tried];
   }
   if (!result || result.exact) fastest.set(key, style);
   return { style, result };

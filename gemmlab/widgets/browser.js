@@ -1,5 +1,5 @@
 // The browser's GPU as a device of an explorer: opens it and runs what the notebook requests.
-// runner.js stands before this in the same module.
+// runner.js precedes this in the same module.
 
 // A product in the quickest style, alternating with a reference.
 async function answer(gpu, { job, reference, budget, most }) {

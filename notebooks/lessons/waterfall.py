@@ -80,11 +80,11 @@ def alone() -> dict[str, float]:
 
 def by_kernel() -> dict[Key, list[Variant]]:
     """The variants of each kernel, the one with its idea first; the others lack it or a part."""
-    found: dict[Key, list[Variant]] = {}
+    listed: dict[Key, list[Variant]] = {}
     for variant in variants().values():
         if variant.kernel is not None:
-            found.setdefault(variant.kernel, []).append(variant)
-    return {kernel: found[kernel] for kernel in in_order(found)}
+            listed.setdefault(variant.kernel, []).append(variant)
+    return {kernel: listed[kernel] for kernel in in_order(listed)}
 
 
 class Rung(NamedTuple):
