@@ -92,11 +92,11 @@ class Plan:
     """What a product enqueues on a queue that runs in order, made once from the shapes and layouts
     of its arrays.
 
-    There is a method per pass over matrices (transpose, pad, multiply, unpad, ...), which appends
+    There is a method per pass over matrices (transpose, pad, multiply ...), which appends
     steps; a call enqueues all of them, for other arrays each time. Matrices are in buffers or in
     slots. Kernels that share tiles keep memory for the queue.
 
-    Supporting kernels and the ladder's take float32 alone.
+    Kernels of the catalog take float32 alone.
     """
 
     def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
@@ -306,8 +306,8 @@ class Plan:
                 now[step.operand] = self.pad(x, made) if is_pad else self.transpose(x.T, made)
 
     def gemm(self, problem: Problem, tile: Params) -> None:
-        """Launch a generated kernel with a tile (see `gemmlab.generate.tiles`), which computes the
-        product in one step. C is column-major; A and B are not read if K is 0.
+        """Launch a generated kernel with a tile (see `gemmlab.generate.tiles`), which may
+        need aligned copies of float16 operands. C is column-major; A and B are not read if K is 0.
         """
         copies = self.dtype.itemsize == 2 and tile["UNIT"] and problem.batch is None
         if copies and min(problem.sizes) >= WORTH_A_COPY:

@@ -15,8 +15,8 @@ seconds. The larger of the two hides most of the other, but not all: where they 
 takes 15 % longer (a 5-norm; it ranks the recorded candidates better than 3 to 8 and than the
 maximum). Beginning a tile and storing it takes `tile` seconds. Memory is a second bound: nothing is
 faster than reading A and B and writing C once. Where work-groups share tiles, adding up the parts
-takes `cut` seconds, and `part` seconds for each further part of a tile. Other launches take time,
-too.
+takes `cut` seconds, and `part` seconds for each further part of a tile. Every further
+launch adds a fixed time.
 
 Published models of this kind are Stream-K's (Osama et al., 2023), with four constants per chip and
 kernel (the start, the sharing of a tile, the steps, the parts), AMD's Origami and NVIDIA's
@@ -176,8 +176,8 @@ class Work(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of a text on a device, in seconds: see the top of this page. `resident` is the
-    number of work-groups that a compute unit holds at the same time.
+    """The constants of a text on a device, in seconds: see the top of this page. `start` is added
+    once; `resident` is the number of work-groups that a compute unit holds at the same time.
     """
 
     start: float
