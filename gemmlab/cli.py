@@ -74,7 +74,7 @@ def record_file(text: str) -> Path:
     with suppress(files.DamagedError):
         if not path.exists() or files.load_json(path, dict).keys() >= {"command", "date"}:
             return path
-    raise argparse.ArgumentTypeError(f"{path} exists and is no record; it stays as it is")
+    raise argparse.ArgumentTypeError(f"{path} exists and is not a record; it was left unchanged")
 
 
 def kernel_numbers(text: str) -> list:

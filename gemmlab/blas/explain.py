@@ -66,7 +66,7 @@ def auto(
         dtype: of the elements: float32, float64, complex64, complex128 or float16.
 
     Raises:
-        ValueError: for sizes that are no whole numbers from 1 on, another dtype, a precision that
+        ValueError: for sizes that are not positive integers, another dtype, a precision that
             the device does not have, or one other than "float32" for another dtype.
     """
     check_sizes(m, n, k)
@@ -109,8 +109,8 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
     model = choice.model(device)
     if not order or model is None:
         return (
-            f"There are no constants for {device}: it is the row of the table that is nearest to "
-            "these sizes."
+            f"There are no constants for {device}, so the kernel of the nearest row of the table "
+            "runs."
         )
     seconds = microseconds(order[0].seconds)
     return f"It is predicted to be the fastest, with {seconds}, by the constants of {model.device}."

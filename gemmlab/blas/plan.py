@@ -92,11 +92,11 @@ class Plan:
     """What a product enqueues on an in-order queue, made once from the shapes and layouts of its
     arrays.
 
-    Each pass over matrices (transpose, pad, multiply, unpad, ...) has a method, which appends
+    Each pass over matrices (transpose, pad, multiply ...) has a method, which appends
     steps; calling the plan enqueues all steps, on other arrays each time. Matrices are in buffers
     or in slots. Work-groups that share tiles use memory that is kept for the queue.
 
-    The supporting kernels and those of the ladder support only float32.
+    Kernels of the catalog support only float32.
     """
 
     def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
@@ -304,8 +304,8 @@ class Plan:
                 now[step.operand] = self.pad(x, made) if is_pad else self.transpose(x.T, made)
 
     def gemm(self, problem: Problem, tile: Params) -> None:
-        """Launch a generated kernel with a tile (see `gemmlab.generate.tiles`), which computes the
-        product in one step. C is column-major; A and B are not read if K is 0.
+        """Launch a generated kernel with a tile (see `gemmlab.generate.tiles`), which may
+        need aligned copies of float16 operands. C is column-major; A and B are not read if K is 0.
         """
         copies = self.dtype.itemsize == 2 and tile["UNIT"] and problem.batch is None
         if copies and min(problem.sizes) >= WORTH_A_COPY:

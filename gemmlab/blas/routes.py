@@ -188,7 +188,7 @@ ROUTES = (Packed, Ladder, Generated)
 
 
 def choose(query: Query) -> Route:
-    """The first route that supports the product; ValueError if the options exclude all."""
+    """The first route that supports the product: `Request` rejects options that none supports."""
     return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
 
 

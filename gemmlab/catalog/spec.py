@@ -246,8 +246,8 @@ class KernelSpec:
     # Which parameters are legal.
 
     def complete(self, params: Params | None) -> dict[str, int]:
-        """`params` over `defaults`; `whose` they are is for messages. Raises ParameterError for
-        unknown names, TypeError if `params` is no mapping, or a value no whole number.
+        """`params` over `defaults`. Raises ParameterError for unknown names, TypeError if `params`
+        is not a mapping, or a value is not an integer.
         """
         return complete(f"kernel {self.number}", self.defaults, params)
 
@@ -394,7 +394,7 @@ def complete(whose: str, defaults: Params, params: Params | None) -> dict[str, i
 
     Raises:
         ParameterError: for unknown names.
-        TypeError: if `params` is no mapping, or a value no whole number.
+        TypeError: if `params` is not a mapping, or a value is not an integer.
     """
     given = {} if params is None else params
     if not isinstance(given, Mapping):

@@ -16,7 +16,7 @@ takes 15 % longer (a 5-norm, which ranks the recorded candidates better than the
 3 to 8, and than the maximum). Beginning a tile and storing it takes `tile` seconds. Memory is a
 second bound: nothing is faster than reading A and B and writing C once. Where work-groups share
 tiles, adding up the parts takes `cut` seconds, and `part` seconds for each further part of a tile.
-Other launches take time, too.
+Every further launch adds a fixed time.
 
 Published models of this kind are Stream-K's (Osama et al., 2023), with four constants per chip and
 kernel (the start, the sharing of a tile, the steps, the parts), AMD's Origami and NVIDIA's
@@ -177,8 +177,8 @@ class Work(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of a text on a device, in seconds: see the top of this module. `resident` is
-    the number of work-groups that a compute unit holds at the same time.
+    """The constants of a text on a device, in seconds: see the top of this module. `start` is added
+    once; `resident` is the number of work-groups that a compute unit holds at the same time.
     """
 
     start: float
@@ -228,7 +228,7 @@ def work(choice: Choice, sizes: Sizes) -> Work:
         begun = tiles_over(steps, per_tile)
         parts = 1 if count % groups == 0 else min(per_tile, 1 + tiles_over(groups, count))
     launches, copied, (align_a, align_b) = 0, 0, spec.alignment(p)
-    if spec.wants_transposed(p) and n > 1 and k > 1 or round_up(k, align_b) != k:
+    if (spec.wants_transposed(p) and n > 1 and k > 1) or round_up(k, align_b) != k:
         launches, copied = 1, 4 * k * n
     if round_up(m, align_a) != m:
         launches, copied = launches + 1, copied + 4 * k * m

@@ -1,6 +1,6 @@
 """The scheme "items": tiles of A and B are staged in local memory, k first.
 
-Each work-item computes rows and columns spread over the tile, as in kernels 6 to 12 of the ladder.
+Each work-item computes rows and columns spread over the tile, as in kernels 6 to 10 of the ladder.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Schedule:
 
     @property
     def scheme(self) -> str:
-        """Which module writes the main loop: "direct", "items" or "warps"."""
+        """Which module writes the main loop: "direct", "items", "warps" or "warpgroups"."""
         if self.unit != "items":
             return "warpgroups" if self.unit == "warpgroups" else "warps"
         return "items" if self.stages else "direct"
@@ -382,7 +382,8 @@ class Schedule:
         """Sentences that say why the work-items cannot load an operand's tile in such vectors."""
         run = self.depth if x.k_contiguous else x.side
         if self.copies and self.element.half and run % 64 and run & (run - 1):
-            yield f"{run} contiguous elements of {x.name} are no power of 2 and no multiple of 64"
+            words = "are neither a power of 2 nor a multiple of 64"
+            yield f"{run} contiguous elements of {x.name} {words}"
         if 16 % (width * self.element.components):
             yield f"load_widths: OpenCL C has no vector of {width} elements of {self.precision!r}"
         if run % width:

@@ -1,7 +1,8 @@
 """Writes the kernel of a schedule: a function for each of its `parts`, in the order of the text.
 
 `tools`, `identifiers`, `local_memory` and `main_loop` depend on the scheme: `items` stages tiles in
-local memory, `direct` loads straight into registers, in `warps` work-items share compact blocks.
+local memory, `direct` loads straight into registers, in `warps` work-items share compact blocks,
+and in `warpgroups` four warps multiply by one instruction.
 Every function takes the schedule and returns lines of C.
 """
 

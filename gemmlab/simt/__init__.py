@@ -3,7 +3,7 @@ everything that they do.
 
     run = gemmlab.simulate(kernel=6, m=16, n=16, k=16)    # or with source=... an edited text
     run.verdict, run.findings                             # is it right, and what is wrong, in words
-    run.counts, run.lines[51]                             # what it costs, in all and by line
+    run.counts, run.lines[112]                            # what it costs, in all and by line
     run.table                                             # every access, as a table
 
 The simulator reads OpenCL C 1.2 except images, inline assembly, bit-fields, function pointers,

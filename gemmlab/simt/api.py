@@ -28,7 +28,7 @@ from .values import cut
 from .watch import Entry, Finding, distinct, races, two_writers
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own
-#: accesses, `phase` the barriers that it has passed, `index` numbers from the begin of the array
+#: accesses, `phase` the barriers that it has passed, `index` numbers from the array's beginning
 #: (in memory, so column-major for matrices); `entry` is the access's number in `Run.log`: all
 #: work-items that made it in step have the same.
 EVENT = np.dtype(
@@ -268,7 +268,7 @@ def _sizes(
     whole, local = tuple(map(int, global_size)), tuple(map(int, local_size))
     if not 1 <= len(whole) <= 3 or len(local) != len(whole):
         both = f"global_size {whole} and local_size {local}"
-        raise ValueError(f"{both} must have 1, 2 or 3 entries, and as many as another")
+        raise ValueError(f"{both} must have 1, 2 or 3 entries, and the same number")
     if program.size and (*local, 1, 1)[:3] != program.size:
         requires = f"{program.name} requires work-groups of {program.size}"
         raise ValueError(f"local_size is {local}, but {requires}")

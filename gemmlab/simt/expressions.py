@@ -256,7 +256,7 @@ class Expressions:
         return place.indexed(vector.scalar, index, n)
 
     def pointer_to(self, place: Place, node: Node) -> Value:
-        """A pointer is a number that holds which array, and how many bytes behind its begin."""
+        """A pointer is a number that holds which array, and how many bytes from its beginning."""
         base, indices = place.base, place.indices
         if base is None:
             raise UnknownError(f"the address of {written(node)}", node.spot)

@@ -31,7 +31,7 @@ class Memory:
         name, space: as in the kernel's text; "global", "local" or "private".
         scalar: the type of its numbers; sizes: as declared, with the length of its vectors as the
             last one; vector: whether its elements are vectors.
-        size_bytes: of one copy; copies: how many there are of it, one behind the other; slot: which
+        size_bytes: of one copy; copies: how many there are of it, one after the other; slot: which
             is each lane's.
         address: of its first byte, once it has one.
     """

@@ -52,12 +52,12 @@ def _slip(node: tree.Node) -> tuple[str, str]:
     if isinstance(node, tree.Index):
         index = tree.plain(node.index)
         if isinstance(index, tree.Binary) and index.op == ",":
-            text = "only what follows the comma is the index"
+            text = "only the part after the comma is the index"
             return "slip", f"{tree.written(node)}: {text}"
     if isinstance(node, tree.Cast) and not node.type.scalar.whole:
         inner = tree.plain(node.operand)
         if isinstance(inner, tree.Binary) and inner.op == "/" and inner.type.scalar.whole:
-            text = "a division of whole numbers, which drops the remainder"
+            text = "an integer division, which discards the remainder"
             return "whole division", f"{tree.written(inner)}: {text}"
     return "", ""
 
@@ -76,7 +76,7 @@ def _finding(site: Site | None, message: str) -> Finding:
 def _row_by_row(run: ProductRun) -> list[Finding]:
     """Matrices that are taken to lie row by row."""
     given = {"A": run.a, "B": run.b, "C": run.c}
-    # what a matrix is to somebody who takes its columns, one behind the other, for rows
+    # what a matrix is to somebody who takes its columns, one after the other, for rows
     turned = {name: x.T.reshape(x.shape) for name, x in given.items()}
     names = "AC" if run.transposed else "ABC"
     for count in range(1, len(names) + 1):

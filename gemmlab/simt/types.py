@@ -132,7 +132,7 @@ class Pointer(Laid):
 
 @dataclass(frozen=True)
 class Array(Laid):
-    """n values of another type, one behind the other; n is 0 while it is not known."""
+    """n values of another type, one after the other; n is 0 while it is not known."""
 
     of: Type
     n: int
@@ -144,7 +144,7 @@ class Array(Laid):
 
 @dataclass(frozen=True)
 class Field:
-    """A part of a structure, and how many bytes behind its begin it lies."""
+    """A part of a structure, and how many bytes after its beginning."""
 
     name: str
     type: Type

@@ -86,7 +86,7 @@ class Finding:
     Attributes:
         kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow",
             "misaligned", "two writers", "never written", "redefined" (a parameter), "slip" (of the
-            pen) or "division by zero".
+            pen), "division by zero", "ratio" (one by zero, of floats) or "wrong product".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.
@@ -132,7 +132,7 @@ class Entry(NamedTuple):
         site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add",
             "branch", "loop" or "barrier".
         memory: the array, for an access.
-        at: the first number that each lane touches, counted from the begin of the array (of its
+        at: the first number that each lane touches, counted from the beginning of the array (of its
             group's own, if it is local); an int if it is the same for all. Entries of lanes outside
             the mask mean nothing.
         mask: which lanes, None for all.
@@ -162,7 +162,7 @@ class Entry(NamedTuple):
         return every if self.mask is None else every[..., self.mask]
 
     def numbers(self, parts: int = 1) -> np.ndarray:
-        """The numbers that each active lane touches, in a row, counted from the begin of all
+        """The numbers that each active lane touches, in a row, counted from the beginning of all
         copies of the array; with `parts`, each as so many smaller ones.
         """
         assert self.memory is not None

@@ -126,7 +126,7 @@ class Explorer(Shell):
         self._maps = Maps(self.spec, self.device.limits, self.source)
         self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         self._devices = self._device_list()
-        name = escape(self.spec.name.partition("_")[2].replace("_", " ") or self.spec.name)
+        name = escape(self.spec.name)
         words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
         title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
         self.head = line(title, self._devices, self._reset, self._to_best)

@@ -100,8 +100,8 @@ def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
     bar = _bar(middle / top, (low / top, high / top))
     share = ""
     if peak:
-        part = "above" if middle > peak else f"{percent(middle / peak)} of"
-        share = f", {part} the measured peak, {digits(peak)}"
+        part = "above the measured" if middle > peak else f"{percent(middle / peak)} of the"
+        share = f", {part} peak, {digits(peak)}"
     return _figure(name, "here", between(low, high), f"GFLOPS{share}", bar)
 
 

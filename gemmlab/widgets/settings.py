@@ -97,7 +97,7 @@ class Settings:
                 (box.add_class if gave_way else box.remove_class)("gemmlab-gave-way")
 
     def type(self, name: str, value: int) -> None:
-        """Move a control to a value that it may lack, as a person does."""
+        """Move a control, as a person does, to a value that may not be on it."""
         with self.lock:
             self._put({name: value})
             self._moved(name)

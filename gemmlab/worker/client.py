@@ -203,8 +203,8 @@ class Worker:
     def _answer(self, request: _Request) -> Outcome:
         """Have the child do a job; a child that died while it was idle is replaced."""
         while True:
-            old = self.child
             with self._changed:
+                old = self.child
                 child = self.child = old or Child()
                 self._kill_after(self.limits["start"])
             child.begin((request.job, request.arguments))

@@ -254,10 +254,7 @@ def test_the_peak_and_the_ceiling_arrive_after_the_answer(explorer, desk):
     assert asked["device"] == explorer.device.index and asked["texts"][0]["gflops"] > 1000
     assert "<s " in explorer.panel.value and "allows" not in explorer._recorded.value
     desk.tell(8.0, 26_800.0)
-    assert (
-        "25 % of the measured peak, 8.00" in explorer.panel.value
-        and shown(explorer, "count") == "1"
-    )
+    assert "25 % of the peak, 8.00" in explorer.panel.value and shown(explorer, "count") == "1"
     assert "local memory allows 40 %" in explorer._recorded.value
     explorer.set(START)
     desk.answer(9.0)
