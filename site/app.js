@@ -173,19 +173,22 @@ async function runProduct(request, say) {
   say("translating …");
   const shaders = await shadersOf(request, say);
   if (shaders.error) return shaders;
-  const { tile, transposed } = request, { watched, ...others } = shaders;
+  const { tile, transposed } = request;
+  const { watched, ...others } = shaders;
   const sized = (n, k = n) => ({ m: n, n, k, tile, transposed });
   const small = Math.max(64, 2 * tile[0], 2 * tile[1]);
   say("checking every access …");
   const seen = await product(gpu, { ...sized(small, 64), shader: watched }, { timed: false });
   if (!seen.exact) return { ...seen, error: seen.error ?? `At ${small} × ${small}: ${verdict(seen)}` };
   say("running …");
-  const jobs = inStyles({ ...sized(256), shaders: others }), options = { timed: !here.cpu };
+  const jobs = inStyles({ ...sized(256), shaders: others });
+  const options = { timed: !here.cpu };
   const { style, result } = await quickest(gpu, request.name, jobs, options);
   const first = result ?? await product(gpu, jobs[style], options);
   if (!first.exact) return { ...first, error: verdict(first) };
   const n = [2048, 1024, 512].find((size) => first.seconds * (size / 256) ** 3 < 0.1) ?? 256;
-  const { shader } = jobs[style], last = await product(gpu, { ...sized(n), shader });
+  const { shader } = jobs[style];
+  const last = await product(gpu, { ...sized(n), shader });
   return last.error ? last : { ...last, n, style, shader };
 }
 

@@ -276,10 +276,11 @@ class Parser(Meaning):
                 if of.find(name.text):
                     self.fail(f"{name.text!r} is declared twice", name.spot)
                 self.usable(one.type, name)
-                align = self.attributes().get("aligned")
-                of.fields.append(Field(name.text, one.type, 0, *(align or (1,))))
+                sizes = self.attributes().get("aligned") or [1]
+                of.fields.append(Field(name.text, one.type, align=sizes[0]))
         attributes |= self.attributes()
-        of.lay_out("packed" in attributes, *(attributes.get("aligned") or (1,)))
+        sizes = attributes.get("aligned") or [1]
+        of.lay_out("packed" in attributes, sizes[0])
 
     def enumerators(self) -> None:
         value = 0
@@ -862,12 +863,16 @@ class Parser(Meaning):
                 continue
             number, to, where = -1, of, offset
             while self.text in ("[", "."):
-                spot, field = self.token.spot, self.next().text == "."
-                name = self.name("a field").text if field else self.constant()
-                if not field:
+                token = self.next()
+                name: int | str
+                if token.text == ".":
+                    name = self.name("a field").text
+                else:
+                    name = self.constant()
                     self.expect("]")
-                at, to, where = self.part(to, name, where, spot)
-                number = at if number < 0 else number
+                at, to, where = self.part(to, name, where, token.spot)
+                if number < 0:  # the first name says which part of `of` it is
+                    number = at
             if number < 0:
                 number, to, where = self.part(of, next_part, offset, self.token.spot)
             else:

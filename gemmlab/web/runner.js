@@ -330,9 +330,11 @@ export const inStyles = ({ shaders, ...job }) => Object.fromEntries(
 
 // The quickest exact style of a kernel on this GPU, and its `result` where it has just been measured.
 export async function quickest(gpu, kernel, jobs, options) {
-  const key = `${gpu.name} ${kernel}`, styles = Object.keys(jobs);
+  const key = `${gpu.name} ${kernel}`;
+  const styles = Object.keys(jobs);
   // a CPU takes seconds to build a kernel, and runs all styles equally fast
-  let style = gpu.cpu ? styles[0] : fastest.get(key), result = null;
+  let style = gpu.cpu ? styles[0] : fastest.get(key);
+  let result = null;
   const untried = style ? [] : styles;
   for (const one of untried) {
     const tried = await product(gpu, jobs[one], options);
