@@ -27,7 +27,7 @@ export default {
     async function open() {
       gpu = await openGPU();
       const { name, cpu, limits, words } = gpu;
-      who = words ?? `This browser's GPU: ${name}${cpu ? " (its CPU plays it)" : ""}`;
+      who = words ?? `This browser's GPU: ${name}${cpu ? " (emulated by its CPU)" : ""}`;
       line.textContent = who;
       send("gpu", words ? { words } : { name, limits });
       gpu.device?.lost.then(() => {

@@ -117,7 +117,7 @@ class Browser(anywidget.AnyWidget):
     def stop(self, name: str) -> None:
         """Forget what runs: the page cannot interrupt it."""
         client.worker().stop(f"{name}, look")
-        self._refuse("stopped, as you asked; the page ends what it has begun", "stopped")
+        self._refuse("stopped, as requested; the page ends what it has begun", "stopped")
 
     def _refuse(self, problem: str, kind: str = "refused") -> None:
         self._end(lambda arguments: Outcome(arguments, problem=problem, kind=kind))

@@ -12,7 +12,7 @@ from pathlib import Path
 from .. import files
 from ..catalog import sources
 
-LEGEND = "● predicted rightly, ◐ predicted otherwise, ○ not predicted; ■ solved, □ not solved."
+LEGEND = "● predicted right, ◐ predicted wrong, ○ not predicted; ■ solved, □ not solved."
 
 
 @dataclass(frozen=True)

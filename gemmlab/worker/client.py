@@ -165,7 +165,7 @@ class Worker:
             if self._running and self._running.client == client:
                 self._kill("overtaken" if waiting else "stopped")
         if waiting:
-            waiting.done(waiting.problem("stopped", "stopped before it ran, as you asked"))
+            waiting.done(waiting.problem("stopped", "stopped before it ran, as requested"))
 
     def warm(self) -> None:
         """Start the child before it is needed."""
@@ -258,7 +258,7 @@ class Worker:
         """Why a child died, in words."""
         doing = DOING.get(request.at, "running")
         if request.ended in ("stopped", "overtaken"):
-            return request.problem(request.ended, f"stopped while {doing}, as you asked")
+            return request.problem(request.ended, f"stopped while {doing}, as requested")
         if request.ended:
             seconds = self.limit(request.at or "start", request.arguments)
             problem = f"stopped: {doing} took over {seconds:g} s."

@@ -359,7 +359,7 @@ def test_a_kernel_that_hangs_stops_nothing_else_and_can_be_stopped(ran):
         else:
             ran.command("notebook:interrupt-kernel")
         ran.wait_until(lambda: ran.shown(ENDLESS)["state"] == "stopped")
-        assert "as you asked" in ran.shown(ENDLESS)["text"]
+        assert "as requested" in ran.shown(ENDLESS)["text"]
         ran.wait_until(lambda: ran.counts(ENDLESS) != [None])
     ran.show_all(ENDLESS)
     ran.press(ENDLESS, "WPT", "ArrowLeft")

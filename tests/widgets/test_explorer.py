@@ -37,7 +37,7 @@ class Desk:
     def stop(self, name):
         self.stopped.append(name)
         if self.asked:
-            self.answer(kind="stopped", problem="stopped while running, as you asked")
+            self.answer(kind="stopped", problem="stopped while running, as requested")
 
     def limit(self, step, arguments):
         return self.limits[step]
@@ -245,7 +245,7 @@ def test_interrupting_the_first_run_is_one_sentence(desk, monkeypatch):
     monkeypatch.setattr(made._arrived, "wait", wait)
     made.ready()
     assert desk.stopped == [made._client] and soon(lambda: state(made) == "stopped")
-    assert "Stopped" in made.panel.value and "as you asked" in made.panel.value
+    assert "Stopped" in made.panel.value and "as requested" in made.panel.value
 
 
 def test_the_peak_and_the_ceiling_arrive_after_the_answer(explorer, desk):

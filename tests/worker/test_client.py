@@ -188,7 +188,7 @@ def test_what_runs_can_be_stopped(worker):
     answers.wait(lambda a: a.outcomes)
     time.sleep(0.3)
     (outcome,) = answers.outcomes
-    said = "stopped while running, as you asked"
+    said = "stopped while running, as requested"
     assert (outcome.kind, outcome.problem) == ("stopped", said)
     assert time.monotonic() - start < 60 and works(worker)
 
