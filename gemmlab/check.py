@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-#: Largest K of the exact check: products of entries +-1 and +-3 are at most 9, and 9 K must stay
-#: below 2^24.
+#: Largest K of the exact check: products of entries +-1/2 and +-3/2 are at most 9 quarters, and 9 K
+#: must stay below 2^24.
 EXACT_K = (2**24 - 1) // 9
-#: The same for complex entries, whose products have parts of at most 3 * 3 + 2 * 2 = 13.
+#: The same for complex entries, whose products have parts of at most 3 * 3 + 2 * 2 = 13 quarters.
 EXACT_K_COMPLEX = (2**24 - 1) // 13
 
 
@@ -40,14 +40,15 @@ class Verdict:
 def exact_inputs(
     m: int, n: int, k: int, seed: int = 0, dtype=np.float32
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A (m x k) and B (k x n) of `dtype`, column-major, entries drawn from -3, -1, 1, 3.
+    """A (m x k) and B (k x n) of `dtype`, column-major, entries drawn from -3/2, -1/2, 1/2, 3/2.
 
-    All entries are odd, so every product is odd: a single product that is dropped or added twice
-    changes the parity of its sum, and always shows. Every partial sum stays below 2^24, where
-    float32 holds all integers, so no order of summation makes a rounding error.
+    All entries are odd halves, so every product is an odd number of quarters: a single product that
+    is dropped or added twice makes an even number odd, or an odd one even, and always shows. Every
+    partial sum stays below 2^24 quarters, which float32 holds exactly, so no order of summation
+    makes a rounding error. A conversion to an integer discards fractions, and shows, too.
 
-    Complex entries are Gaussian integers: such a real part, and an imaginary part of -2, 0 or 2.
-    The real part of a product is odd again, and conjugating an operand changes what comes out.
+    Complex entries have such a real part, and an imaginary part of -1, 0 or 1. The real part of a
+    product is an odd number of quarters again, and conjugating an operand changes the result.
 
     Raises:
         ValueError: if k is larger than `EXACT_K`, or for complex types `EXACT_K_COMPLEX`.
@@ -58,8 +59,8 @@ def exact_inputs(
         raise ValueError(f"k={k} is over {most}; for larger k partial sums may exceed 2^24")
 
     def draw(rng, shape):
-        odd = np.array([-3, -1, 1, 3], dtype)[rng.integers(0, 4, shape)]
-        return odd + np.array([-2j, 0, 2j], dtype)[rng.integers(0, 3, shape)] if gaussian else odd
+        odd = np.array([-1.5, -0.5, 0.5, 1.5], dtype)[rng.integers(0, 4, shape)]
+        return odd + np.array([-1j, 0, 1j], dtype)[rng.integers(0, 3, shape)] if gaussian else odd
 
     return _draw(draw, m, n, k, seed)
 

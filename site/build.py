@@ -45,7 +45,7 @@ PYODIDE_FILES = (
 MODULES = [
     *(
         f"simt/{n}.py"
-        for n in ("__init__", "text", "tree", "types", "builtins", "meaning", "parse")
+        for n in ("__init__", "budget", "text", "tree", "types", "builtins", "meaning", "parse")
     ),
     *(f"web/{n}.py" for n in ("memory", "expressions", "statements", "shader")),
 ]

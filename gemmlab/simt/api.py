@@ -5,6 +5,7 @@ kernel.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from numbers import Integral, Real
@@ -12,15 +13,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..catalog import KernelSpec, Key, find
+from ..catalog import KernelSpec, Key, find, signature
 from ..catalog.sources import read
 from ..catalog.spec import positive
-from ..check import exact_inputs
+from ..check import bound, exact_inputs, random_inputs
 from . import count
+from .budget import Budget, OutOfBudget
 from .machine import Machine
 from .memory import Memory
-from .reasons import reasons, slips
-from .text import TextError, explained, limited
+from .reasons import reasons, roundings, slips
+from .text import TextError, explained
 from .translate import Program, compile_kernel
 from .tree import Variable
 from .types import FLOAT, Array, Pointer, Scalar, Type, an, leaf_of
@@ -48,6 +50,10 @@ SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
 
 
+#: Kinds of notes.
+NOTES = ("ratio", "cut")
+
+
 class Empty:
     """A buffer of `size` numbers that nobody has stored to: reading it before that is a finding."""
 
@@ -61,8 +67,11 @@ class Run:
     Attributes:
         text: the kernel's.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
-        findings: what was wrong; notes: divisions of floats by zero, which C allows.
+        findings: what was wrong; notes: what C allows and is rarely meant, divisions of floats by
+            zero and fractions that a conversion to an integer discards.
         stop: the finding after which the kernel could not go on, or None.
+        unfinished: the limit that ended the run or the search for races, or None. What was found
+            until then is true.
         log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are
             registers for the most part, are left out.
         printed: what printf said.
@@ -75,24 +84,27 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text = machine.program.text
         self.log: list[Entry] = machine.log
-        seen = [f for f in machine.findings if f.kind != "ratio"]
-        self.notes = [f for f in machine.findings if f.kind == "ratio"]
-        self.findings: list[Finding] = distinct([*races(machine.log), *seen])
+        seen = [f for f in machine.findings if f.kind not in NOTES]
+        self.notes = [f for f in machine.findings if f.kind in NOTES]
+        unordered, missed = _races(machine)
+        self.findings: list[Finding] = distinct([*unordered, *seen])
         self.stop, self.printed = machine.stop, machine.printed
+        self.unfinished = machine.unfinished or missed
         self.global_size = machine.global_size
         self.local_size = machine.local_size[: len(machine.global_size)]
         self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was found."""
-        return not self.findings
+        """Whether it ran to its end, and nothing was found."""
+        return not self.findings and not self.unfinished
 
     @property
     def verdict(self) -> str:
         """The outcome, in a sentence."""
         if not self.findings:
-            return "nothing suspicious was seen"
+            unfinished = f"not finished: {self.unfinished}"
+            return unfinished if self.unfinished else "nothing suspicious was seen"
         others = len(self.findings) - 1
         more = f" (and {others} more finding{'s' * (others > 1)})" if others else ""
         return f"{self.findings[0]}{more}"
@@ -139,7 +151,8 @@ class ProductRun(Run):
 
     Attributes (beside those of `Run`):
         kernel, params, m, n, k: what ran.
-        a, b: the inputs; c: the result, m x n, NaN where nothing was stored; expected: A B.
+        a, b: the inputs; c: the result, m x n, NaN where nothing was stored; expected: A B, NaN in
+            rows and columns where nothing was stored.
         exact: whether c is expected, bit for bit (of the groups that ran).
         transposed: whether the kernel reads B as its transpose.
         b_shape: rows and columns of B as it lies in memory, column-major.
@@ -164,14 +177,18 @@ class ProductRun(Run):
         self.lda = spec.leading_dimensions(self.m, self.n, self.k, params)[0]
         self.tile = spec.tiles(params)[:2]
         self.c = self.arrays[memory.name].reshape(self.n, self.m).T
-        self.expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(self.c.dtype)
         stored = memory.known(memory.scalar.size)[: self.m * self.n].reshape(self.n, self.m).T
+        part = np.ix_(stored.any(1), stored.any(0))
+        self.expected = np.full((self.m, self.n), np.nan, self.c.dtype)
+        self.expected[part] = a[part[0][:, 0]].astype(float) @ b[:, part[1][0]].astype(float)
         self._wrong = (self.c != self.expected) & (stored | every)
         self.exact = not self._wrong.any()
-        self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
+        if self.unfinished:
+            return
         if every and not self.stop and not stored.all():
+            self.findings += two_writers(self.log, memory)
             self.findings.append(self._never_stored(machine.program, memory, stored))
-        if not self.exact or not stored.all() and every:
+        if not self.exact:
             self.findings = [*slips(machine.program.functions), *self.findings]
         if not self.ok:
             self.findings = [*_redefined(machine.program, params), *self.findings]
@@ -192,13 +209,17 @@ class ProductRun(Run):
     @property
     def ok(self) -> bool:
         """Whether the product is exact and nothing was found."""
-        return self.exact and not self.findings
+        return self.exact and super().ok
 
     @property
     def verdict(self) -> str:
         if self.stop:
             return f"stopped: {self.stop}"
-        if self.exact and self.findings:
+        if self.unfinished and not self.findings:
+            return super().verdict
+        if any(f.kind == "inaccurate" for f in self.findings):
+            return f"wrong: {super().verdict}"
+        if (self.exact or self.unfinished) and self.findings:
             return f"right here, by luck: {super().verdict}"
         if self.exact:
             return "right: every element exact, and nothing suspicious was seen"
@@ -207,6 +228,17 @@ class ProductRun(Run):
         got, want = self.c[row, column], self.expected[row, column]
         text = f"wrong: {many} elements; the first is {at} = {got:g} instead of {want:g}"
         return f"{text}; {super().verdict}" if self.findings else text
+
+
+def _races(machine: Machine) -> tuple[list[Finding], Finding | None]:
+    """The races of a run, and the limit that ended the search for them, if one did."""
+    found = list[Finding]()
+    try:
+        for race in races(machine.log, machine.budget):
+            found.append(race)
+    except OutOfBudget as error:
+        return found, Finding("unfinished", f"{error} in its search for races")
+    return found, None
 
 
 def _rows(array: Type) -> tuple[int, int]:
@@ -240,7 +272,7 @@ def run(  # noqa: PLR0913
         order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
             between barriers in an order drawn from `seed`. A race is found in both; in the second
             one may also see what it does.
-        limit: how often a loop may go round.
+        limit: how often a loop may iterate; the run is `unfinished` after that.
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.
@@ -302,6 +334,10 @@ def _argument(param: Variable, value: object) -> object:
     return Memory(name, "global", Array(scalar, value.size), data=data)
 
 
+class SignatureError(TextError):
+    """A kernel that must not be launched as a product: its parameters, or its work-groups."""
+
+
 def settings(
     spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None
 ) -> dict[str, int]:
@@ -354,7 +390,7 @@ def simulate(  # noqa: PLR0913
     seconds: float | None = None,
 ) -> ProductRun:
     """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries
-    +-1 and +-3.
+    +-0.5 and +-1.5.
 
     Args:
         kernel: its number; it says how large work-groups and tiles are. m, n, k: sizes that it
@@ -362,23 +398,23 @@ def simulate(  # noqa: PLR0913
         params: its parameters; None for the defaults, or small tiles where the sizes are too small
             for these.
         source: another text to run in its place.
-        order, seed, limit: as in `run`; seed also draws the inputs. The limit is 512 rounds of a
-            loop, or twice the elements of the largest matrix, unless another is given.
+        order, seed, limit: as in `run`; seed also draws the inputs. Without a limit loops may
+            iterate as often as they want; one that provably never ends is a finding.
         groups: only these work-groups, such as [(0, 0)].
-        seconds: of its thread's own time that it may take, so that other work of the machine does
-            not count.
+        seconds: processor time that it may take, findings included. After that the run is
+            `unfinished`, and so it is after 128 MB of records (1 GB without `seconds`).
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.
-        TimeoutError: if it takes longer than `seconds`.
+        TimeoutError: if translating the text alone takes longer than `seconds`.
         ValueError, ParameterError: for sizes and parameters that do not fit.
     """
     spec = find(kernel)
     m, n, k = (positive(name, size) for name, size in zip("mnk", (m, n, k), strict=True))
     full = settings(spec, m, n, k, params)
-    clock = limited(seconds)
+    budget = Budget(seconds)
     name = None if source is None else "gemm"
-    program = compile_kernel(read(spec.file) if source is None else source, name, full, clock)
+    program = compile_kernel(read(spec.file) if source is None else source, name, full, budget)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, full, local)
     types = {p.name: p.type.to.scalar for p in program.params if isinstance(p.type, Pointer)}
@@ -398,19 +434,42 @@ def simulate(  # noqa: PLR0913
         args.append(Memory(names[5], "global", Array(types[names[5]], m * n)))
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
-        rounds = limit or max(512, 2 * max(m * n, m * k, n * k))
-        machine = Machine(program, launch, local, rounds, clock)
+        machine = Machine(program, launch, local, limit or 0, budget)
         machine.run(args, order, seed, groups)
-        if spec.needs_fixup(full, frozenset()) and not machine.stop and groups is None:
+        ended = not machine.stop and not machine.unfinished
+        if spec.needs_fixup(full, frozenset()) and ended and groups is None:
             fixed = _fixup(spec, full, args)
-            machine.findings += [*fixed.findings, *races(fixed.log)]  # of the second launch
+            machine.findings += [*fixed.findings, *_races(fixed)[0]]  # of the second launch
             machine.stop = fixed.stop
         return machine, args
 
     run = ProductRun(*launched(a, b), spec, full, a, b, every=groups is None)
-    if groups is None and not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
+    if groups is not None or run.unfinished or run.stop:
+        return run
+    if not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
         run.findings += reasons(run, program.functions, lambda a, b: launched(a, b)[0])
+    elif run.ok and (rounding := next(roundings(program.functions), None)):
+        u, v = random_inputs(m, n, k, seed)
+        _, args = launched(u, v)
+        run.findings += _inaccurate(rounding, args[5], u, v, spec.product_error(full))
     return run
+
+
+def _inaccurate(
+    rounding: Finding, c: Any, a: np.ndarray, b: np.ndarray, error: float
+) -> Iterator[Finding]:
+    """A rounding that makes the product of random matrices less accurate than it may be."""
+    got = c.view(c.scalar)[: c.sizes[0]].reshape(b.shape[1], a.shape[0]).T
+    if got.dtype != np.float32:
+        return
+    want = a.astype(np.float64) @ b
+    bad = ~(np.abs(got - want) <= bound(a, b, error))
+    if bad.any():
+        column, row = np.argwhere(bad.T)[0]
+        text = f"{int(bad.sum()):,} of {bad.size:,} elements are too inaccurate with random inputs"
+        text += f", such as C({row}, {column}) = {got[row, column]:g} instead of "
+        text += f"{want[row, column]:g}"
+        yield replace(rounding, message=f"{rounding.message}: {text}")
 
 
 def _redefined(program: Program, params: Mapping[str, int]) -> Iterator[Finding]:
@@ -427,29 +486,25 @@ def _as_a_product(
     program: Program, spec: KernelSpec, params: dict[str, int], local: tuple[int, int]
 ) -> None:
     """Refuse a kernel that has not the parameters, or the work-groups, of a product."""
-    wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
 
     def refuse(problem: str) -> NoReturn:
         with explained(program.text):
-            raise TextError(problem, program.kernel.spot)
+            raise SignatureError(problem, program.kernel.spot)
 
-    if len(program.params) != len(wanted):
-        has = f"{program.name} has {len(program.params)} parameters instead of {len(wanted)}"
-        refuse(f"{has}: {', '.join(wanted)}")
-    for param, name in zip(program.params, wanted, strict=True):
-        of = param.type
-        if name in "MNK":
-            fits, what = isinstance(of, Scalar) and of.whole, "a whole number"
-        else:
-            fits = isinstance(of, Pointer) and of.space == "global" and not of.to.scalar.whole
-            what = "a pointer to floats in global memory"
-        if not fits:
-            stands = f"parameter {param.name}, which stands for {name}"
-            refuse(f"{stands}, must be {what}, not {an(of)}")
+    problem = signature.problem([_parameter(p) for p in program.params], spec.takes_workspace)
+    if problem:
+        refuse(problem)
     if program.size and program.size != (*local, 1):
         size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
         why = "".join(f"; {f.message}" for f in _redefined(program, params))
         refuse(f"{program.name} requires work-groups of {size}, but is launched with {own}{why}")
+
+
+def _parameter(param: Variable) -> signature.Parameter:
+    of = param.type
+    if isinstance(of, Pointer):
+        return signature.Parameter(param.name, f"{of.to}*", of.space)
+    return signature.Parameter(param.name, str(of))
 
 
 def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from . import values
+from .budget import RUNNING, Budget, OutOfBudget
 from .memory import Memory
 from .printing import printed
-from .text import Clock, no_limit
 from .translate import Program
 from .tree import Variable
 from .types import INT, Scalar
@@ -25,8 +25,45 @@ from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
 MOST_LANES = 16_384
-MOST_BYTES = 1 << 28  # of arrays in local and private memory, and of what printf says
+MOST_BYTES = 1 << 28  # of arrays in local and private memory
+#: Iterations after which a loop is watched for states that repeat.
+WATCHED = 64
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
+
+
+class Running:
+    """A loop that is running in a wave.
+
+    Attributes:
+        site: the loop's; variables: those on which its end depends, None if that is unknown.
+        rounds: iterations so far; begun: seconds that the machine had spent when it began.
+        mask, state: the lanes and the values of the variables at an earlier iteration.
+    """
+
+    __slots__ = ("begun", "mask", "rounds", "site", "state", "variables")
+
+    def __init__(self, site: Site, variables: tuple[Variable, ...] | None, begun: float):
+        self.site, self.variables, self.begun = site, variables, begun
+        self.rounds, self.mask, self.state = 0, None, None
+
+    def repeats(self, mask: Mask, values: list[Lanes]) -> bool:
+        """Whether the same lanes have had the same values at an earlier iteration (Brent's
+        algorithm: the state is saved at each power of two).
+        """
+        same = self.state is not None and np.array_equal(self.mask, mask)
+        if same and all(_equal(x, y, mask) for x, y in zip(self.state, values, strict=True)):
+            return True
+        if self.rounds & (self.rounds - 1) == 0:
+            self.mask, self.state = mask, values
+        return False
+
+
+def _equal(x: Lanes, y: Lanes, mask: Mask) -> bool:
+    if mask is not None and np.ndim(x) and np.shape(x)[-1] == len(mask):
+        x = x[..., mask]
+    if mask is not None and np.ndim(y) and np.shape(y)[-1] == len(mask):
+        y = y[..., mask]
+    return bool(np.all(x == y))
 
 
 class Held(dict[Any, Any]):
@@ -61,6 +98,7 @@ class Wave:
         since: the mask where each was declared; given: for variables that are declared without a
             value, the lanes that have given them one.
         waiting: the lanes that have jumped, by their target (a loop's end, a label ...).
+        loops: those that are running, the innermost last.
     """
 
     def __init__(self, machine: Machine, groups: np.ndarray, items: np.ndarray):
@@ -85,6 +123,7 @@ class Wave:
         self.given: dict[Variable, Mask] = {}
         self.mask: Any = None
         self.waiting: dict[tuple[Any, int], Mask] = {}
+        self.loops: list[Running] = []
         self.turn: Turn | None = None  # if it is one of several
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,6 +163,8 @@ class Wave:
         self, site: Site, memory: Memory | None = None, at: Lanes = None, value: Lanes = None
     ) -> None:
         ordered = self.ordered[memory.space] if memory else 0
+        size = at.nbytes if at.__class__ is array else 0
+        self.machine.budget.take(64 + size + (value.nbytes if value.__class__ is array else 0))
         self.log.append(Entry(site, memory, at, self.mask, self.phase, self, value, ordered))
 
     # ---- accesses: `cells` are arrays, each with the element that lanes reach of it
@@ -315,6 +356,10 @@ class Wave:
     def rounded(self, x: Lanes, of: Scalar, to: Scalar, site: Site) -> Lanes:
         """A float, rounded towards zero; OpenCL C defines it only if the type can hold it."""
         exact = np.asarray(x, float)
+        if (cut := (exact != np.trunc(exact)) & np.isfinite(exact)).any():
+            number, cut = self.first_bad(exact, cut)
+            text = f"{site.text} is {self.at_first(number, cut):g} for {{}}: the conversion to"
+            self.find("cut", site, f"{text} {to} discards the fraction", cut)
         bad = ~(((exact > to.least - 1) | (exact == to.least)) & (exact < to.most + 1))
         if bad.any():
             exact, bad = self.first_bad(exact, bad)
@@ -337,13 +382,28 @@ class Wave:
         return np.where(zero, np.ones_like(b), b)
 
     # ---- control flow
-    def round(self, rounds: int, site: Site) -> None:
-        """A loop goes round once more."""
-        self.machine.clock()
-        if rounds > self.machine.limit:
-            text = f"this loop has gone round {self.machine.limit:,} times for {{}} and was stopped"
-            text += "; if it does end, simulate with a higher limit"
-            self.find("stopped", site, text, stop=True)
+    def enter(self, site: Site, variables: tuple[Variable, ...] | None) -> Running:
+        """A loop begins, whose end depends on these variables."""
+        self.loops.append(Running(site, variables, self.machine.budget.spent))
+        return self.loops[-1]
+
+    def iterate(self, loop: Running, mask: Mask) -> None:
+        """An iteration of a loop begins for some lanes."""
+        machine, loop.rounds = self.machine, loop.rounds + 1
+        machine.budget(RUNNING)
+        if machine.limit and loop.rounds > machine.limit:
+            raise OutOfBudget(f"the simulator stopped at its limit of {machine.limit:,} iterations")
+        if loop.rounds < WATCHED or loop.variables is None:
+            return
+        state = [self.held.get(variable) for variable in loop.variables]
+        if any(isinstance(x, Memory) for x in state):
+            loop.variables = None
+        elif loop.repeats(mask, state):
+            names = " and ".join(sorted({v.name for v in loop.variables if v.assigned}))
+            why = f"only old values of {names} come again" if names else "nothing can end it"
+            text = f"this loop never ends for {{}}: {why}"
+            self.mask = mask
+            self.find("endless loop", loop.site, text, stop=True)
 
     def branch(self, condition: Lanes, site: Site | None) -> tuple[Mask, Mask]:
         """The lanes for which a condition holds, and those for which it does not.
@@ -421,7 +481,7 @@ class Wave:
         for lane in np.flatnonzero(self.active).tolist():
             given = [a if isinstance(a, str) else a[..., lane].tolist() for a in every]
             text = printed(form, given, kinds)
-            self.machine.room(len(text))
+            self.machine.budget.take(len(text))
             self.machine.printed.append(text)
 
 
@@ -441,6 +501,7 @@ class Turn(Thread):
         came = None
         try:
             if self.goes.get():
+                self.wave.machine.wave = self.wave
                 with np.errstate(all="ignore"):
                     self.work(self.wave, self.args)
         except BaseException as error:
@@ -451,6 +512,7 @@ class Turn(Thread):
         self.comes.put(site)
         if not self.goes.get():
             raise SystemExit
+        self.wave.machine.wave = self.wave
 
     def go_on(self) -> Site | None:
         """To the next barrier."""
@@ -475,15 +537,17 @@ class Machine:
     """A launch: a program, sizes, arrays; `run` carries it out.
 
     Attributes:
-        clock: raises TimeoutError when the time is over.
+        limit: how often a loop may iterate, 0 for as often as it wants; budget: what the run may
+            spend.
         findings: what was wrong, as far as it is seen while the kernel runs; stop: that after which
-            it could not go on.
+            it could not go on; unfinished: the limit that ended it, and the loop that spent most.
+        wave: the one that runs now.
         log: every step; printed: what printf said.
     """
 
     def __init__(self, program: Program, global_size: Sequence[int], local_size: Sequence[int],
-                 limit: int, clock: Clock = no_limit):  # fmt: skip
-        self.program, self.limit, self.clock = program, limit, clock
+                 limit: int, budget: Budget | None = None):  # fmt: skip
+        self.program, self.limit, self.budget = program, limit, budget or Budget()
         self.dimensions = len(global_size)
         self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
@@ -498,10 +562,12 @@ class Machine:
         self.arrays: dict[Variable, Memory] = {}  # in constant and local memory
         self.used = 0  # bytes
         self.stop: Finding | None = None
+        self.unfinished: Finding | None = None
+        self.wave: Wave | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A run can be sent to another process, but the Python functions that it called cannot."""
-        return {**vars(self), "program": None, "clock": no_limit, "arrays": {}}
+        return {**vars(self), "program": None, "wave": None, "arrays": {}}
 
     def room(self, size: int) -> None:
         """Refuse what needs more memory than a simulation may take."""
@@ -543,6 +609,7 @@ class Machine:
                 message = f"groups holds {list(groups)}, but there are only {there} groups"
                 raise ValueError(message) from None
         everyone, together = np.arange(self.work_items), max(1, MOST_LANES // self.work_items)
+        self.begun = self.budget.spent
         try:
             with np.errstate(all="ignore"):
                 first = Wave(self, chosen[:1], everyone)
@@ -552,7 +619,8 @@ class Machine:
                 if order == "lockstep":
                     for part in np.split(chosen, range(together, len(chosen), together)):
                         self.local(part)
-                        self.program.code(Wave(self, part, everyone), given)
+                        self.wave = Wave(self, part, everyone)
+                        self.program.code(self.wave, given)
                 else:
                     rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):
@@ -560,6 +628,18 @@ class Machine:
         except Stop as stop:
             self.findings.append(stop.finding)
             self.stop = stop.finding
+        except OutOfBudget as error:
+            self.unfinished = self._interrupted(str(error))
+
+    def _interrupted(self, why: str) -> Finding:
+        """What a limit has ended: the innermost loop that took half of the time."""
+        spent, loops = self.budget.spent, self.wave.loops if self.wave else []
+        long = [loop for loop in loops if 2 * (spent - loop.begun) >= spent - self.begun]
+        if not long:
+            return Finding("unfinished", why)
+        loop = long[-1]
+        text = f"{why} in iteration {loop.rounds:,} of this loop"
+        return found_at(loop.site, "unfinished", text, (), 0)
 
     def local(self, groups: np.ndarray) -> None:
         """Local memory for some groups."""

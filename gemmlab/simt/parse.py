@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, NoReturn
 
 from . import tree
+from .budget import no_limit
 from .meaning import Meaning, as_number, constant, known
-from .text import Preprocessor, Spot, TextError, Token, UnknownError, near, no_limit
+from .text import Preprocessor, Spot, TextError, Token, UnknownError, near
 from .tree import Expr, Node, Variable
 from .types import (
     BOOL,

@@ -9,6 +9,7 @@ whose entries are all different, and these are followed through local memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -17,11 +18,14 @@ import numpy as np
 
 from . import tree
 from .machine import Machine
+from .types import Pointer, Type
 from .watch import Entry, Finding, Site, found_at
 
 if TYPE_CHECKING:
     from .api import ProductRun
 
+#: Multiply-adds of the largest product that is searched for a reason.
+MOST = 1 << 21
 LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
            "C": "C(m, n) is element n*M + m"}  # fmt: skip
 
@@ -31,9 +35,38 @@ def reasons(
     again: Callable[[np.ndarray, np.ndarray], Machine]
 ) -> list[Finding]:  # fmt: skip
     """Why the product is wrong, as far as can be seen; `again` runs the kernel on other inputs."""
+    ratios, cuts = ([f for f in run.notes if f.kind == kind] for kind in ("ratio", "cut"))
     if not np.isfinite(run.c).all():
-        return run.notes
-    return _row_by_row(run) or _wrong_index(run, again) or _weights(run, functions)
+        return ratios
+    if run.m * run.n * run.k > MOST:
+        return cuts
+    return _row_by_row(run) or _wrong_index(run, again) or cuts or _weights(run, functions)
+
+
+def roundings(functions: Iterable[tree.Function]) -> Iterator[Finding]:
+    """Where a text rounds numbers, or takes the bits of a float: few digits do not show it."""
+    for node in (n for f in functions if f.body for n in f.body.walk()):
+        if isinstance(node, tree.Call):
+            rounds = node.target is None and _ROUNDS.match(node.name)
+        elif isinstance(node, tree.Cast):
+            rounds = _rounds(node.operand.type, node.type)
+        else:
+            continue
+        if rounds:
+            spot, text = node.spot, f"{tree.written(node)} rounds"
+            yield Finding("inaccurate", text, spot.line, spot.column, macro=spot.macro)
+
+
+#: Built-in functions whose results have fewer digits than floats, or are not floats.
+_ROUNDS = re.compile(r"vstorea?_half|convert_half|as_u?(char|short|int|long)|(round|rint|trunc)$")
+
+
+def _rounds(of: Type, to: Type) -> bool:
+    if isinstance(of, Pointer) and isinstance(to, Pointer):
+        return not of.to.scalar.whole and of.to.scalar is not to.to.scalar
+    if isinstance(of, Pointer) or isinstance(to, Pointer) or of.scalar.whole:
+        return False
+    return to.scalar.whole or to.scalar.size < of.scalar.size
 
 
 def slips(functions: Iterable[tree.Function], kind: str = "slip") -> Iterator[Finding]:

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-#: Seconds of the present thread; WebAssembly has no such clock.
-thread_time = getattr(time, "thread_time", time.perf_counter)
+from .budget import Clock, no_limit
 
 
 @dataclass(frozen=True)
@@ -29,27 +27,6 @@ class Spot:
     column: int = 1
     macro: str = ""
     macro_line: int = 0
-
-
-#: Called now and then by what may take long; raises TimeoutError when the time is over.
-Clock = Callable[[], None]
-
-
-def no_limit() -> None:
-    """The clock of those who have time."""
-
-
-def limited(seconds: float | None) -> Clock:
-    """A clock that stops the present thread after so many seconds of its own time."""
-    if seconds is None:
-        return no_limit
-    end = thread_time() + seconds
-
-    def clock() -> None:
-        if thread_time() > end:
-            raise TimeoutError("the simulation takes longer than it may")
-
-    return clock
 
 
 class TextError(ValueError):

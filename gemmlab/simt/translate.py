@@ -13,11 +13,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from . import tree
+from .budget import RUNNING, Clock, no_limit
 from .calls import Calls
 from .expressions import Value
+from .loops import deciding
 from .meaning import known
 from .parse import kernel_of, parsed
-from .text import PREDEFINED, Clock, Macro, Preprocessor, UnknownError, explained, no_limit
+from .text import PREDEFINED, Macro, Preprocessor, UnknownError, explained
 from .tree import Node, written
 from .types import ULONG, VOID, Vector
 from .values import nothing, one_of, union, unsigned, without
@@ -165,7 +167,7 @@ class Translator(Calls):
     @staticmethod
     def sequence(steps: list[Value]) -> Value:
         def run(w: Wave) -> None:
-            w.machine.clock()
+            w.machine.budget(RUNNING)
             for step in steps:
                 if w.mask is False:
                     return
@@ -186,14 +188,18 @@ class Translator(Calls):
             else:
                 parts.append(self.statement(node))
         self.targets, self.skips = outer
-        site = self.site("loop", body[0].spot, "goto")
+        site, variables = self.site("loop", body[0].spot, "goto"), deciding(body)
 
         def run(w: Wave) -> None:
-            before, rounds = w.mask, 0
+            before, loop = w.mask, w.enter(site, variables)
             through: Any = False
-            while not rounds or any(target in w.waiting for target in targets):
-                rounds += 1
-                w.round(rounds, site)
+            while True:
+                coming = w.mask if not loop.rounds else False
+                for target in targets:
+                    coming = union(before, coming, w.waiting.get(target, False))
+                if loop.rounds and coming is False:
+                    break
+                w.iterate(loop, coming)
                 for part in parts:
                     if isinstance(part, tuple):
                         w.arrive(part, before)
@@ -201,6 +207,7 @@ class Translator(Calls):
                         part(w)
                 through, w.mask = union(before, through, w.mask), False
             w.mask = through
+            w.loops.pop()
 
         return run, targets
 
@@ -267,26 +274,27 @@ class Translator(Calls):
         outer, again, end = self.targets, self.target("continue"), self.target("break")
         body, step = self.statement(node.body), self.statement(node.step) if node.step else None
         self.targets, first = outer, node.first
+        variables = deciding([node.body, node.step], node.condition)
 
         def run(w: Wave) -> None:
             if start:
                 start(w)
-            before, rounds = w.mask, 0
+            before, loop = w.mask, w.enter(site, variables)
             done: Any = False
             while w.mask is not False:
-                if test and (first or rounds):
+                if test and (first or loop.rounds):
                     w.mask, no = w.branch(test(w), site)
                     done = union(before, done, no)
                     if w.mask is False:
                         break
-                rounds += 1
-                w.round(rounds, site)
+                w.iterate(loop, w.mask)
                 body(w)
                 w.arrive(again, before)
                 if step and w.mask is not False:
                     step(w)
             w.mask = done
             w.arrive(end, before)
+            w.loops.pop()
 
         return run
 

@@ -4,13 +4,14 @@ is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .budget import Budget, OutOfBudget
 from .text import Spot
 from .types import Scalar
 from .values import Lanes, Mask
@@ -18,6 +19,9 @@ from .values import Lanes, Mask
 if TYPE_CHECKING:
     from .machine import Wave
     from .memory import Memory
+
+#: Accesses to an array that are compared at a time: two million take half a second.
+MOST_ACCESSES = 1 << 21
 
 
 @dataclass(eq=False)
@@ -84,9 +88,11 @@ class Finding:
     """Something that a kernel must not do.
 
     Attributes:
-        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "stopped", "overflow",
-            "misaligned", "two writers", "never written", "redefined" (a parameter), "slip" (of the
-            pen), "division by zero", "ratio" (one by zero, of floats) or "wrong product".
+        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "endless loop",
+            "overflow", "misaligned", "two writers", "never written", "redefined" (a parameter),
+            "slip" (of the pen), "division by zero", "wrong product" or "inaccurate"; of notes
+            "ratio" (a float divided by zero) or "cut" (a fraction that a conversion discards); of
+            what was not looked at "unfinished".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.
@@ -180,6 +186,7 @@ class Conflict(NamedTuple):
     memory: Memory
     at: int  # the byte in a group's own array
     in_phase: bool  # whether both have passed as many barriers
+    later: bool  # whether `whom` comes after `who` where all work-items go in step
 
     @property
     def place(self) -> str:
@@ -261,7 +268,8 @@ class Touches:
         one, two = (e._replace(mask=e.wave.number == item) for e, item in both)
         in_phase = one.of(one.phase)[0] == two.of(two.phase)[0]
         at = int(self.place[first]) * self.grain % self.memory.size_bytes
-        return Conflict(one.site, who, two.site, whom, self.memory, at, in_phase)
+        later = bool(self.entry[rows[1]] > self.entry[first])
+        return Conflict(one.site, who, two.site, whom, self.memory, at, in_phase, later)
 
 
 def by_phase(entries: Iterable[Entry]) -> dict[int, list[Entry]]:
@@ -281,31 +289,46 @@ def stores(entries: Iterable[Entry]) -> bool:
     return any(e.site.stores for e in entries)
 
 
-def races(log: Iterable[Entry]) -> list[Finding]:
+def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
     """Every pair of places in the text at which one work-item stores what another touches, with
     nothing to order them.
 
     Barriers order the work-items of a group: two accesses of a group race if both passed as many
-    barriers. Work-items of different groups are ordered by nothing at all.
+    barriers. Work-items of different groups are ordered by nothing at all. Raises OutOfBudget at
+    the end of the budget, and if it could compare only the first `MOST_ACCESSES`.
     """
     shared: dict[int, list[Entry]] = {}
     for e in log:
         if e.memory is not None:
             shared.setdefault(id(e.memory), []).append(e)
-    found: list[Finding] = []
+    too_many = False
     for entries in filter(stores, shared.values()):
         memory, machine = entries[0].memory, entries[0].wave.machine
         assert memory is not None
+        budget()
         if memory.space == "global":
-            every = Touches(entries, memory)
-            if not every.conflicts(every.item):
+            some = _first(entries)
+            too_many |= len(some) < len(entries)
+            every = Touches(some, memory)
+            if len(some) == len(entries) and not every.conflicts(every.item):
                 continue
-            between = every.conflicts(every.item // machine.work_items)
-            found += [_race(c, "and nothing orders work-groups") for c in between]
-        for some in filter(stores, by_phase(entries).values()):
+            for c in every.conflicts(every.item // machine.work_items):
+                yield _race(c, "and nothing orders work-groups")
+        for phase in filter(stores, by_phase(entries).values()):
+            budget()
+            some = _first(phase)
+            too_many |= len(some) < len(phase)
             now = Touches(some, memory)
-            found += [_race(c, _unordered(c, memory.space)) for c in now.conflicts(now.item)]
-    return found
+            for c in now.conflicts(now.item):
+                yield _race(c, _unordered(c, memory.space))
+    if too_many:
+        raise OutOfBudget(f"the simulator compared only the first {MOST_ACCESSES:,} accesses")
+
+
+def _first(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The first entries, of not more than `MOST_ACCESSES` accesses together; at least one."""
+    total = np.cumsum([e.wave.lanes * e.site.width for e in entries])
+    return entries[: max(1, int(np.searchsorted(total, MOST_ACCESSES, "right")))]
 
 
 def _unordered(c: Conflict, space: str) -> str:
@@ -317,16 +340,21 @@ def _unordered(c: Conflict, space: str) -> str:
 
 
 def _race(c: Conflict, why: str) -> Finding:
+    who, whom, place = c.who, c.whom, c.place
+    here, there = f"in line {c.one.line}", f"in line {c.other.line}"
     if c.one.kind == "store":
-        text = f"two work-items store to {c.place}: {c.whom} in line {c.other.line}, {c.who}"
+        text = f"two work-items store to {place}: {whom} {there}, {who} {here}"
     elif c.other.kind == "atomic":
-        text = f"{c.whom} changes {c.place} in line {c.other.line}, {c.who} reads it without an "
-        text += "atomic function"
+        text = f"{whom} changes {place} {there}, {who} reads it without an atomic function {here}"
+    elif c.later:
+        again = "in a later iteration " if c.other.line <= c.one.line else ""
+        text = f"{who} reads {place} {here}; {again}{whom} overwrites it {there}"
     else:
-        text = f"{c.whom} stores {c.place} in line {c.other.line}, {c.who} reads it"
-    text += f" in line {c.one.line}, {why}"
+        text = f"{whom} stores {place} {there}, {who} reads it {here}"
     number = c.at // c.memory.scalar.size
-    return found_at(c.one, "race", text, (c.whom, c.who), array=c.memory.name, element=number)
+    return found_at(
+        c.one, "race", f"{text}, {why}", (whom, who), array=c.memory.name, element=number
+    )
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:

@@ -100,9 +100,11 @@ class Browser(anywidget.AnyWidget):
             if self._waiting is not waiting:
                 return
             if seen and seen.unread:
-                problem = f"The simulator could not run it, so the page does not: {seen.why}"
-            if problem or seen:
-                self._refuse(problem or str(seen))
+                problem = f"The simulator could not run it, so the page does not: {seen.unread}"
+            elif seen and seen.why:
+                problem = str(seen)
+            if problem:
+                self._refuse(problem)
             else:
                 step("page")
                 self._page = self.request.get("id", 0) + 1

@@ -16,7 +16,7 @@ from typing import IO, Any
 import pyopencl as cl
 
 from ..measurement import comparison, explained, peaks, timing
-from .look import ARGUMENTS, Seen, closely, look
+from .look import ARGUMENTS, Refused, Seen, closely, explain, is_edited, look
 
 #: Takes the step that begins, or what the simulator has seen in a text.
 Step = Callable[[str | Seen | None], None]
@@ -44,21 +44,25 @@ def _read(stream: IO[bytes], requests: queue.SimpleQueue) -> None:
 
 
 def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
-    """Measure, or compare with a `budget`; simulate a text that may end this process first."""
+    """Measure, or compare with a `budget`; simulate an edited text first, since it may end this
+    process, or never end.
+    """
     compared = seen = None
-    own_text = arguments.get("source") is not None
+    edited = is_edited(arguments["kernel"], arguments.get("source"))
     where = {name: arguments[name] for name in ARGUMENTS if name in arguments}
-    if own_text:
+    if edited:
         on_step("look")
-        on_step(seen := look(**where))
+        seen = look(**where)
+        if seen and seen.endless:
+            raise Refused(seen.why)
+        on_step(seen)
     if "budget" in arguments:
         result, compared = comparison.compare(**arguments, on_step=on_step)
     else:
         result = timing.measure(**arguments, on_step=on_step)
-    if own_text and seen is None and not result.ok:
-        # a mistake between work-groups shows in several tiles only, and in a grid that is no square
+    if edited and not result.ok:
         on_step("look")
-        on_step(look(**where, tiles=(2, 3)))
+        on_step(explain(**where, seen=seen))
     return {"result": result, "compared": compared}
 
 

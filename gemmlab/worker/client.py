@@ -66,7 +66,7 @@ class Outcome:
             return self.kind
         if not self.result.ok:
             return "wrong"
-        return "ok" if self.seen is None or self.seen.unread else "luck"
+        return "luck" if self.seen and self.seen.why else "ok"
 
     @property
     def ok(self) -> bool:
@@ -79,7 +79,7 @@ class Outcome:
         if self.state == "luck":
             return f"right here, by luck: {self.seen}"
         words = self.result.verdict if self.result else self.problem
-        if not self.seen:
+        if not self.seen or (self.seen.unread and self.kind == "BuildError"):
             return words
         between = "\n" if "\n" in words else " " if words.endswith("?") else "; "
         return f"{words}{between}{self.seen}"

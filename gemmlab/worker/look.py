@@ -1,43 +1,83 @@
-"""What the simulator adds to a measurement: a race that a CPU hides, or why a text is wrong."""
+"""What the simulator adds to a measurement: a race that a CPU hides, or why a text is wrong.
+
+It runs the product that was asked for, in some of its work-groups and as far as its time allows, so
+whatever it finds there is true of that product. A smaller product only supplements this: what it
+shows is reported with its sizes, and never decides a verdict.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
+from math import gcd, lcm, prod
 
 from .. import simt
-from ..catalog import KernelSpec, Key, find
+from ..catalog import KernelSpec, Key, find, sources
+from ..catalog.spec import round_up
+from ..simt.api import SignatureError
 
 #: What `look` takes of the arguments of a measurement.
 ARGUMENTS = ("kernel", "m", "n", "k", "params", "source")
-#: Seconds after which the simulator gives up.
-SECONDS = 2.5
+#: Seconds of processor time for the product that was asked for, and for a smaller one.
+SECONDS, SECONDS_SMALLER = 1.5, 1.0
+#: Elements of A and B together, above which only a smaller product is simulated.
+MOST_ELEMENTS = 1 << 23
+#: Work-items up to which all work-groups of a product are simulated.
+MOST_ITEMS = 1 << 14
+#: Sizes of a smaller product keep their divisors up to these: of M and N, and of K.
+DIVISORS = 16, 16, 64
+
+
+class Refused(ValueError):
+    """A text that must not be launched; the message says why, with the line."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The findings in a text: `why` is the first in a sentence with its line, `count` their number.
+    """What the simulator reports on a text, where it is not simply right.
 
-    With a count of 0 the simulator did not run the text, and `why` gives the reason.
+    Attributes:
+        why: the first finding in the product that was asked for, in a sentence with its line;
+            count: how many findings there are; endless: whether it is a loop without an end.
+        unread: why the simulator could not run the text at all.
+        unfinished: what it did not look at, because a limit was reached.
+        elsewhere: the first finding in a smaller product, with its sizes.
+        right: whether the simulator computed a right product where a device computed a wrong one.
     """
 
-    why: str
-    count: int
-
-    @property
-    def unread(self) -> bool:
-        """Whether the simulator could not read or finish the text: it may have races."""
-        return self.count == 0
+    why: str = ""
+    count: int = 0
+    endless: bool = False
+    unread: str = ""
+    unfinished: str = ""
+    elsewhere: str = ""
+    right: bool = False
 
     def __str__(self) -> str:
-        if self.unread:
-            return f"the simulator did not look for races: {self.why}"
         others = self.count - 1
-        return self.why + (f" (and {others} more finding{'s' * (others > 1)})" if others else "")
+        more = f" (and {others} more finding{'s' * (others > 1)})" if others > 0 else ""
+        parts = [self.why + more] if self.why else []
+        if self.unread:
+            parts.append(f"the simulator did not look for races: {self.unread}")
+        if self.unfinished:
+            parts.append(f"not all was looked at: {self.unfinished}")
+        if self.elsewhere:
+            parts.append(self.elsewhere)
+        if self.right:
+            parts.append(
+                "the simulator computes this text right, so the device's compiler may be at fault"
+            )
+        return "; ".join(parts)
 
 
-def look(  # noqa: PLR0913
+def is_edited(kernel: Key, source: str | None) -> bool:
+    """Whether a text differs from the kernel's own, which the tests have looked at."""
+    return source is not None and source.strip() != sources.read(find(kernel).file).strip()
+
+
+def look(
     kernel: Key,
     m: int,
     n: int | None = None,
@@ -45,32 +85,72 @@ def look(  # noqa: PLR0913
     params: Mapping[str, int] | None = None,
     source: str | None = None,
     seconds: float = SECONDS,
-    tiles: tuple[int, int] = (1, 1),
 ) -> Seen | None:
-    """Run a text in the simulator on a tile or two of an m x n x k product; None if nothing is
-    wrong.
+    """Run a text in the simulator on an m x n x k product; None if nothing is wrong with it.
 
-    `tiles` is how many of them along m and n. A text that the simulator cannot read, or not in
-    `seconds`, gives a `Seen` that says so. Never raises.
+    Args:
+        kernel, m, n, k, params, source: as for a measurement.
+        seconds: processor time for that product; a smaller one may take `SECONDS_SMALLER` more.
+
+    Raises:
+        Refused: if the parameters of the text do not fit a product.
     """
     try:
         spec = find(kernel)
         full = spec.complete(params)
-        rows, columns, steps = _few_tiles(spec, full, (m, n or m, k or m), tiles)
-        findings = simt.simulate(spec, rows, columns, steps, full, source, seconds=seconds).findings
+        sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
+        asked = _asked(spec, sizes, full, source, seconds)
+        if asked is None:
+            unfinished = f"{' x '.join(map(str, sizes))} is too large to simulate"
+        elif asked.findings:
+            return _seen(asked)
+        elif asked.unfinished:
+            unfinished = _sentence(asked.unfinished)
+        else:
+            return None
+        return Seen(unfinished=unfinished, elsewhere=_elsewhere(spec, sizes, full, source))
+    except SignatureError as error:
+        raise Refused(f"line {error.line}: {error.message}") from None
     except simt.TextError as error:
         why = error.message if not error.known else f"it does not take the text, {error.message}"
-        return Seen(f"line {error.line}: {why}", 0)
+        return Seen(unread=f"line {error.line}: {why}")
     except (ValueError, MemoryError, TimeoutError) as error:
-        return Seen(str(error), 0)
+        return Seen(unread=str(error))
     except Exception as error:  # whatever is wrong in the simulator must not hurt a measurement
-        return Seen(f"it failed with {type(error).__name__}: {error}", 0)
-    if not findings:
-        return None
-    first = findings[0]
-    where = f"line {first.line}: " if first.line else ""
-    through = f" (in the macro {first.macro})" if first.macro else ""
-    return Seen(f"{where}{first.message}{through}", len(findings))
+        return Seen(unread=f"it failed with {type(error).__name__}: {error}")
+
+
+def explain(
+    kernel: Key,
+    m: int,
+    n: int | None = None,
+    k: int | None = None,
+    params: Mapping[str, int] | None = None,
+    source: str | None = None,
+    seen: Seen | None = None,
+) -> Seen | None:
+    """Why a device computes a wrong product with this text, from a smaller product; None if that
+    does not show it.
+
+    Args:
+        kernel, m, n, k, params, source: as for a measurement.
+        seen: what `look` reported.
+    """
+    if seen and (seen.why or seen.unread or seen.elsewhere):
+        return seen
+    with suppress(ValueError, MemoryError, TimeoutError):
+        spec = find(kernel)
+        full = spec.complete(params)
+        sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
+        smaller = _smaller(spec, sizes, full)
+        run = simt.simulate(spec, *smaller, full, source, seconds=SECONDS_SMALLER)
+        if run.findings and smaller == sizes:
+            return _seen(run)
+        if run.findings:
+            return Seen(elsewhere=_at(smaller, run))
+        if run.ok and seen is None:
+            return Seen(right=True)
+    return seen
 
 
 def closely(
@@ -85,14 +165,14 @@ def closely(
     Raises:
         ValueError: if the text is no kernel (a `TextError`), or the parameters are not the
             kernel's.
-        TimeoutError: if it takes too long.
+        TimeoutError: if translating it takes too long.
     """
     spec = find(kernel)
     small, full = simt.shrunk(spec, params), spec.validate(params)
 
     def run(chosen: dict[str, int]) -> simt.ProductRun:
         m, n, k = (2 * tile if tile > 1 else 8 for tile in spec.tiles(chosen))
-        return simt.simulate(spec, m, n, k, chosen, source, seconds=SECONDS)
+        return simt.simulate(spec, m, n, k, chosen, source, seconds=2.5)
 
     with suppress(simt.TextError):
         found = run(small)
@@ -103,21 +183,75 @@ def closely(
     return run(full)
 
 
-def _few_tiles(
-    spec: KernelSpec, params: dict[str, int], sizes: tuple[int, int, int], tiles: tuple[int, int]
-) -> list[int]:
-    """Sizes that show what larger ones would: a tile, its edge, enough steps along k to race."""
-    steps = params.get("STAGES", 1) + 1
-    few = []
-    for size, tile, most, least, multiple in zip(
-        sizes,
-        spec.tiles(params),
-        (*tiles, steps),
-        spec.minimum_sizes(params),
-        spec.multiples(params),
-        strict=True,
-    ):
-        edge = 0 if spec.edges == "pad" else size % tile
-        wanted = max(4, most * tile) + edge if tile == 1 else most * tile + edge
-        few.append(-(-max(min(size, wanted), least) // multiple) * multiple)
-    return few
+def _taken(spec: KernelSpec, params: dict[str, int], sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes that the text sees: whole tiles, where matrices are padded."""
+    limits = zip(sizes, spec.multiples(params), spec.minimum_sizes(params), strict=True)
+    return tuple(max(round_up(size, multiple), least) for size, multiple, least in limits)
+
+
+def _asked(
+    spec: KernelSpec,
+    sizes: tuple[int, ...],
+    params: dict[str, int],
+    source: str | None,
+    seconds: float,
+) -> simt.ProductRun | None:
+    """The product that was asked for, in some of its work-groups; None if it is too large."""
+    m, n, k = sizes
+    if m * k + k * n > MOST_ELEMENTS or m * n > MOST_ELEMENTS:
+        return None
+    local, launch = spec.local_size(params), spec.global_size(m, n, params)
+    counts = [whole // part for whole, part in zip(launch, local, strict=True)]
+    groups = _some_groups(counts, prod(local))
+    if spec.takes_workspace:  # its work-groups hand partial sums to each other
+        groups = None
+    return simt.simulate(spec, m, n, k, params, source, groups=groups, seconds=seconds)
+
+
+def _some_groups(counts: Sequence[int], items: int) -> list[tuple[int, ...]] | None:
+    """All work-groups, or the first two and the last in each dimension."""
+    if prod(counts) * items <= MOST_ITEMS:
+        return None
+    ends = [sorted({0, min(1, count - 1), count - 1}) for count in counts]
+    return list(product(*ends))
+
+
+def _elsewhere(
+    spec: KernelSpec, sizes: tuple[int, ...], params: dict[str, int], source: str | None
+) -> str:
+    """The first finding in a smaller product, with its sizes."""
+    smaller = _smaller(spec, sizes, params)
+    run = simt.simulate(spec, *smaller, params, source, seconds=SECONDS_SMALLER)
+    return _at(smaller, run) if run.findings else ""
+
+
+def _smaller(spec: KernelSpec, sizes: tuple[int, ...], params: dict[str, int]) -> tuple[int, ...]:
+    """Sizes of two tiles along M, three along N, and enough along K to overwrite every buffer. They
+    keep the remainder of the asked sizes in a tile, and their divisors up to `DIVISORS`.
+    """
+    counts = 2, 3, params.get("STAGES", 2) + 1
+    limits = zip(
+        sizes, spec.tiles(params), counts, DIVISORS, spec.minimum_sizes(params), strict=True
+    )
+    return tuple(
+        min(size, max(least, round_up(count * tile, lcm(tile, gcd(size, divisor))) + size % tile))
+        for size, tile, count, divisor, least in limits
+    )
+
+
+def _seen(run: simt.ProductRun) -> Seen:
+    first = run.findings[0]
+    unfinished = _sentence(run.unfinished) if run.unfinished else ""
+    endless = first.kind == "endless loop"
+    return Seen(_sentence(first), len(run.findings), endless, unfinished=unfinished)
+
+
+def _at(sizes: tuple[int, ...], run: simt.ProductRun) -> str:
+    m, n, k = sizes
+    return f"at M = {m}, N = {n}, K = {k} this text would be wrong: {_sentence(run.findings[0])}"
+
+
+def _sentence(finding: simt.Finding) -> str:
+    where = f"line {finding.line}: " if finding.line else ""
+    through = f" (in the macro {finding.macro})" if finding.macro else ""
+    return f"{where}{finding.message}{through}"
