@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from . import tree
+from .meaning import known
 from .tree import Node, Variable
 from .types import Vector
 
@@ -31,7 +32,7 @@ def deciding(
                 values.setdefault(target.variable, []).append(node.value)
         elif isinstance(node, tree.Declaration) and node.value is not None:
             values.setdefault(node.variable, []).append(node.value)
-    wanted = [condition, *_conditions(nodes)]
+    wanted = [c for c in (condition, *_conditions(nodes)) if not _always(c)]
     variables: dict[Variable, None] = {}
     while wanted:
         expression = wanted.pop()
@@ -50,6 +51,16 @@ def _conditions(nodes: Iterable[Node]) -> Iterator[Node | None]:
             yield node.condition
         elif isinstance(node, tree.Switch):
             yield node.value
+
+
+def _always(condition: Node | None) -> bool:
+    """Whether a condition holds for all values: that an unsigned number is at least 0."""
+    if not isinstance(condition, tree.Binary) or condition.op not in (">=", "<="):
+        return False
+    sides = condition.left, condition.right
+    large, small = sides if condition.op == ">=" else sides[::-1]
+    scalar = large.type.scalar
+    return scalar.whole and scalar.least == 0 and known(small) == 0
 
 
 def _is_plain(node: Node) -> bool:

@@ -44,15 +44,18 @@ class Running:
 
     def __init__(self, site: Site, variables: tuple[Variable, ...] | None, begun: float):
         self.site, self.variables, self.begun = site, variables, begun
-        self.rounds, self.mask, self.state = 0, None, None
+        self.rounds = 0
+        self.mask: Mask = None
+        self.state: list[Lanes] | None = None
 
     def repeats(self, mask: Mask, values: list[Lanes]) -> bool:
         """Whether the same lanes have had the same values at an earlier iteration (Brent's
         algorithm: the state is saved at each power of two).
         """
-        same = self.state is not None and np.array_equal(self.mask, mask)
-        if same and all(_equal(x, y, mask) for x, y in zip(self.state, values, strict=True)):
-            return True
+        if self.state is not None and np.array_equal(self.mask, mask):
+            pairs = zip(self.state, values, strict=True)
+            if all(_equal(x, y, mask) for x, y in pairs):
+                return True
         if self.rounds & (self.rounds - 1) == 0:
             self.mask, self.state = mask, values
         return False
@@ -294,15 +297,15 @@ class Wave:
             self.mask = (number < count) & (True if outer is None else outer)
             if self.mask.any():
                 value = self.load(load, self.reach(load, source + number * far[0]))
-                self.store(store, self.reach(store, target + number * far[1]), value)
+                for memory, at in self.reach(store, target + number * far[1]):
+                    memory.store(self, store, at, value)
+                    memory.fill(self, store, at)
         self.mask = outer
-        for memory, _ in self.reach(store, target):
-            memory.filling = store
 
     def filled(self) -> None:
         """A group has waited for what it copies asynchronously."""
         for memory in self.machine.pointed:
-            memory.filling = None
+            memory.filling = memory.in_flight = None
 
     # ---- checks
     def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes) -> None:

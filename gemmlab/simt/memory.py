@@ -53,7 +53,9 @@ class Memory:
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.numbers = self.bytes.view(scalar.dtype)
         self.address = 0
-        self.filling: Site | None = None  # the asynchronous copy that nobody has waited for
+        # the asynchronous copy that has not been waited for, and which bytes it fills
+        self.filling: Site | None = None
+        self.in_flight: np.ndarray | None = None
         # for each byte whether it has a value; None once all of them have one
         self.stored: np.ndarray | None = None
         if data is not None:
@@ -104,10 +106,11 @@ class Memory:
             self.stored = None
         if self.stored is not None and not site.struct:
             wave.uninitialised(site, self, index, self.known(site.scalar.size)[places])
-        if self.filling is not None:
+        if self.filling is not None and self.in_flight is not None:
             text = f"{site.text}: {{}} reads {self.name} without wait_group_events, while the"
             text += f" asynchronous copy in line {self.filling.line} may still be filling it"
-            wave.find("race", site, text)
+            flying = self.in_flight.reshape(-1, site.scalar.size)[:, 0]
+            wave.find("race", site, text, flying[places])
         if self.space != "private":  # private arrays are registers, for the most part
             wave.record(site, self, index)
         values = self.view(site.scalar)[places]
@@ -131,6 +134,14 @@ class Memory:
             if value.__class__ is array and value.shape[-1] > 1:
                 value = value[..., lanes]
         self.put(site.scalar, places, value)
+
+    def fill(self, wave: Wave, site: Site, index: Lanes) -> None:
+        """An asynchronous copy has begun to fill the element `index` of each active lane."""
+        if self.in_flight is None:
+            self.in_flight = np.zeros(len(self.bytes), bool)
+        self.filling = site
+        places = np.broadcast_to(self.places(wave, site, index), (site.width, wave.lanes))
+        self.in_flight.reshape(-1, site.scalar.size)[places[:, wave.active]] = True
 
     def put(self, scalar: Scalar, places: Lanes, value: Lanes) -> None:
         """Give numbers a value; of a whole number that is too large, the lower bits."""

@@ -40,14 +40,20 @@ def reasons(
         return ratios
     if run.m * run.n * run.k > MOST:
         return cuts
-    return _row_by_row(run) or _wrong_index(run, again) or cuts or _weights(run, functions)
+    return (
+        _row_by_row(run)
+        or _wrong_index(run, again)
+        or cuts
+        or _weights(run, functions)
+        or list(roundings(functions))[:1]
+    )
 
 
 def roundings(functions: Iterable[tree.Function]) -> Iterator[Finding]:
     """Where a text rounds numbers, or takes the bits of a float: few digits do not show it."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
         if isinstance(node, tree.Call):
-            rounds = node.target is None and _ROUNDS.match(node.name)
+            rounds = node.target is None and bool(_ROUNDS.match(node.name))
         elif isinstance(node, tree.Cast):
             rounds = _rounds(node.operand.type, node.type)
         else:
@@ -173,14 +179,17 @@ def _solved(run: ProductRun, pairs: list[tuple[int, int]]) -> np.ndarray | None:
     """C as a sum of columns of A times rows of B, by their numbers: the weight of each pair, and
     the number that is added. None if C is no such sum, or too small to tell.
     """
-    if run.c.size < 2 * (len(pairs) + 1):
+    wanted = 4 * (len(pairs) + 1)
+    if run.c.size < wanted // 2:
         return None
-    terms = np.ones((len(pairs) + 1, run.c.size))
+    some = np.random.default_rng(0).permutation(run.c.size)[:wanted]
+    row, column = np.unravel_index(some, run.c.shape)
+    c = run.c[row, column].astype(np.float64)
+    terms = np.ones((len(pairs) + 1, len(some)))
     for term, (i, j) in zip(terms, pairs, strict=False):
-        term[:] = np.outer(run.a[:, i], run.b[j]).ravel()
-    solved = np.linalg.lstsq(terms.T, run.c.ravel().astype(np.float64), rcond=None)[0]
-    found = np.asarray(solved).round(4)
-    return found if np.abs(found @ terms - run.c.ravel()).max() < 0.01 else None
+        term[:] = run.a[row, i] * run.b[j, column]
+    found = np.linalg.lstsq(terms @ terms.T, terms @ c, rcond=None)[0].round(4)
+    return found if np.abs(found @ terms - c).max() < 0.01 else None
 
 
 def _last_load(run: ProductRun) -> Site | None:

@@ -188,7 +188,9 @@ class Translator(Calls):
             else:
                 parts.append(self.statement(node))
         self.targets, self.skips = outer
-        site, variables = self.site("loop", body[0].spot, "goto"), deciding(body)
+        jumps = (n for s in body for n in s.walk() if isinstance(n, tree.Jump) and n.label)
+        site = self.site("loop", next(jumps, body[0]).spot, "goto")
+        variables = deciding(body)
 
         def run(w: Wave) -> None:
             before, loop = w.mask, w.enter(site, variables)

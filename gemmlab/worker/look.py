@@ -18,6 +18,7 @@ from ..catalog import KernelSpec, Key, find, sources
 from ..catalog.spec import round_up
 from ..simt.api import SignatureError
 
+Sizes = tuple[int, int, int]
 #: What `look` takes of the arguments of a measurement.
 ARGUMENTS = ("kernel", "m", "n", "k", "params", "source")
 #: Seconds of processor time for the product that was asked for, and for a smaller one.
@@ -183,15 +184,16 @@ def closely(
     return run(full)
 
 
-def _taken(spec: KernelSpec, params: dict[str, int], sizes: Sequence[int]) -> tuple[int, ...]:
+def _taken(spec: KernelSpec, params: dict[str, int], sizes: Sizes) -> Sizes:
     """The sizes that the text sees: whole tiles, where matrices are padded."""
     limits = zip(sizes, spec.multiples(params), spec.minimum_sizes(params), strict=True)
-    return tuple(max(round_up(size, multiple), least) for size, multiple, least in limits)
+    m, n, k = (max(round_up(size, multiple), least) for size, multiple, least in limits)
+    return m, n, k
 
 
 def _asked(
     spec: KernelSpec,
-    sizes: tuple[int, ...],
+    sizes: Sizes,
     params: dict[str, int],
     source: str | None,
     seconds: float,
@@ -216,16 +218,14 @@ def _some_groups(counts: Sequence[int], items: int) -> list[tuple[int, ...]] | N
     return list(product(*ends))
 
 
-def _elsewhere(
-    spec: KernelSpec, sizes: tuple[int, ...], params: dict[str, int], source: str | None
-) -> str:
+def _elsewhere(spec: KernelSpec, sizes: Sizes, params: dict[str, int], source: str | None) -> str:
     """The first finding in a smaller product, with its sizes."""
     smaller = _smaller(spec, sizes, params)
     run = simt.simulate(spec, *smaller, params, source, seconds=SECONDS_SMALLER)
     return _at(smaller, run) if run.findings else ""
 
 
-def _smaller(spec: KernelSpec, sizes: tuple[int, ...], params: dict[str, int]) -> tuple[int, ...]:
+def _smaller(spec: KernelSpec, sizes: Sizes, params: dict[str, int]) -> Sizes:
     """Sizes of two tiles along M, three along N, and enough along K to overwrite every buffer. They
     keep the remainder of the asked sizes in a tile, and their divisors up to `DIVISORS`.
     """
@@ -233,10 +233,11 @@ def _smaller(spec: KernelSpec, sizes: tuple[int, ...], params: dict[str, int]) -
     limits = zip(
         sizes, spec.tiles(params), counts, DIVISORS, spec.minimum_sizes(params), strict=True
     )
-    return tuple(
+    m, n, k = (
         min(size, max(least, round_up(count * tile, lcm(tile, gcd(size, divisor))) + size % tile))
         for size, tile, count, divisor, least in limits
     )
+    return m, n, k
 
 
 def _seen(run: simt.ProductRun) -> Seen:
@@ -246,7 +247,7 @@ def _seen(run: simt.ProductRun) -> Seen:
     return Seen(_sentence(first), len(run.findings), endless, unfinished=unfinished)
 
 
-def _at(sizes: tuple[int, ...], run: simt.ProductRun) -> str:
+def _at(sizes: Sizes, run: simt.ProductRun) -> str:
     m, n, k = sizes
     return f"at M = {m}, N = {n}, K = {k} this text would be wrong: {_sentence(run.findings[0])}"
 
