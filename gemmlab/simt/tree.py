@@ -307,9 +307,9 @@ class Function(Node):
     overloadable: bool = False
     problem: TextError | None = None
 
-
     def children(self) -> Sequence[Node]:
         return present(self.body)
+
     def __hash__(self) -> int:
         return id(self)
 
