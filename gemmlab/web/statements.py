@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..simt import tree
 from ..simt.meaning import known
-from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer
+from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, Scalar
 from .expressions import IDS, NOTHING, Expressions
 from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
 
@@ -184,15 +184,24 @@ class Statements(Expressions):
             return None
         if not isinstance(step, tree.Assign) or root_of(step.target) is not variable:
             return None
-        first, last, by = known(found.value), known(test.right), known(step.value)
+        first, last, by = (known(node) for node in (found.value, test.right, step.value))
         if not by or by < 0 or first is None or last is None:
+            return None
+        compared = test.left.type
+        if not (isinstance(compared, Scalar) and compared.whole and isinstance(step.common, Scalar)
+                and step.common.whole):  # fmt: skip
             return None
         start, end, by = int(first), int(last), int(by)
         if test.op in ("<", "<=") and step.op == "+":
-            return range(start, end + (test.op == "<="), by)
-        if test.op in (">", ">=") and step.op == "-":
-            return range(start, end - (test.op == ">="), -by)
-        return None
+            values = range(start, end + (test.op == "<="), by)
+        elif test.op in (">", ">=") and step.op == "-":
+            values = range(start, end - (test.op == ">="), -by)
+        else:
+            return None
+        after = start + len(values) * values.step  # if it wraps around, the loop goes on
+        signed = all(of.kind == "int" for of in (variable.type.scalar, compared))
+        least, most = (INT.least, INT.most) if signed else (0, INT.most)
+        return values if all(least <= value <= most for value in (start, after)) else None
 
     def lay_out(self, node: tree.Loop) -> bool:
         """Write a loop over private arrays iteration by iteration."""
@@ -204,13 +213,15 @@ class Statements(Expressions):
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
         declares = any(isinstance(n, tree.Block) and not n.scope for n in body)
-        for value in values:
-            variable.constant = value
-            if declares:
-                self.do_block(node.body)
-            else:
-                self.statements(body)
-        variable.constant = None
+        try:
+            for value in values:
+                variable.constant = value
+                if declares:
+                    self.do_block(node.body)
+                else:
+                    self.statements(body)
+        finally:  # the tree is not ours
+            variable.constant = None
         return True
 
     def indexes_registers(self, body: tree.Node, variable: tree.Variable) -> bool:
@@ -236,7 +247,7 @@ class Statements(Expressions):
         values = self.iterations(node)
         variable = found.variable
         name, kind = self.claim(variable.name), self.value_type(variable.type, variable)
-        span = (min(values), max(values)) if values else None
+        span = (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
         self.entries[variable] = Value(name, variable.type, range=span, named=bool(values))
         if values and values.step > 1:
             self.even_for(node, name, kind, values)
@@ -250,8 +261,7 @@ class Statements(Expressions):
             return False
         last = steps[0][0].strip().rstrip(";")
         self.emit(f"for (var {name}: {kind} = {start.code}; {condition.code}; {last}) {{")
-        if values is None:
-            self.count_iteration()
+        self.count_iteration(values)
         self.block(node.body)
         self.emit("}")
         return True
@@ -267,12 +277,13 @@ class Statements(Expressions):
         if values.start:
             code = f"{values.start}{unsigned} + {code}"
         self.emit(f"    let {name}: {kind} = {code};")
+        self.count_iteration(values)
         self.block(node.body)
         self.emit("}")
 
-    def count_iteration(self) -> None:
-        """Count the iterations of a watched loop that may have no end."""
-        if self.style.watched:
+    def count_iteration(self, values: range | None = None) -> None:
+        """Count the iterations of a watched loop, unless it is certain to end soon."""
+        if self.style.watched and (values is None or len(values) > MOST_ITERATIONS):
             self.loops = True
             leave = f"{{ endless({self.line}); break; }}"
             self.emit(f"    turns++; if (turns > {MOST_ITERATIONS}) {leave}")

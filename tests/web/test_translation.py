@@ -10,7 +10,9 @@ import pytest
 
 from gemmlab import web
 from gemmlab.catalog import catalog
-from gemmlab.simt import TextError
+from gemmlab.simt import TextError, tree
+from gemmlab.simt.parse import parsed
+from gemmlab.simt.text import Preprocessor
 from gemmlab.web.plan import LEAST
 
 HEAD = (
@@ -114,6 +116,45 @@ def test_loops_have_ranges_that_tint_can_prove():
     assert "j_turn" not in changed
 
 
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; i < 4; i++) { int a[2] = {i++, i}; x[i] = a[0]; }",
+        "for (int i = 0; i < 8; i++) { int b[2][1] = {{0}, {--i}}; x[i] = b[n][0]; }",
+        "for (int i = 0; i < 4; i++) { float4 v[1] = {(float4)(i = n)}; x[i] = v[0].x; }",
+        "for (uint i = 8; i >= 0; i--) x[i] = 1.0f;",
+        "for (int i = 8; i >= 0u; i--) x[i & 7] = 1.0f;",
+        "for (uint i = 1; i <= 0xFFFFFFFFu; i += 2) x[i & 7] = 1.0f;",
+        "for (int i = 0; i < 2000000000; i++) x[i & 7] = 1.0f;",
+        "int i = 0; while (i < n) x[i] = 1.0f;",
+        "do x[0] += 1.0f; while (x[0] > n);",
+    ],
+)
+def test_a_watched_loop_that_may_not_end_is_counted(loop):
+    assert "turns++" in code(loop, watched=True)
+
+
+@pytest.mark.parametrize("limit", ["i < 2.5f", "i <= 2.5f", "i < 2", "i <= 2", "i < 3u"])
+def test_a_loop_written_iteration_by_iteration_does_all_of_them(limit):
+    text = code(
+        f"float a[4]; for (int i = 0; {limit}; i++) a[i] = 1.0f; x[0] = a[n];", laid_out=True
+    )
+    assert "for (" in text or ("a[2]" in text) == (limit != "i < 2")
+
+
+def test_a_refusal_leaves_the_tree_as_it_was(monkeypatch):
+    """A tree that is translated again says the same."""
+    body = "float a[2]; for (int i = 0; i < 2; i++) a[i] = hypot(x[i], 1.0f);"
+    functions = parsed(f"{HEAD}{{ {body} }}", Preprocessor())
+    names = [n for f in functions[0] for n in f.walk() if isinstance(n, tree.Name)]
+    before = [n.variable.constant for n in names]
+    monkeypatch.setattr("gemmlab.web.shader.parsed", lambda *_: functions)
+    for style in (web.NAGA, web.TINT, web.NAGA):
+        with pytest.raises(web.RefusedError, match="hypot"):
+            web.translate("", style=style)
+        assert [n.variable.constant for n in names] == before
+
+
 def test_loops_over_private_arrays_are_laid_out_for_naga():
     shader = ladder(6, web.NAGA)
     assert "acc[7][7] += a[7] * b[7];" in shader.code
@@ -166,6 +207,8 @@ def test_texts_jobs_and_settings_that_are_refused():
     assert error.value.line == 5 and "nn" in str(error.value)
     with pytest.raises(ValueError, match="multiples of 128 x 128 x 16"):
         web.job(6, 100, 128, 128)
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        web.job(99, 128, 128, 128)
     with pytest.raises(ValueError, match="not a multiple"):
         web.job(3, 64, 64, 64, {"WPT": 5})
     with pytest.raises(ValueError, match="vectors of 4 floats"):
