@@ -265,6 +265,24 @@ def test_a_constant_without_a_value_is_accepted(request, compiler):
             gpu.device.create_shader_module(code=web.translate(text, style=style).code)
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "if (n > 3)",
+        "for (int t = 0; t < n; t++)",
+        "for (int t = 0; t < y[0]; t++)",
+        "if (get_group_id(0) < n)",
+        "while (y[n] > 3)",
+    ],
+)
+def test_tint_accepts_a_barrier_that_all_visibly_reach(tint, head):
+    text = HEADER + (
+        "void k(__global float* x, const __global int* y, const int n)"
+        f"{{ {head} {{ barrier(1); x[get_local_id(0)] = 1.0f; }} }}"
+    )
+    tint.device.create_shader_module(code=web.translate(text).code)
+
+
 def test_tint_refuses_a_barrier_that_not_all_reach(tint):
     """naga lets it pass, and computes something."""
     text = (
