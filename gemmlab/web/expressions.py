@@ -129,6 +129,9 @@ class Expressions(Writer):
         if node.op == "+":
             return value
         span = combined("-", (0, 0), value.range) if node.op == "-" else None
+        if node.op == "-" and node.type.scalar.kind == "uint":  # WGSL negates no unsigned integer
+            zero = Value(f"{self.value_type(node.type, node)}()", node.type)
+            return replace(self.operation("-", zero, value, node), range=span)
         # -(-x) is not --x
         code = f"{node.op}{value.at_least(ATOM)}"
         return Value(code, node.type, UNARY, range=span, fixed=value.fixed)

@@ -9,6 +9,7 @@ from ..simt import tree
 from ..simt.parse import kernel_of, parsed
 from ..simt.text import Preprocessor, explained
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
+from . import wide
 from .memory import KeptError, Memory, Ref, Style, refuse
 from .names import unused
 from .statements import Statements
@@ -98,6 +99,7 @@ def _translated(text, kernel, defines, style) -> Shader:
         if outside.variable.constant is None:
             words = f"{outside.variable.name!r}: only numbers are translated outside functions"
             raise refuse(words, outside)
+    wide.check(chosen)
     kept: dict[tree.Variable | None, int] = {}
     while True:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from web_rates import Host
 from gemmlab import check, simt, web
 from gemmlab.catalog import catalog, sources
 from gemmlab.catalog.spec import Limits
+from gemmlab.simt import TextError
 
 LADDER = range(1, 14)
 #: A GPU that any browser offers.
@@ -263,6 +265,50 @@ def test_a_constant_without_a_value_is_accepted(request, compiler):
         text = HEADER + f"void k(__global float* x, const int n)\n{{\n{body}\n}}"
         for style in STYLES.values():
             gpu.device.create_shader_module(code=web.translate(text, style=style).code)
+
+
+#: Operands of 64-bit operations, signed and not: u and n are near the ends of their types.
+OPERANDS = [
+    ["(long)n", "(long)m", "(long)u", "-3L", "1000L", "65536L"],
+    ["(ulong)n", "(ulong)u", "u", "5UL", "255UL", "65536UL"],
+]
+OPERATIONS = ["+", "-", "*", "&", "|", "^", "<", ">=", "==", "&&"]
+
+
+def wide_expression(rng: random.Random, operands: list[str], depth: int) -> str:
+    if not depth:
+        return rng.choice(operands)
+    a, b = (wide_expression(rng, operands, depth - 1) for _ in range(2))
+    forms = [
+        f"({a} {rng.choice(OPERATIONS)} {b})",
+        f"({a} {rng.choice(['/', '%'])} {rng.choice(operands)})",
+        f"({a} {rng.choice(['<<', '>>'])} {rng.choice([1, 5, 31, 32, 40])})",
+        f"{rng.choice(['-', '~', '(uint)'])}{a}",
+        f"{rng.choice(['min', 'max'])}({a}, {operands[-1]})",
+        f"({a} ? {b} : {a})",
+    ]
+    return rng.choice(forms)
+
+
+@pytest.mark.parametrize("seed", range(40) if FULL else range(4))
+@pytest.mark.filterwarnings("ignore")
+def test_64_bits_do_the_same_in_32_or_are_refused(naga, seed):
+    rng = random.Random(seed)
+    head = HEADER + "void k(__global int* y, const int n, const int m, const uint u)\n{\n"
+    lines = []
+    while len(lines) < 100:
+        value = wide_expression(rng, rng.choice(OPERANDS), rng.choice([1, 2, 3]))
+        line = rng.choice([f"y[{len(lines)}] = (int)({value});", f"y[{len(lines)}] = {value} > n;"])
+        try:
+            web.translate(head + line + "}")
+        except TextError:
+            continue
+        lines.append(line)
+    text, y = head + "\n".join(lines) + "}", np.zeros(128, np.int32)
+    given = {"n": 2147480001, "m": -77, "u": 3000000019}
+    expected = simt.run(text, "k", (8,), None, [y.copy(), *given.values()]).arrays["y"]
+    got = naga.run(web.translate(text), {"y": y}, given, (1, 1, 1))["y"]
+    assert not [(lines[i], got[i], expected[i]) for i in np.flatnonzero(got != expected)]
 
 
 @pytest.mark.parametrize(

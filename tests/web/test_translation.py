@@ -199,6 +199,91 @@ def test_what_wgsl_cannot_say_is_refused_in_words(body, words):
     assert error.value.line == 4 and body[:8] in str(error.value)
 
 
+#: Index arithmetic, and 64-bit operations whose result does not depend on the upper bits.
+NARROW_ENOUGH = """
+    const size_t i = get_global_id(0); if (i < n) x[i] = 1.0f;
+    size_t i = get_global_id(0) + get_global_id(1)*n; if (i < z) x[i] = 1.0f;
+    for (size_t k = 0; k < n; k++) x[k] = 1.0f;
+    for (size_t k = get_global_id(0); k < n; k += get_global_size(0)) x[k] = 1.0f;
+    for (size_t s = get_local_size(0)/2; s > 0; s >>= 1) x[s] = 1.0f;
+    for (size_t s = 1; s < get_local_size(0); s *= 2) x[s] = 1.0f;
+    for (long k = n - 1; k >= 0; k--) x[k] = 1.0f;
+    long at = (long)n*n + get_local_id(0); x[at] = 1.0f;
+    x[(size_t)n*u + 3] = 1.0f;
+    x[get_global_id(0)/n] = x[get_global_id(0)%n];
+    for (int t = 0; t < n/get_local_size(0); t++) x[t] = 1.0f;
+    int h = (ulong)n * n; x[0] = h;
+    y[0] = (int)((ulong)u + u);
+    x[0] = (float)get_global_id(0);
+    x[0] = (float)((ulong)u & 255);
+    x[0] = min(get_global_id(0), (size_t)n);
+    if (z) x[0] = 1.0f;
+    size_t k = 0; while (k < n) { x[k] = 1.0f; k += 4; }
+    size_t k = 0; while (k < n) { x[k] = 1.0f; k = k + 1; }
+    const int i = get_global_id(0); if ((long)i*n < z) x[0] = 1.0f;
+    x[0] = (get_global_id(0) + 7)/8;
+    x[0] = (size_t)u / 3;
+    x[0] = (long)n % 3;
+    for (size_t k = 0; k < z; k += n) x[k] = 1.0f;
+    size_t tile = get_group_id(0); x[tile*8 + get_local_id(0)] = tile % 2 ? 1.0f : 2.0f;
+    ulong m = 5; m = m*3 + 1; x[m] = 2.0f;
+"""
+#: What 32 bits may compute otherwise.
+TOO_WIDE = """
+    ulong p = (ulong)n * n; x[0] = (float)(p >> 32);
+    ulong p = (ulong)u * u; x[0] = p > 4000000000UL;
+    ulong p = (ulong)u * u; x[0] = (float)p;
+    ulong p = (ulong)u * u % z; x[0] = p;
+    ulong p = z; p >>= 32; x[0] = p;
+    ulong p = z << 32; x[0] = p;
+    ulong p = z << n; x[0] = (int)p;
+    ulong p = z >> n; x[0] = (int)p;
+    long s = 0; for (int i = 0; i < n; i++) s += y[i]; x[0] = s / n;
+    long s = 0; for (int i = 0; i < n; i++) s += y[i]; if (s > 0) x[0] = 1.0f;
+    long s = (long)n + n; if (s > 2147483647) x[0] = 1.0f;
+    ulong h = 5381; for (int i = 0; i < n; i++) h = h*33 + y[i]; x[0] = h % 1000;
+    ulong a[4]; a[n & 3] = 1; x[0] = a[0];
+    __local long a[4]; a[n & 3] = 1; x[0] = a[0];
+    long4 v = (long4)(1); x[0] = v.x;
+    long v = n; long* p = &v; x[0] = *p;
+    x[0] = clz((ulong)u);
+    x[0] = popcount((long)n);
+    if ((long)u - 5 < 0) x[0] = 1.0f;
+    x[0] = -(ulong)u > 5;
+    x[0] = ~(ulong)u / 2;
+    long f = (long)x[0]; if (f > 3) x[0] = 1.0f;
+    x[0] = (float)((ulong)n << 3);
+    x[0] = (ulong)u*u ? 1.0f : 2.0f;
+    x[0] = !((ulong)u*u);
+    x[0] = max((ulong)u*u, z);
+    long q = n; q *= n; q /= 3; x[0] = q;
+    x[0] = convert_float((ulong)u + u);
+    ulong s = u, t = s; for (int i = 0; i < n; i++) { s ^= s << 13; s ^= s >> 7; } x[0] = (int)s;
+"""
+ARGUMENTS = HEAD.replace("const int n", "__global int* y, const int n, const uint u, const ulong z")
+
+
+@pytest.mark.parametrize("body", NARROW_ENOUGH.strip().splitlines())
+def test_index_arithmetic_of_64_bits_is_translated(body):
+    web.translate(f"{ARGUMENTS}{{\n{body}\n}}")
+
+
+@pytest.mark.parametrize("body", TOO_WIDE.strip().splitlines())
+def test_64_bits_that_32_may_compute_otherwise_are_refused(body):
+    with pytest.raises(web.RefusedError) as error:
+        web.translate(f"{ARGUMENTS}{{\n{body}\n}}")
+    assert error.value.line == 4
+
+
+def test_64_bits_are_followed_through_functions():
+    square = "ulong square(ulong a) { return a*a; }\n"
+    web.translate(
+        f"{square}{ARGUMENTS}{{ x[square(u)] = square(3); }}".replace("= square(3)", "= 1.0f")
+    )
+    with pytest.raises(web.RefusedError):
+        web.translate(f"{square}{ARGUMENTS}{{ x[0] = square(u)/3; }}")
+
+
 def test_texts_jobs_and_settings_that_are_refused():
     with pytest.raises(web.RefusedError, match="reqd_work_group_size"):
         web.translate("__kernel void k(__global float* x) { x[get_global_id(0)] = 1.0f; }")
