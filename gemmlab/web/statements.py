@@ -32,6 +32,15 @@ def changes(node: tree.Node, variable: tree.Variable) -> bool:
     )
 
 
+def returns(node: tree.Node | None) -> bool:
+    """Whether a statement visibly always ends in a return, as WGSL sees it."""
+    if isinstance(node, tree.Block):
+        return bool(node.body) and returns(node.body[-1])
+    if isinstance(node, tree.If):
+        return known(node.condition) is None and returns(node.yes) and returns(node.no)
+    return isinstance(node, tree.Jump) and node.word == "return"
+
+
 class Statements(Expressions):
     # ---- statements
     def statements(self, body: list[tree.Node]) -> None:
@@ -369,7 +378,10 @@ class Statements(Expressions):
         inner.statements(function.body.body)
         result = ""
         if function.type is not VOID:
-            result = f" -> {self.value_type(function.type, function)}"
+            kind = self.value_type(function.type, function)
+            result = f" -> {kind}"
+            if not returns(function.body):
+                inner.emit(f"return {kind}();")
         ids = [f"{i}: vec3<u32>" for i in sorted(inner.ids)]
         head = f"fn {name}({', '.join([*ids, *heads])}){result} {{"
         self.bodies += [(head, function.spot.line), *inner.finished(), ("}", 0), ("", 0)]
