@@ -234,8 +234,8 @@ class Widths:
     def history(self, variable: tree.Variable, of: Scalar) -> Bounds:
         """The bounds of all values that a variable has."""
         values = [self.bounds(value) for value in self.values.get(variable, ())]
-        if not values:
-            values = [narrowed(of)]  # an argument of the kernel
+        if not values or variable.addressed:  # an argument of the kernel, or stored to by pointers
+            values.append(narrowed(of))
         counts = False
         for node, step in self.updates.get(variable, ()):
             op, value = node.op, node.value

@@ -233,6 +233,7 @@ TOO_WIDE = """
     ulong p = (ulong)n * n; x[0] = (float)(p >> 32);
     ulong p = (ulong)u * u; x[0] = p > 4000000000UL;
     ulong p = (ulong)u * u; x[0] = (float)p;
+    int v = 3; int* p = &v; *p = n; x[0] = (long)v*v > 5;
     ulong p = (ulong)u * u % z; x[0] = p;
     ulong p = z; p >>= 32; x[0] = p;
     ulong p = z << 32; x[0] = p;
