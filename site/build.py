@@ -47,7 +47,7 @@ MODULES = [
         f"simt/{n}.py"
         for n in ("__init__", "budget", "text", "tree", "types", "builtins", "meaning", "parse")
     ),
-    *(f"web/{n}.py" for n in ("memory", "expressions", "statements", "shader")),
+    *(f"web/{n}.py" for n in ("names", "memory", "wide", "expressions", "statements", "shader")),
 ]
 #: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
 SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {

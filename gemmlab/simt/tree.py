@@ -15,17 +15,21 @@ from .types import VOID, Array, Field, Struct, Type, Vector
 class Node:
     spot: Spot
 
-    def children(self) -> Iterator[Node]:
-        for name in self.__slots__:
-            value = getattr(self, name)
-            for child in value if isinstance(value, list) else (value,):
-                if isinstance(child, Node) and not isinstance(child, Function):
-                    yield child
+    def children(self) -> Sequence[Node]:
+        """Return the nodes directly below this one, in the order of the source code.
+
+        A function that is called is not part of the call.
+        """
+        return ()
 
     def walk(self) -> Iterator[Node]:
         yield self
         for child in self.children():
             yield from child.walk()
+
+
+def present(*nodes: Node | None) -> Sequence[Node]:
+    return [node for node in nodes if node is not None]
 
 
 # ---- expressions
@@ -60,6 +64,9 @@ class Index(Expr):
     array: Expr
     index: Expr
 
+    def children(self) -> Sequence[Node]:
+        return self.array, self.index
+
 
 @dataclass(slots=True)
 class Member(Expr):
@@ -69,6 +76,9 @@ class Member(Expr):
     name: str
     at: tuple[int, ...]
 
+    def children(self) -> Sequence[Node]:
+        return (self.vector,)
+
 
 @dataclass(slots=True)
 class Part(Expr):
@@ -76,6 +86,9 @@ class Part(Expr):
 
     of: Expr
     field: Field
+
+    def children(self) -> Sequence[Node]:
+        return (self.of,)
 
 
 @dataclass(slots=True)
@@ -86,11 +99,17 @@ class Call(Expr):
     args: list[Expr]
     target: Function | None = None
 
+    def children(self) -> Sequence[Node]:
+        return self.args
+
 
 @dataclass(slots=True)
 class Unary(Expr):
     op: str
     operand: Expr
+
+    def children(self) -> Sequence[Node]:
+        return (self.operand,)
 
 
 @dataclass(slots=True)
@@ -98,6 +117,9 @@ class Binary(Expr):
     op: str
     left: Expr
     right: Expr
+
+    def children(self) -> Sequence[Node]:
+        return self.left, self.right
 
 
 @dataclass(slots=True)
@@ -114,12 +136,18 @@ class Assign(Expr):
     common: Type = VOID
     step: str = ""
 
+    def children(self) -> Sequence[Node]:
+        return self.target, self.value
+
 
 @dataclass(slots=True)
 class Choice(Expr):
     condition: Expr
     yes: Expr
     no: Expr
+
+    def children(self) -> Sequence[Node]:
+        return self.condition, self.yes, self.no
 
 
 @dataclass(slots=True)
@@ -128,10 +156,16 @@ class Cast(Expr):
 
     operand: Expr
 
+    def children(self) -> Sequence[Node]:
+        return (self.operand,)
+
 
 @dataclass(slots=True)
 class VectorLiteral(Expr):
     parts: list[Expr]
+
+    def children(self) -> Sequence[Node]:
+        return self.parts
 
 
 @dataclass(slots=True)
@@ -140,6 +174,9 @@ class Braces(Expr):
 
     filled: list[tuple[int, Expr]] = field(default_factory=list)
 
+    def children(self) -> Sequence[Node]:
+        return [value for _, value in self.filled]
+
 
 @dataclass(slots=True)
 class Compound(Expr):
@@ -147,6 +184,9 @@ class Compound(Expr):
 
     variable: Variable
     value: Braces
+
+    def children(self) -> Sequence[Node]:
+        return (self.value,)
 
 
 @dataclass(eq=False)
@@ -183,11 +223,17 @@ class Block(Node):
     body: list[Node]
     scope: bool = True
 
+    def children(self) -> Sequence[Node]:
+        return self.body
+
 
 @dataclass(slots=True)
 class Declaration(Node):
     variable: Variable
     value: Expr | None
+
+    def children(self) -> Sequence[Node]:
+        return present(self.value)
 
 
 @dataclass(slots=True)
@@ -195,6 +241,9 @@ class If(Node):
     condition: Expr
     yes: Node
     no: Node | None
+
+    def children(self) -> Sequence[Node]:
+        return present(self.condition, self.yes, self.no)
 
 
 @dataclass(slots=True)
@@ -207,11 +256,17 @@ class Loop(Node):
     body: Node
     first: bool = True
 
+    def children(self) -> Sequence[Node]:
+        return present(self.start, self.condition, self.step, self.body)
+
 
 @dataclass(slots=True)
 class Switch(Node):
     value: Expr
     body: list[Node]
+
+    def children(self) -> Sequence[Node]:
+        return self.value, *self.body
 
 
 @dataclass(slots=True)
@@ -224,6 +279,9 @@ class Jump(Node):
     word: str  # break, continue, return or goto
     value: Expr | None = None
     label: str = ""  # of a goto
+
+    def children(self) -> Sequence[Node]:
+        return present(self.value)
 
 
 @dataclass(slots=True)
@@ -248,6 +306,9 @@ class Function(Node):
     size: tuple[int, ...] = ()
     overloadable: bool = False
     problem: TextError | None = None
+
+    def children(self) -> Sequence[Node]:
+        return present(self.body)
 
     def __hash__(self) -> int:
         return id(self)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from ..simt import tree
-from ..simt.meaning import COMPARISONS, known
+from ..simt.meaning import COMPARISONS, as_number, known
 from ..simt.tree import Expr, plain, written
 from ..simt.types import (
     BOOL,
@@ -20,6 +20,7 @@ from ..simt.types import (
     Type,
     Vector,
     leaf_of,
+    with_size,
 )
 from .memory import (
     ATOM,
@@ -36,17 +37,9 @@ from .memory import (
     Writer,
     refuse,
 )
+from .names import SAME
 
 LEVELS = {"*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "+": SUM, "-": SUM}
-#: Built-in functions that WGSL has, too, by their names here and there.
-SAME = {
-    "fma": "fma", "mad": "fma", "sqrt": "sqrt", "fabs": "abs", "exp": "exp", "exp2": "exp2",
-    "log": "log", "log2": "log2", "sin": "sin", "cos": "cos", "tan": "tan", "tanh": "tanh",
-    "floor": "floor", "ceil": "ceil", "rint": "round", "trunc": "trunc", "pow": "pow",
-    "powr": "pow", "fmin": "min", "fmax": "max", "rsqrt": "inverseSqrt", "mix": "mix",
-    "sign": "sign", "min": "min", "max": "max", "clamp": "clamp", "popcount": "countOneBits",
-    "clz": "countLeadingZeros", "length": "length", "dot": "dot",
-}  # fmt: skip
 #: Functions that say where a work-item is: the name of the argument, and the builtin that it is.
 IDS = {
     "get_global_id": ("gid", "global_invocation_id"),
@@ -123,7 +116,8 @@ class Expressions(Writer):
 
     def _member(self, node):
         letters = "".join("xyzw"[i] for i in node.at)
-        return Value(f"{self.expression(node.vector).at_least(ATOM)}.{letters}", node.type)
+        vector = self.expression(node.vector)
+        return Value(f"{vector.at_least(ATOM)}.{letters}", node.type, fixed=vector.fixed)
 
     # ---- operators
     def _unary(self, node):
@@ -135,8 +129,12 @@ class Expressions(Writer):
         if node.op == "+":
             return value
         span = combined("-", (0, 0), value.range) if node.op == "-" else None
+        if node.op == "-" and node.type.scalar.kind == "uint":  # WGSL negates no unsigned integer
+            zero = Value(f"{self.value_type(node.type, node)}()", node.type)
+            return replace(self.operation("-", zero, value, node), range=span)
         # -(-x) is not --x
-        return Value(f"{node.op}{value.at_least(ATOM)}", node.type, UNARY, range=span)
+        code = f"{node.op}{value.at_least(ATOM)}"
+        return Value(code, node.type, UNARY, range=span, fixed=value.fixed)
 
     def truth(self, value: Value, node) -> Value:
         """A bool as the 0 or 1 that C makes of it."""
@@ -166,14 +164,25 @@ class Expressions(Writer):
 
     def operation(self, op: str, a: Value, b: Value, node) -> Value:
         to = node.common if isinstance(node, tree.Assign) else node.type
-        if op in ("<<", ">>"):
-            if b.constant is not None:
-                b = self.literal(int(b.constant) & 31, UINT, node)
-            else:
-                b = self.converted(b, Vector(UINT, to.length) if to.length > 1 else UINT, node)
+        b = self.right_operand(op, b, to, node)
+        if a.fixed and b.fixed:  # WGSL would refuse it if the result overflows
+            a = self.computed(a)
         level = LEVELS.get(op, LOOSE)
         code = f"{a.at_least(level or UNARY)} {op} {b.at_least(level + 1 if level else UNARY)}"
         return Value(code, to, level, range=combined(op, a.range, b.range))
+
+    def right_operand(self, op: str, b: Value, to: Type, node) -> Value:
+        """Return the right operand of an operation in a type, as WGSL accepts it."""
+        if op in ("<<", ">>"):
+            if b.constant is not None:
+                return self.literal(int(b.constant) & 31, UINT, node)
+            b = self.converted(b, with_size(to, UINT), node)
+            return self.computed(b)
+        if op not in ("/", "%") or not to.scalar.whole:
+            return b
+        if b.constant == 0:
+            raise refuse("division by zero", node)
+        return self.computed(b) if isinstance(to, Vector) else b
 
     def comparison(self, node) -> Value:
         if isinstance(node.left.type, Pointer):
@@ -245,21 +254,26 @@ class Expressions(Writer):
             return value
         a, b = of.scalar, to.scalar
         if value.constant is not None and isinstance(to, Scalar):
-            return self.literal(value.constant, to, node)
+            number = value.constant
+            if a.whole or not b.whole or b is BOOL or b.least - 1 < number < b.most + 1:
+                return self.literal(as_number(number, to), to, node)
+            value = self.computed(value)
         if b is BOOL:
             return Value(f"{value.at_least(SUM)} != {self.literal(0, a, node).code}", BOOL,
                          COMPARISON)  # fmt: skip
         kind = self.value_type(to, node)
         if isinstance(to, Vector) and isinstance(of, Scalar):
-            return Value(f"{kind}({self.converted(value, b, node).code})", to)
+            one = self.converted(value, b, node)
+            return Value(f"{kind}({one.code})", to, fixed=one.fixed)
         if self.scalar_type(a, node) == self.scalar_type(b, node):
             return replace(value, type=to)
         span = value.range if b.whole and value.range and value.range[0] >= 0 else None
-        return Value(f"{kind}({value.code})", to, range=span)
+        return Value(f"{kind}({self.computed(value).code})", to, range=span)
 
     def _vectorliteral(self, node):
-        codes = [self.expression(part).code for part in node.parts]
-        return Value(f"{self.value_type(node.type, node)}({', '.join(codes)})", node.type)
+        parts = [self.expression(part) for part in node.parts]
+        code = f"{self.value_type(node.type, node)}({', '.join(part.code for part in parts)})"
+        return Value(code, node.type, fixed=any(part.fixed for part in parts))
 
     # ---- memory and pointers
     def reference(self, node: tree.Node) -> Ref:
@@ -340,9 +354,9 @@ class Expressions(Writer):
             self.emit(f"{self.expression(target).code}{op}{op};")
             return None
         value = self.expression(node.value)
-        if op in ("<<", ">>"):
-            value = self.converted(value, UINT, node)
-        else:
+        if op:
+            value = self.right_operand(op, value, node.common, node)
+        if op not in ("<<", ">>"):
             if op and node.common != target.type:
                 old = self.converted(self.read(ref, target), node.common, node)
                 value, op = self.operation(op, old, value, node), ""
@@ -365,7 +379,10 @@ class Expressions(Writer):
     def assign_member(self, node) -> None:
         vector, at = node.target.vector, node.target.at
         ref = self.element_of(vector)
-        value = self.keep(self.expression(node.value))
+        value = self.expression(node.value)
+        if node.op:
+            value = self.right_operand(node.op, value, node.common, node)
+        value = self.keep(value)
         if ref is None:
             code = self.expression(vector).code
         else:
@@ -434,9 +451,14 @@ class Expressions(Writer):
         values = [self.expression(arg) for arg in node.args]
         if isinstance(node.type, Vector):  # clamp(v, 0.0f, 1.0f)
             values = [self.converted(value, node.type, node) for value in values]
+        # WGSL would refuse what has no result, and limits in the wrong order
+        if all(value.fixed for value in values):
+            values[0] = self.computed(values[0])
+        if function == "clamp" and all(value.fixed for value in values[1:]):
+            low, high = (value.constant for value in values[1:])
+            if low is None or high is None or low > high:
+                values[1] = self.computed(values[1])
         code = f"{function}({', '.join(value.code for value in values)})"
-        if all(value.constant is not None for value in values):
-            code = f"{self.value_type(node.type, node)}({code})"  # numbers of WGSL have no type yet
         return Value(code, node.type)
 
     def call_barrier(self, node) -> Value:
@@ -483,7 +505,8 @@ class Expressions(Writer):
         value = self.expression(node.args[0])
         if node.type.length != value.type.length:
             raise refuse(f"{node.name} of {value.type} is not translated", node)
-        return Value(f"bitcast<{self.value_type(node.type, node)}>({value.code})", node.type)
+        code = f"bitcast<{self.value_type(node.type, node)}>({self.computed(value).code})"
+        return Value(code, node.type)
 
     def vector_access(self, node) -> Value:
         if "half" in node.name:

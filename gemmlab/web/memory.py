@@ -27,6 +27,7 @@ from ..simt.types import (
     Vector,
     leaf_of,
 )
+from .names import unused
 
 #: How tightly an expression binds: what needs no brackets as the operand of what.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, LOOSE = 9, 8, 7, 6, 5, 0
@@ -53,7 +54,8 @@ class Value:
     """What an expression became: its WGSL code.
 
     `range` bounds a whole number where both ends are proved. `ref` is what a pointer points to;
-    the code of a pointer that moves is the variable that holds its offset.
+    the code of a pointer that moves is the variable that holds its offset. `fixed` says that WGSL
+    computes the code, or an element of it, when it compiles: there, overflow is an error.
     """
 
     code: str
@@ -63,6 +65,7 @@ class Value:
     range: Range | None = None
     named: bool = False  # a name or a number: using it twice costs nothing
     ref: Ref | None = None
+    fixed: bool = False
 
     def at_least(self, level: int) -> str:
         """The code, in brackets unless it binds at least as tightly as `level`."""
@@ -168,11 +171,7 @@ class Writer:
 
     def claim(self, name: str, module: bool = False) -> str:
         """A name that nothing visible has; the module's names are visible everywhere."""
-        stem = f"{name}_" if name in RESERVED or name.startswith("__") or name == "_" else name
-        chosen, number = stem, 1
-        while any(chosen in scope for scope in self.scopes):
-            number += 1
-            chosen = f"{stem}_{number}"
+        chosen = unused(name, self.scopes)
         self.scopes[0 if module else -1].add(chosen)
         return chosen
 
@@ -183,6 +182,14 @@ class Writer:
         name = self.claim("t")
         self.emit(f"let {name} = {value.code};")
         return replace(value, code=name, level=ATOM, named=True)
+
+    def computed(self, value: Value) -> Value:
+        """Return the same value, computed when the kernel runs."""
+        if not value.fixed:
+            return value
+        name = self.claim("t")
+        self.emit(f"var {name} = {value.code};")
+        return Value(name, value.type, named=True)
 
     def captured(self, work):
         """The lines that `work` emits, which are not emitted yet, and its result."""
@@ -217,17 +224,19 @@ class Writer:
                 self.emit(f"var {name} = {bits:#x}u;")
                 return Value(f"{'-' if value < 0 else ''}bitcast<f32>({name})", of, UNARY)
             code = f"{float(value)!r}f"
-            return Value(code if value >= 0 else f"({code})", of, ATOM, value, named=True)
+            code = code if value >= 0 else f"({code})"
+            return Value(code, of, ATOM, value, named=True, fixed=True)
         whole = int(value)
-        if not -(2**31) <= whole < 2**32:
+        least, end = (-(2**31), 2**31) if kind == "i32" else (0, 2**32)
+        if not least <= whole < end:
             raise refuse(f"{whole} does not fit into the 32 bits of WGSL's integers", node)
         if of is BOOL:
             code = "true" if whole else "false"
         elif kind == "u32":
-            code = f"{whole & 0xFFFFFFFF}u"
+            code = f"{whole}u"
         else:
             code = f"{whole}" if whole >= 0 else f"({whole})"
-        return Value(code, of, ATOM, whole, (whole, whole), named=True)
+        return Value(code, of, ATOM, whole, (whole, whole), named=True, fixed=True)
 
     # ---- arrays
     def array(
@@ -287,9 +296,17 @@ class Writer:
             codes.append(str(total))
         return " + ".join(codes).replace("+ -", "- "), unit, span
 
-    def index(self, code: str, size: str, proved: bool) -> str:
+    def index(self, code: str, size: str, proved: bool, node: Node) -> str:
         """An index as it stands between [ and ]; watched, it is checked first."""
-        return code if proved or not self.style.watched else f"inside({code}, {size}, {self.line})"
+        if self.style.watched:
+            return code if proved else f"inside({code}, {size}, {self.line})"
+        number = code.strip("()")
+        if number.lstrip("-").isdigit():  # compilers of WGSL refuse a constant index outside
+            at = int(number)
+            if at < 0 or (size.isdigit() and at >= int(size)):
+                count = f" of {size}" if size.isdigit() else ""
+                raise refuse(f"element {at} of an array{count} does not exist", node)
+        return code
 
     def elements(self, ref: Ref, node: Node) -> list[str]:
         """The WGSL names of the elements that hold the numbers of `ref`."""
@@ -297,7 +314,7 @@ class Writer:
         base = memory.name
         for value, most in zip(ref.indices, memory.shape, strict=False):
             proved = value.range is not None and value.range[0] >= 0 and value.range[1] < most
-            base += f"[{self.index(value.code, str(most), proved)}]"
+            base += f"[{self.index(value.code, str(most), proved, node)}]"
         if memory.kept and memory.kept == len(memory.shape):
             return [base]
         code, unit, span = self.sum(ref.terms, width)
@@ -312,7 +329,8 @@ class Writer:
             raise KeptError(memory, 0)
         if n > width and not code.isdigit():
             code = self.keep(Value(code, INT, named=code.isidentifier())).code
-        return [f"{base}[{self.index(plus(code, i), size, proved)}]" for i in range(n // width)]
+        codes = (plus(code, i) for i in range(n // width))
+        return [f"{base}[{self.index(code, size, proved, node)}]" for code in codes]
 
     def load(self, ref: Ref, node: Node) -> Value:
         if isinstance(ref.type, Array):
@@ -340,26 +358,3 @@ class Writer:
         value = self.keep(value)
         for i, code in enumerate(codes):
             self.emit(f"{code} {op}= {value.code}.{'xyzw'[i * width : (i + 1) * width]};")
-
-
-#: Words that WGSL keeps for itself, its types and built-in functions, and names that we give.
-_RESERVED = """
-NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become
-cast catch class co_await co_return co_yield coherent column_major common compile compile_fragment
-concept const_cast consteval constexpr constinit crate debugger decltype delete demote
-demote_to_helper do dynamic_cast enum explicit export extends extern external fallthrough filter
-final finally friend from fxgroup get goto groupshared highp impl implements import inline
-instanceof interface layout lowp macro macro_rules match mediump meta mod module move mut mutable
-namespace new nil noexcept noinline nointerpolation non_coherent noncoherent noperspective null
-nullptr of operator package packoffset partition pass patch pixelfragment precise precision
-premerge priv protected pub public readonly ref regardless register reinterpret_cast require
-resource restrict self set shared sizeof smooth snorm static static_assert static_cast std
-subroutine super target template this thread_local throw trait try type typedef typeid typename
-typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl where with
-writeonly yield alias break case const const_assert continue continuing default diagnostic discard
-else enable false fn for if let loop override requires return struct switch true var while
-array atomic bool f16 f32 i32 u32 ptr sampler vec2 vec3 vec4 bitcast select min max clamp fma dot
-abs arrayLength workgroupBarrier storageBarrier
-args lid wid gid nwg inside turns watch bits
-"""
-RESERVED = frozenset(_RESERVED.split())

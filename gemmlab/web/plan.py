@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..catalog import ParameterError, catalog
+from ..catalog import ParameterError, find
 from ..catalog.spec import Limits
 from .memory import Style
 from .shader import STYLES, Shader, translate
@@ -51,10 +51,11 @@ def job(
     """Plan a product with a kernel of the catalog, or with an edited `text` of it.
 
     Raises:
+        ValueError: the catalog has no such kernel.
         ParameterError: the parameters are illegal, or the kernel cannot run these sizes unpadded.
         TextError: the text is no OpenCL C, or WGSL cannot say it.
     """
-    spec = catalog[kernel]
+    spec = find(kernel)
     full = spec.validate(params)
     if whole(kernel, m, n, k, full) != (m, n, k):
         units = " x ".join(map(str, spec.units(full)))
@@ -71,7 +72,7 @@ def job(
 
 def whole(kernel: int, m: int, n: int, k: int, params: Mapping[str, int]) -> tuple[int, int, int]:
     """The least sizes from m, n and k on that a kernel runs unpadded."""
-    spec = catalog[kernel]
+    spec = find(kernel)
     least, units = spec.minimum_sizes(params), spec.units(params)
     bounds = zip((m, n, k), least, units, strict=True)
     rows, cols, depth = (-(-max(size, low) // unit) * unit for size, low, unit in bounds)

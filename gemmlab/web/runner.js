@@ -120,7 +120,8 @@ async function read(device, buffer, size = buffer.size) {
 function explained(message, shader) {
   const line = shader.lines?.[message.lineNum - 1];
   const words = /uniform control flow/.test(message.message)
-    ? "not all work-items of a work-group reach this barrier" : message.message.split("\n")[0];
+    ? "the browser's compiler cannot see that all work-items of a work-group reach this barrier"
+    : message.message.split("\n")[0];
   return line ? `line ${line}: ${words}` : words;
 }
 

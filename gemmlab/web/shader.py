@@ -9,7 +9,9 @@ from ..simt import tree
 from ..simt.parse import kernel_of, parsed
 from ..simt.text import Preprocessor, explained
 from ..simt.types import LONG, ULONG, Pointer, Scalar, Vector
+from . import wide
 from .memory import KeptError, Memory, Ref, Style, refuse
+from .names import unused
 from .statements import Statements
 
 #: For tint, the compiler of Chrome and Edge, and for naga, that of Firefox.
@@ -97,6 +99,7 @@ def _translated(text, kernel, defines, style) -> Shader:
         if outside.variable.constant is None:
             words = f"{outside.variable.name!r}: only numbers are translated outside functions"
             raise refuse(words, outside)
+    wide.check(chosen)
     kept: dict[tree.Variable | None, int] = {}
     while True:
         try:
@@ -115,12 +118,12 @@ class _Module(Statements):
         entry = self.claim(kernel.name, module=True)
         self.scopes.append(set())
         self.begin(kernel)
-        memories, scalars = self.arguments(kernel)
+        memories, scalars, members = self.arguments(kernel)
         assert kernel.body is not None
         self.statements(kernel.body.body)
         line = kernel.spot.line
         lines = [
-            *((code, line) for code in self.bindings(memories, scalars, kernel)),
+            *((code, line) for code in self.bindings(memories, members, kernel)),
             *self.top,
             ("", 0),
             *((code, 0) for code in WATCH.split("\n") if self.style.watched),
@@ -141,14 +144,20 @@ class _Module(Statements):
             tuple(line for _, line in lines),
         )
 
-    def arguments(self, kernel: tree.Function) -> tuple[dict[str, Memory], dict[str, str]]:
-        """The kernel's buffers, and the types of its other arguments, by their names."""
+    def arguments(
+        self, kernel: tree.Function
+    ) -> tuple[dict[str, Memory], dict[str, str], dict[str, str]]:
+        """Return the kernel's buffers, and the types of its other arguments: by their names, and
+        by the names of the members that hold them.
+        """
         memories: dict[str, Memory] = {}
         scalars: dict[str, str] = {}
+        members: dict[str, str] = {}
         for param in kernel.params:
             if not isinstance(param.type, Pointer):
-                scalars[param.name] = self.value_type(param.type, param)
-                self.parameter(param, f"args.{param.name}")
+                member = unused(param.name, [members])
+                scalars[param.name] = members[member] = self.value_type(param.type, param)
+                self.parameter(param, f"args.{member}")
                 continue
             of = param.type.to
             if param.type.space not in ("global", "constant"):
@@ -158,10 +167,10 @@ class _Module(Statements):
             name = self.claim(param.name, module=True)
             memory = memories[param.name] = Memory(name, of.scalar, of.length, "global")
             self.declare_pointer(param, Ref(memory, of))
-        return memories, scalars
+        return memories, scalars, members
 
     def bindings(
-        self, memories: dict[str, Memory], scalars: dict[str, str], kernel: tree.Function
+        self, memories: dict[str, Memory], members: dict[str, str], kernel: tree.Function
     ) -> list[str]:
         """The declarations of the arguments."""
         lines, variables = [], []
@@ -170,8 +179,8 @@ class _Module(Statements):
             access = "read_write" if memory.written else "read"
             kind = f"array<{self.value_type(of, kernel)}>"
             variables.append(f"var<storage, {access}> {memory.name}: {kind};")
-        if scalars:
-            fields = (f"    {name}: {kind}," for name, kind in scalars.items())
+        if members:
+            fields = (f"    {name}: {kind}," for name, kind in members.items())
             lines = ["struct Args {", *fields, "}"]
             variables.append("var<uniform> args: Args;")
         if self.style.watched:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..simt import tree
 from ..simt.meaning import known
-from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer
+from ..simt.types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, Scalar
 from .expressions import IDS, NOTHING, Expressions
 from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
 
@@ -30,6 +30,15 @@ def changes(node: tree.Node, variable: tree.Variable) -> bool:
         isinstance(n, tree.Jump) or (isinstance(n, tree.Assign) and root_of(n.target) is variable)
         for n in node.walk()
     )
+
+
+def returns(node: tree.Node | None) -> bool:
+    """Whether a statement visibly always ends in a return, as WGSL sees it."""
+    if isinstance(node, tree.Block):
+        return bool(node.body) and returns(node.body[-1])
+    if isinstance(node, tree.If):
+        return known(node.condition) is None and returns(node.yes) and returns(node.no)
+    return isinstance(node, tree.Jump) and node.word == "return"
 
 
 class Statements(Expressions):
@@ -184,15 +193,24 @@ class Statements(Expressions):
             return None
         if not isinstance(step, tree.Assign) or root_of(step.target) is not variable:
             return None
-        first, last, by = known(found.value), known(test.right), known(step.value)
+        first, last, by = (known(node) for node in (found.value, test.right, step.value))
         if not by or by < 0 or first is None or last is None:
+            return None
+        compared = test.left.type
+        if not (isinstance(compared, Scalar) and compared.whole and isinstance(step.common, Scalar)
+                and step.common.whole):  # fmt: skip
             return None
         start, end, by = int(first), int(last), int(by)
         if test.op in ("<", "<=") and step.op == "+":
-            return range(start, end + (test.op == "<="), by)
-        if test.op in (">", ">=") and step.op == "-":
-            return range(start, end - (test.op == ">="), -by)
-        return None
+            values = range(start, end + (test.op == "<="), by)
+        elif test.op in (">", ">=") and step.op == "-":
+            values = range(start, end - (test.op == ">="), -by)
+        else:
+            return None
+        after = start + len(values) * values.step  # if it wraps around, the loop goes on
+        signed = all(of.kind == "int" for of in (variable.type.scalar, compared))
+        least, most = (INT.least, INT.most) if signed else (0, INT.most)
+        return values if all(least <= value <= most for value in (start, after)) else None
 
     def lay_out(self, node: tree.Loop) -> bool:
         """Write a loop over private arrays iteration by iteration."""
@@ -204,13 +222,15 @@ class Statements(Expressions):
             return False
         body = node.body.body if isinstance(node.body, tree.Block) else [node.body]
         declares = any(isinstance(n, tree.Block) and not n.scope for n in body)
-        for value in values:
-            variable.constant = value
-            if declares:
-                self.do_block(node.body)
-            else:
-                self.statements(body)
-        variable.constant = None
+        try:
+            for value in values:
+                variable.constant = value
+                if declares:
+                    self.do_block(node.body)
+                else:
+                    self.statements(body)
+        finally:  # the tree is not ours
+            variable.constant = None
         return True
 
     def indexes_registers(self, body: tree.Node, variable: tree.Variable) -> bool:
@@ -236,7 +256,7 @@ class Statements(Expressions):
         values = self.iterations(node)
         variable = found.variable
         name, kind = self.claim(variable.name), self.value_type(variable.type, variable)
-        span = (min(values), max(values)) if values else None
+        span = (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
         self.entries[variable] = Value(name, variable.type, range=span, named=bool(values))
         if values and values.step > 1:
             self.even_for(node, name, kind, values)
@@ -250,8 +270,7 @@ class Statements(Expressions):
             return False
         last = steps[0][0].strip().rstrip(";")
         self.emit(f"for (var {name}: {kind} = {start.code}; {condition.code}; {last}) {{")
-        if values is None:
-            self.count_iteration()
+        self.count_iteration(values)
         self.block(node.body)
         self.emit("}")
         return True
@@ -267,12 +286,13 @@ class Statements(Expressions):
         if values.start:
             code = f"{values.start}{unsigned} + {code}"
         self.emit(f"    let {name}: {kind} = {code};")
+        self.count_iteration(values)
         self.block(node.body)
         self.emit("}")
 
-    def count_iteration(self) -> None:
-        """Count the iterations of a watched loop that may have no end."""
-        if self.style.watched:
+    def count_iteration(self, values: range | None = None) -> None:
+        """Count the iterations of a watched loop, unless it is certain to end soon."""
+        if self.style.watched and (values is None or len(values) > MOST_ITERATIONS):
             self.loops = True
             leave = f"{{ endless({self.line}); break; }}"
             self.emit(f"    turns++; if (turns > {MOST_ITERATIONS}) {leave}")
@@ -358,7 +378,10 @@ class Statements(Expressions):
         inner.statements(function.body.body)
         result = ""
         if function.type is not VOID:
-            result = f" -> {self.value_type(function.type, function)}"
+            kind = self.value_type(function.type, function)
+            result = f" -> {kind}"
+            if not returns(function.body):
+                inner.emit(f"return {kind}();")
         ids = [f"{i}: vec3<u32>" for i in sorted(inner.ids)]
         head = f"fn {name}({', '.join([*ids, *heads])}){result} {{"
         self.bodies += [(head, function.spot.line), *inner.finished(), ("}", 0), ("", 0)]

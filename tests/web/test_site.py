@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import http.server
 import os
@@ -16,6 +17,7 @@ import pytest
 from browser.lab import browser_path, opened
 from conftest import lacking
 
+from gemmlab import web
 from lessons.puzzles import PUZZLES
 
 WEBGPU = "--enable-unsafe-webgpu"  # on Linux, Chromium offers pages no GPU without it
@@ -122,6 +124,36 @@ class Visit:
 
     def hosts(self) -> set[str]:
         return {url.split("/")[2] for url in self.requests if url.startswith("http")}
+
+
+#: Right kernels with a barrier in line 4 that tint refuses.
+UNSEEN = [
+    "if (get_global_id(0) >= n) return;\n{ barrier(CLK_LOCAL_MEM_FENCE); }",
+    "__local int m; if (get_local_id(0) == 0) m = n; barrier(CLK_LOCAL_MEM_FENCE);\n"
+    "for (int t = 0; t < m; t++) { barrier(CLK_LOCAL_MEM_FENCE); }",
+    "if (get_global_id(0)/8 < n)\n{ barrier(CLK_LOCAL_MEM_FENCE); }",
+    "const int g = get_global_id(0); if (g - get_local_id(0) < n)\n{ barrier(1); }",
+]
+
+
+@pytest.mark.parametrize("body", UNSEEN)
+def test_what_the_compiler_cannot_see_is_not_blamed_on_the_kernel(browser, body):
+    text = (
+        "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
+        f"void k(__global float* x, const int n) {{\n{body}\nx[0] = n; }}"
+    )
+    with served(ROOT / "gemmlab" / "web") as address:
+        page = browser.new_page()
+        page.goto(address)
+        message = page.evaluate(
+            """async (shader) => {
+                const { openGPU, build } = await import("/runner.js");
+                return build(await openGPU(), shader).then(() => "", (error) => error.message);
+            }""",
+            dataclasses.asdict(web.translate(text)),
+        )
+        page.close()
+    assert message.startswith("line 4: ") and "compiler" in message
 
 
 def test_the_first_page_is_small(site):

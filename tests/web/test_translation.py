@@ -10,7 +10,9 @@ import pytest
 
 from gemmlab import web
 from gemmlab.catalog import catalog
-from gemmlab.simt import TextError
+from gemmlab.simt import TextError, tree
+from gemmlab.simt.parse import parsed
+from gemmlab.simt.text import Preprocessor
 from gemmlab.web.plan import LEAST
 
 HEAD = (
@@ -106,17 +108,51 @@ def test_a_name_is_never_declared_twice_in_what_is_visible():
     assert text.count("for (var i: i32 = 0;") == 2  # but one after the other they keep their name
 
 
-def test_a_function_of_numbers_alone_has_a_type():
-    """Otherwise WGSL refuses to convert the negative result to u32."""
-    assert "u32(i32(clamp((-4), (-8), 8)))" in code("uint u = (uint)clamp(-4, -8, 8); x[u] = 1.0f;")
-
-
 def test_loops_have_ranges_that_tint_can_prove():
     text = code("for (int j = 0; j < 32; j += 4) x[j] = 1.0f;")
     assert "for (var j_turn: i32 = 0; j_turn < 8; j_turn++)" in text
     assert "let j: i32 = j_turn * 4;" in text
     changed = code("for (int j = 0; j < 32; j += 4) { x[j] = 1.0f; if (n) j++; }")
     assert "j_turn" not in changed
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for (int i = 0; i < 4; i++) { int a[2] = {i++, i}; x[i] = a[0]; }",
+        "for (int i = 0; i < 8; i++) { int b[2][1] = {{0}, {--i}}; x[i] = b[n][0]; }",
+        "for (int i = 0; i < 4; i++) { float4 v[1] = {(float4)(i = n)}; x[i] = v[0].x; }",
+        "for (uint i = 8; i >= 0; i--) x[i] = 1.0f;",
+        "for (int i = 8; i >= 0u; i--) x[i & 7] = 1.0f;",
+        "for (uint i = 1; i <= 0xFFFFFFFFu; i += 2) x[i & 7] = 1.0f;",
+        "for (int i = 0; i < 2000000000; i++) x[i & 7] = 1.0f;",
+        "int i = 0; while (i < n) x[i] = 1.0f;",
+        "do x[0] += 1.0f; while (x[0] > n);",
+    ],
+)
+def test_a_watched_loop_that_may_not_end_is_counted(loop):
+    assert "turns++" in code(loop, watched=True)
+
+
+@pytest.mark.parametrize("limit", ["i < 2.5f", "i <= 2.5f", "i < 2", "i <= 2", "i < 3u"])
+def test_a_loop_written_iteration_by_iteration_does_all_of_them(limit):
+    text = code(
+        f"float a[4]; for (int i = 0; {limit}; i++) a[i] = 1.0f; x[0] = a[n];", laid_out=True
+    )
+    assert "for (" in text or ("a[2]" in text) == (limit != "i < 2")
+
+
+def test_a_refusal_leaves_the_tree_as_it_was(monkeypatch):
+    """A tree that is translated again says the same."""
+    body = "float a[2]; for (int i = 0; i < 2; i++) a[i] = hypot(x[i], 1.0f);"
+    functions = parsed(f"{HEAD}{{ {body} }}", Preprocessor())
+    names = [n for f in functions[0] for n in f.walk() if isinstance(n, tree.Name)]
+    before = [n.variable.constant for n in names]
+    monkeypatch.setattr("gemmlab.web.shader.parsed", lambda *_: functions)
+    for style in (web.NAGA, web.TINT, web.NAGA):
+        with pytest.raises(web.RefusedError, match="hypot"):
+            web.translate("", style=style)
+        assert [n.variable.constant for n in names] == before
 
 
 def test_loops_over_private_arrays_are_laid_out_for_naga():
@@ -148,12 +184,105 @@ def test_loops_over_private_arrays_are_laid_out_for_naga():
         ("long c = n + 9000000000L; x[0] = c;", "32 bits"),
         ("char c = (char)n; x[0] = c;", "WGSL has no char"),
         ("goto out; out: x[0] = 1.0f;", "goto"),
+        ("x[0] = (float)(n / 0);", "division by zero"),
+        ("int q = n; q %= 0; x[0] = q;", "division by zero"),
+        ("const uint none = 0; x[0] = (uint)n / none;", "division by zero"),
+        ("int2 v = (int2)(n); v.x /= 0; x[0] = v.x;", "division by zero"),
+        ("float a[4]; a[4] = 1.0f; x[0] = a[n & 3];", "element 4"),
+        ("x[-1] = 1.0f;", "element -1"),
+        ("__local float t[2][3]; t[1][3] = 1.0f; x[0] = t[0][n];", "element 3"),
     ],
 )
 def test_what_wgsl_cannot_say_is_refused_in_words(body, words):
     with pytest.raises(web.RefusedError, match=words) as error:
         code(body)
     assert error.value.line == 4 and body[:8] in str(error.value)
+
+
+#: Index arithmetic, and 64-bit operations whose result does not depend on the upper bits.
+NARROW_ENOUGH = """
+    const size_t i = get_global_id(0); if (i < n) x[i] = 1.0f;
+    size_t i = get_global_id(0) + get_global_id(1)*n; if (i < z) x[i] = 1.0f;
+    for (size_t k = 0; k < n; k++) x[k] = 1.0f;
+    for (size_t k = get_global_id(0); k < n; k += get_global_size(0)) x[k] = 1.0f;
+    for (size_t s = get_local_size(0)/2; s > 0; s >>= 1) x[s] = 1.0f;
+    for (size_t s = 1; s < get_local_size(0); s *= 2) x[s] = 1.0f;
+    for (long k = n - 1; k >= 0; k--) x[k] = 1.0f;
+    long at = (long)n*n + get_local_id(0); x[at] = 1.0f;
+    x[(size_t)n*u + 3] = 1.0f;
+    x[get_global_id(0)/n] = x[get_global_id(0)%n];
+    for (int t = 0; t < n/get_local_size(0); t++) x[t] = 1.0f;
+    int h = (ulong)n * n; x[0] = h;
+    y[0] = (int)((ulong)u + u);
+    x[0] = (float)get_global_id(0);
+    x[0] = (float)((ulong)u & 255);
+    x[0] = min(get_global_id(0), (size_t)n);
+    if (z) x[0] = 1.0f;
+    size_t k = 0; while (k < n) { x[k] = 1.0f; k += 4; }
+    size_t k = 0; while (k < n) { x[k] = 1.0f; k = k + 1; }
+    const int i = get_global_id(0); if ((long)i*n < z) x[0] = 1.0f;
+    x[0] = (get_global_id(0) + 7)/8;
+    x[0] = (size_t)u / 3;
+    x[0] = (long)n % 3;
+    for (size_t k = 0; k < z; k += n) x[k] = 1.0f;
+    size_t tile = get_group_id(0); x[tile*8 + get_local_id(0)] = tile % 2 ? 1.0f : 2.0f;
+    ulong m = 5; m = m*3 + 1; x[m] = 2.0f;
+"""
+#: What 32 bits may compute otherwise.
+TOO_WIDE = """
+    ulong p = (ulong)n * n; x[0] = (float)(p >> 32);
+    ulong p = (ulong)u * u; x[0] = p > 4000000000UL;
+    ulong p = (ulong)u * u; x[0] = (float)p;
+    int v = 3; int* p = &v; *p = n; x[0] = (long)v*v > 5;
+    ulong p = (ulong)u * u % z; x[0] = p;
+    ulong p = z; p >>= 32; x[0] = p;
+    ulong p = z << 32; x[0] = p;
+    ulong p = z << n; x[0] = (int)p;
+    ulong p = z >> n; x[0] = (int)p;
+    long s = 0; for (int i = 0; i < n; i++) s += y[i]; x[0] = s / n;
+    long s = 0; for (int i = 0; i < n; i++) s += y[i]; if (s > 0) x[0] = 1.0f;
+    long s = (long)n + n; if (s > 2147483647) x[0] = 1.0f;
+    ulong h = 5381; for (int i = 0; i < n; i++) h = h*33 + y[i]; x[0] = h % 1000;
+    ulong a[4]; a[n & 3] = 1; x[0] = a[0];
+    __local long a[4]; a[n & 3] = 1; x[0] = a[0];
+    long4 v = (long4)(1); x[0] = v.x;
+    long v = n; long* p = &v; x[0] = *p;
+    x[0] = clz((ulong)u);
+    x[0] = popcount((long)n);
+    if ((long)u - 5 < 0) x[0] = 1.0f;
+    x[0] = -(ulong)u > 5;
+    x[0] = ~(ulong)u / 2;
+    long f = (long)x[0]; if (f > 3) x[0] = 1.0f;
+    x[0] = (float)((ulong)n << 3);
+    x[0] = (ulong)u*u ? 1.0f : 2.0f;
+    x[0] = !((ulong)u*u);
+    x[0] = max((ulong)u*u, z);
+    long q = n; q *= n; q /= 3; x[0] = q;
+    x[0] = convert_float((ulong)u + u);
+    ulong s = u, t = s; for (int i = 0; i < n; i++) { s ^= s << 13; s ^= s >> 7; } x[0] = (int)s;
+"""
+ARGUMENTS = HEAD.replace("const int n", "__global int* y, const int n, const uint u, const ulong z")
+
+
+@pytest.mark.parametrize("body", NARROW_ENOUGH.strip().splitlines())
+def test_index_arithmetic_of_64_bits_is_translated(body):
+    web.translate(f"{ARGUMENTS}{{\n{body}\n}}")
+
+
+@pytest.mark.parametrize("body", TOO_WIDE.strip().splitlines())
+def test_64_bits_that_32_may_compute_otherwise_are_refused(body):
+    with pytest.raises(web.RefusedError) as error:
+        web.translate(f"{ARGUMENTS}{{\n{body}\n}}")
+    assert error.value.line == 4
+
+
+def test_64_bits_are_followed_through_functions():
+    square = "ulong square(ulong a) { return a*a; }\n"
+    web.translate(
+        f"{square}{ARGUMENTS}{{ x[square(u)] = square(3); }}".replace("= square(3)", "= 1.0f")
+    )
+    with pytest.raises(web.RefusedError):
+        web.translate(f"{square}{ARGUMENTS}{{ x[0] = square(u)/3; }}")
 
 
 def test_texts_jobs_and_settings_that_are_refused():
@@ -164,6 +293,8 @@ def test_texts_jobs_and_settings_that_are_refused():
     assert error.value.line == 5 and "nn" in str(error.value)
     with pytest.raises(ValueError, match="multiples of 128 x 128 x 16"):
         web.job(6, 100, 128, 128)
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        web.job(99, 128, 128, 128)
     with pytest.raises(ValueError, match="not a multiple"):
         web.job(3, 64, 64, 64, {"WPT": 5})
     with pytest.raises(ValueError, match="vectors of 4 floats"):
