@@ -34,7 +34,7 @@ def test_inputs_are_column_major_float32_and_seeded():
         assert np.array_equal(a, make(7, 13, 31, 5)[0])
         assert not np.array_equal(a, make(7, 13, 31, 6)[0])
     for x in check.exact_inputs(20, 20, 20):
-        assert set(np.unique(x)) == {-3, -1, 1, 3}
+        assert set(np.unique(x)) == {-1.5, -0.5, 0.5, 1.5}
     with pytest.raises(ValueError, match="'uniform' or 'normal', not 'odd'"):
         check.random_inputs(1, 1, 1, kind="odd")
 

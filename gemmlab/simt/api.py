@@ -185,8 +185,9 @@ class ProductRun(Run):
         self.exact = not self._wrong.any()
         if self.unfinished:
             return
+        if every and not self.exact:
+            self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
         if every and not self.stop and not stored.all():
-            self.findings += two_writers(self.log, memory)
             self.findings.append(self._never_stored(machine.program, memory, stored))
         if not self.exact:
             self.findings = [*slips(machine.program.functions), *self.findings]
@@ -450,8 +451,9 @@ def simulate(  # noqa: PLR0913
         run.findings += reasons(run, program.functions, lambda a, b: launched(a, b)[0])
     elif run.ok and (rounding := next(roundings(program.functions), None)):
         u, v = random_inputs(m, n, k, seed)
-        _, args = launched(u, v)
-        run.findings += _inaccurate(rounding, args[5], u, v, spec.product_error(full))
+        machine, args = launched(u, v)
+        if not machine.unfinished:
+            run.findings += _inaccurate(rounding, args[5], u, v, spec.product_error(full))
     return run
 
 

@@ -638,9 +638,9 @@ class Machine:
         """What a limit has ended: the innermost loop that took half of the time."""
         spent, loops = self.budget.spent, self.wave.loops if self.wave else []
         long = [loop for loop in loops if 2 * (spent - loop.begun) >= spent - self.begun]
-        if not long:
+        if not loops:
             return Finding("unfinished", why)
-        loop = long[-1]
+        loop = (long or loops)[-1]
         text = f"{why} in iteration {loop.rounds:,} of this loop"
         return found_at(loop.site, "unfinished", text, (), 0)
 

@@ -56,6 +56,8 @@ def roundings(functions: Iterable[tree.Function]) -> Iterator[Finding]:
             rounds = node.target is None and bool(_ROUNDS.match(node.name))
         elif isinstance(node, tree.Cast):
             rounds = _rounds(node.operand.type, node.type)
+        elif isinstance(node, tree.Assign) and node.op:
+            rounds = _rounds(node.common, node.target.type)
         else:
             continue
         if rounds:

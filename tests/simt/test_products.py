@@ -78,18 +78,6 @@ def test_bad_arguments_are_named(arguments, error, part):
         simt.simulate(**{"kernel": 6, "params": SMALL[6], **arguments})
 
 
-def test_half_and_double_and_their_vectors():
-    """The entries +-1 and +-3 are exact in half, too, and so are short sums."""
-    for kind in ("half", "double"):
-        run = simt.simulate(
-            2, 16, 16, 16, {"TS": 8}, text(2).replace("float", kind).replace("0.0f", "0.0")
-        )
-        assert_right(run)
-        assert run.c.dtype == {"half": np.float16, "double": np.float64}[kind]
-    wide = simt.simulate(4, 16, 16, 16, {"TS": 8, "WIDTH": 2}, text(4).replace("float", "double"))
-    assert_right(wide)
-
-
 def test_warps_in_turn_show_what_lockstep_hides():
     """Without its first barrier kernel 2 is right in lockstep, by luck; warp by warp it is
     wrong.

@@ -82,17 +82,19 @@ def test_a_mistake_in_a_macro_names_the_macro():
     assert "in the macro LAST, defined in line 1" in str(error)
 
 
-@pytest.mark.parametrize("old, new, message", [
-    (", const int K", "", "gemm has 5 parameters instead of 6: M, N, K, A, B, C"),
-    ("__global float* C", "__global int* C", "parameter C, which stands for C, must be a pointer "
-     "to floats in global memory, not a global int*"),
-    ("(8, 8, 1)", "(8, 4, 1)",
-     "gemm requires work-groups of 8 x 4 x 1, but is launched with 8 x 8"),
-    ("gemm", "gem", "there is no __kernel 'gemm' in this text, but gem"),
+@pytest.mark.parametrize("old, new, part", [
+    (", const int K", "", "5 parameters"),
+    ("__global float* C", "__global int* C", "`__global int* C`"),
+    ("const __global float* A", "const __global double* A", "`__global double* A`"),
+    ("const __global float* B", "__local float* B", "`__local float* B`"),
+    ("const int K", "const int4 K", "`int4 K`"),
+    ("(8, 8, 1)", "(8, 4, 1)", "8 x 4 x 1"),
+    ("gemm", "gem", "'gemm'"),
 ])  # fmt: skip
-def test_a_kernel_that_is_no_product(old, new, message):
+def test_a_kernel_that_is_no_product(old, new, part):
+    """What is wrong is named, and no kernel runs on matrices of another type."""
     body = "for (int i = 0; i < M; i++) { C[i] = 0; }"
-    assert refused(product(body).replace(old, new)).message == message
+    assert part in refused(product(body).replace(old, new)).message
 
 
 def test_a_text_that_is_nested_too_deeply():

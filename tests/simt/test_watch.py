@@ -118,10 +118,53 @@ def test_races_are_those_of_the_definition(seed):
 
 
 def test_a_loop_that_is_stopped():
-    source = product(RIGHT.replace("k++", ""))
-    finding = found(source, "stopped", limit=50)
-    assert finding.line == line_of(source, "for (") and "gone round 50 times" in finding.message
+    """What was seen until then counts, and nothing is claimed of the rest."""
+    racy = "__local int all; all = tm;\n" + RIGHT
+    for body, findings in ((RIGHT, set()), (racy, {"race"})):
+        run = simt.simulate(2, *SIZE, {"TS": 8}, product(body), limit=3)
+        assert not run.ok and kinds(run) == findings and run.stop is None
+        assert run.unfinished.line == line_of(run.text, "for (")
     assert simt.simulate(2, *SIZE, {"TS": 8}, product(RIGHT), limit=8).ok
+
+
+#: Loops that never end, with the part of the text at which they begin or repeat.
+ENDLESS = [
+    ("for (int k = 0; k < K; ) acc += A[k];", "for ("),
+    ("for (int k = 0; k < K; k += 0) acc += A[k];", "for ("),
+    ("for (uchar k = 0; k < 256; k++) acc += A[0];", "for ("),
+    ("for (uint k = 7; k >= 0; k--) acc += A[k % 8];", "for ("),
+    ("for (int k = 0; k < K; k++) { acc += A[k];\n if (k == 5) k -= 2; }", "for ("),
+    ("while (1) { acc += 1; }", "while"),
+    ("do { acc += 1; } while (true);", "do {"),
+    ("again:\n acc += 1;\n goto again;", "goto"),
+    ("int k = 0;\n again: acc += A[k];\n if (k < K)\n goto again;", "goto"),
+    ("int k = tm; while (k != 3) k = (k + 2) % 8;", "while"),
+]
+#: Loops that end, late.
+LATE = [
+    "for (int k = 0; k < 1000; k++) acc += 1;",
+    "for (uchar k = 0; k < 255; k++) acc += 1;",
+    "int k = 1; while (k != 3) k = k*3 % 257;",
+    "int last = 0; for (int k = 0; !last; k++) { last = k == 300; }",
+    "int k = 0; while (1) { if (++k == 500) break; }",
+    "int k = 0; again: k++; if (k < 300) goto again;",
+    "int k = 0, step = 0; while (k < 9) { if (acc == 200.0f) step = 1; k += step; acc += 1; }",
+    "__local int flag[64]; flag[tn*8 + tm] = 0;while (flag[tn*8 + tm] < 300) flag[tn*8 + tm]++;",
+]
+
+
+@pytest.mark.parametrize(("body", "part"), ENDLESS)
+def test_a_loop_that_never_ends_is_a_finding(body, part):
+    source = product(f"float acc = 0;\n{body}\nC[n*M + m] = acc;")
+    finding = found(source, "endless loop")
+    assert finding.line == line_of(source, part)
+
+
+@pytest.mark.parametrize("body", LATE)
+def test_a_loop_that_ends_late_is_not(body):
+    source = product(f"float acc = 0;\n{body}\nacc = 0;{RIGHT.replace('float acc', 'float sum')}")
+    run = simt.simulate(2, *SIZE, {"TS": 8}, source.replace("= acc;", "= acc;"))
+    assert "endless loop" not in kinds(run) and not run.unfinished, run.verdict
 
 
 def test_what_was_found_before_the_end_is_reported_with_it():

@@ -9,7 +9,7 @@ from gemmlab.catalog import sources
 from gemmlab.draw.replay import Replay
 from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
-from gemmlab.worker.client import simulated, worker
+from gemmlab.worker.client import simulated
 from gemmlab.worker.look import closely, look
 
 RACE = without_barrier(2, 1)
@@ -19,7 +19,7 @@ RACE = without_barrier(2, 1)
 @pytest.mark.parametrize("number", catalog)
 def test_the_kernels_own_texts_are_clean(number):
     text = sources.read(catalog[number].file)
-    assert look(number, 100, params=SMALL.get(number), source=text) is None
+    assert look(number, 100, params=SMALL.get(number), source=text, seconds=60) is None
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_of_a_text_that_cannot_be_read_that_is_said(monkeypatch):
 
     calls = "__kernel void gemm(int a) { a.b(); }"
     for source in ("float f(float x) { return x; }", "__kernel void gemm(", "", "%%", calls):
-        seen = look(1, 64, source=source)
-        assert seen.unread and str(seen).startswith("the simulator did not look for races: ")
+        assert look(1, 64, source=source).unread
     whole = sources.read("production/warp_tiling.cl")
-    assert look("warp_tiling", 1024, source=whole, seconds=0.02).unread
+    assert look("warp_tiling", 1024, source=whole, seconds=0.02).unread  # not even its text
+    assert look("warp_tiling", 1024, source=whole, seconds=0.4).unfinished
     monkeypatch.setattr(module.simt, "simulate", broken)
     assert "KeyError" in str(look(2, 64, source=RACE))
 
@@ -102,7 +102,6 @@ def test_what_the_simulator_could_not_read_is_never_called_free_of_races(any_dev
     assert source != RACE
     outcome = gemmlab.trial(2, 64, params={"TS": 8}, source=source, repeats=1)
     assert outcome.seen.unread and outcome.state != "luck"
-    assert "the simulator did not look for races: line " in outcome.verdict
     assert "not known to this simulator" in outcome.verdict
 
 
@@ -125,9 +124,6 @@ def test_no_text_of_the_reader_is_simulated_in_this_process(any_device, monkeypa
     assert "no barrier between" in simulated(2, {"TS": 8}, RACE).verdict
     with pytest.raises(RuntimeError, match="expected ';'"):
         simulated(2, {"TS": 8}, RACE.replace("float acc = 0.0f;", "float acc = 0.0f"))
-    slow = edited(1, ("k < K; k++", "k < K && M; k += (M < 0)"))
-    with monkeypatch.context() as limits:
-        limits.setitem(worker().limits, "check", 4.0)
-        limits.setitem(worker().limits, "predict", 4.0)
-        outcome = gemmlab.trial(1, 64, source=slow)
-    assert outcome.kind == "hang" and outcome.seen and "gone round" in outcome.seen.why
+    endless = edited(1, ("k < K; k++", "k < K && M; k += (M < 0)"))
+    outcome = gemmlab.trial(1, 64, source=endless)
+    assert outcome.kind == "Refused" and "line " in outcome.verdict
