@@ -1,5 +1,6 @@
-"""The commands: `gemmlab doctor | bench | tune | model | verify | worker | notebooks`, also as
-`python -m gemmlab ...`; others are in tools/.
+"""The commands: `gemmlab doctor | bench | tune | forget | model | verify | worker | notebooks`.
+
+Also as `python -m gemmlab ...`; others are in tools/.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from . import environment, files
+from . import caches, environment, files
 from .catalog import catalog, key
 from .version import __version__
 
@@ -225,6 +226,13 @@ def run_tune(given: Arguments) -> int:
     return 0
 
 
+def run_forget(given: Arguments) -> int:
+    """Delete what later sessions would use: the winners of `tune`, and the highest peaks."""
+    caches.forget()
+    print(f"deleted {caches.folder()}")
+    return 0
+
+
 def run_model(given: Arguments) -> int:
     """What each resource of a chip allows the recorded kernels, what they reached, and why."""
     from .measurement import explained
@@ -287,6 +295,7 @@ COMMANDS = {
     "doctor": (lambda parser: None, run_doctor),
     "bench": (_bench_options, run_bench),
     "tune": (_tune_options, run_tune),
+    "forget": (lambda parser: None, run_forget),
     "model": (_model_options, run_model),
     "verify": (_verify_options, run_verify),
     "worker": (_worker_options, run_worker),

@@ -407,8 +407,8 @@ def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
 def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
     """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
     winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
-    model.cache_clear()  # type: ignore[attr-defined]
-    kernel_for.cache_clear()  # type: ignore[attr-defined]
+    model.cache_clear()
+    kernel_for.cache_clear()
 
 
 def _key(device: Device, sizes: Sizes, precision: str) -> str:

@@ -47,9 +47,9 @@ def tune(
     """Time the best candidates for some shapes on this device; `matmul` runs the winners from now
     on.
 
-    A winner is for all shapes of its class, whose sizes are about the same. It is remembered in the
-    user's cache folder, for this device, driver and version, until `gemmlab.clear_caches` is
-    called. A shape takes seconds, most of which the compiler needs.
+    A winner is for all shapes of its class, whose sizes are about the same. It is kept in the
+    user's cache folder, for this device, driver and version, and is not timed again; `python -m
+    gemmlab forget` deletes it. A shape takes seconds, most of which the compiler needs.
 
     Args:
         shapes: M, N, K of row-major products; usual ones by default.
@@ -83,7 +83,7 @@ def tune(
             if min(times.values(), default=inf) < inf:
                 winner = min(times, key=lambda one: times[one])
                 choice.record_winner(device, sizes, precision, winner)
-    products.plan_for.cache_clear()  # type: ignore[attr-defined]
+    products.plan_for.cache_clear()
     return [auto(*shape, device, precision) for shape in shapes]
 
 
