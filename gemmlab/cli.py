@@ -196,15 +196,12 @@ def run_bench(given: Arguments) -> int:
 
 
 def _measured(kernel, sizes, device, repeats: int | None):
-    """The result of a kernel at a size; of "auto" that of the kernel that it chooses."""
-    from .generate import choice
+    """The result of a kernel at a size; of "auto" that of what `matmul` runs."""
     from .measurement import timing
 
-    params = None
     if kernel == "auto":
-        kernel, found = choice.kernel_for(device, sizes)
-        params = dict(found)
-    return timing.measure(kernel, *sizes, params=params, device=device, repeats=repeats)
+        return timing.measure_auto(*sizes, device=device, repeats=repeats)
+    return timing.measure(kernel, *sizes, device=device, repeats=repeats)
 
 
 def _record(given: Arguments, device, results: dict[str, list]) -> None:

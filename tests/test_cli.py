@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import run_python
 
+import gemmlab
 from gemmlab import catalog, cli
 from gemmlab.measurement import timing, tuned
 from gemmlab.worker import verify
@@ -46,6 +47,8 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
     for results in (found["results"], found["auto"]):
         assert [(r["m"], r["n"], r["k"]) for r in results] == shapes
         assert all(r["ok"] and r["gflops"] > 0 and r["repeats"] == 2 for r in results)
+    run_by_matmul = [gemmlab.auto(n, m, k, any_device) for m, n, k in shapes]
+    assert [r["kernel"] for r in found["auto"]] == [one.kernel for one in run_by_matmul]
     assert {r["kernel"] for r in found["results"]} == {1} and found["peaks"]["gflops"] > 0
     assert {"gemmlab", "pyopencl", "numpy", "python"} <= set(found["versions"])
 
