@@ -74,8 +74,7 @@ class Progress:
         return {}
 
     def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
-        """Keep an entry: the latest answer counts. A file that cannot be written causes a message, and
-        no error.
+        """Keep an entry: the latest answer counts. If the file cannot be written, print a message.
 
         Args:
             name: the number of an exercise, or a question.
