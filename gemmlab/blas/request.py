@@ -43,6 +43,13 @@ class Request(NamedTuple):
     edges: str = "auto"  # or "pad", "guard", "shift" or "split"
     precision: str = "float32"  # or "tf32" or "tf32x3"
 
+    def __str__(self) -> str:
+        """The options that are set, as a caller writes them."""
+        options = {"kernel": self.kernel, "edges": self.edges, "precision": self.precision}
+        usual = {"kernel": AUTO, "edges": "auto", "precision": "float32"}
+        chosen = [f"{name}={value!r}" for name, value in options.items() if value != usual[name]]
+        return ", ".join(chosen) or f"kernel={AUTO!r}"
+
     @classmethod
     def of(
         cls, kernel: Any = AUTO, params: Any = None, edges: Any = "auto", precision: Any = "float32"

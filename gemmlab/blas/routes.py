@@ -188,8 +188,16 @@ ROUTES = (Packed, Ladder, Generated)
 
 
 def choose(query: Query) -> Route:
-    """The first route that supports the product: `Request` rejects options that none supports."""
-    return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
+    """The first route that supports the product. Raises ValueError with all reasons if there is
+    none: `Request` rejects options that no route supports.
+    """
+    reasons = []
+    for kind in ROUTES:
+        answer = kind.of(query)
+        if isinstance(answer, Route):
+            return answer
+        reasons.append(f"{kind.__name__}: {answer}")
+    raise ValueError(f"no route supports this product with {query.request}: {'; '.join(reasons)}")
 
 
 def emit(plan: Plan, request: Request, problem: Problem) -> None:

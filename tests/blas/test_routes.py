@@ -93,6 +93,14 @@ def test_choices_are_those_on_record(any_device):
         assert [(case, one) for new, old, case, one in pairs if new != old] == [], name
 
 
+def test_a_product_that_no_route_supports_is_refused_with_the_reasons(any_device):
+    """`Request.of` refuses these options earlier."""
+    request, problem = Request(kernel=3, edges="split"), Problem.compact(8, 8, 8)
+    query = routes.Query(request, np.dtype(np.float32), problem, any_device)
+    with pytest.raises(ValueError, match="kernel=3, edges='split'"):
+        routes.choose(query)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])
 def test_a_choice_can_be_named(some_device, dtype):
     """The kernel and parameters that `auto` reports give the same result when they are named."""
