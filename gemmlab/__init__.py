@@ -19,8 +19,6 @@ from .caches import clear_caches
 from .catalog import ParameterError, catalog
 from .version import __version__
 
-environment.import_pyopencl()
-
 #: Where each public name lives.
 _HOME = {
     "matmul": "blas.products",

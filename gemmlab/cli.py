@@ -200,7 +200,8 @@ def _measured(kernel, sizes, device, repeats: int | None):
     from .measurement import timing
 
     if kernel == "auto":
-        return timing.measure_auto(*sizes, device=device, repeats=repeats)
+        m, n, k = sizes
+        return timing.measure_auto(m, n, k, device, repeats)
     return timing.measure(kernel, *sizes, device=device, repeats=repeats)
 
 

@@ -11,13 +11,12 @@ from numbers import Complex, Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyopencl as cl
-import pyopencl.array as cla
 
 from ..caches import cached
 from ..catalog import KernelSpec, Key, catalog, find
 from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
+from ..opencl import cl, cla
 from ..opencl.devices import Device, find_device, of_queue
 from .problem import Matrix
 

@@ -14,13 +14,13 @@ from math import inf, prod
 from typing import NamedTuple
 
 import numpy as np
-import pyopencl as cl
 
 from ..caches import cached
 from ..catalog import KernelSpec, Key, find
 from ..catalog.spec import Params
 from ..generate import choice, tiles
 from ..generate.precision import letter_of
+from ..opencl import cl
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed

@@ -30,13 +30,14 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..caches import Notes, cached
 from ..catalog import Key, catalog, find, sources
 from ..catalog.spec import round_up, tiles_over
-from ..opencl.devices import Device
 
+if TYPE_CHECKING:
+    from ..opencl.devices import Device
 Sizes = tuple[int, int, int]
 #: A kernel's number or name, and all of its parameters as pairs: a key for caches.
 Choice = tuple[Key, tuple[tuple[str, int], ...]]

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from .. import model
 from ..caches import Notes, cached
 from ..catalog import catalog, sources
+from ..opencl import cl
 from ..opencl.build import BuildError, build
 from ..opencl.devices import Device, find_device
 from . import clock

@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from .. import check
 from ..blas.plan import Plan, check_memory
@@ -23,6 +22,7 @@ from ..catalog import Key, find
 from ..catalog.spec import KernelSpec, positive, round_up
 from ..generate.choice import Sizes
 from ..model import gflops
+from ..opencl import cl
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel

@@ -10,7 +10,6 @@ from contextlib import suppress
 from math import inf
 
 import numpy as np
-import pyopencl as cl
 from tqdm import tqdm
 
 from ..blas import products
@@ -19,6 +18,7 @@ from ..blas.request import Request
 from ..catalog import find
 from ..generate import choice
 from ..generate.choice import Choice, Sizes
+from ..opencl import cl
 from ..opencl.build import BuildError
 from ..opencl.devices import Device, find_device
 from .timing import measure

@@ -15,7 +15,6 @@ from ..catalog.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
-INDEX_LIMIT = 2**31
 _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
 
 
