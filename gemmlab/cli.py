@@ -16,7 +16,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from . import caches, environment, files
-from .catalog import catalog, key
+from .ladder import catalog, key
 from .version import __version__
 
 Arguments = argparse.Namespace
@@ -263,7 +263,7 @@ def run_worker(given: Arguments) -> int:
 
 def run_notebooks(given: Arguments) -> int:
     """Write the notebooks into a folder, with the pages and kernels that they link to."""
-    from .catalog import sources
+    from .ladder import sources
 
     target: Path = given.folder
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):

@@ -17,7 +17,7 @@ LASTING = {
     "gemmlab.environment",
     "gemmlab.opencl.devices",
     "gemmlab.worker.client",
-    "gemmlab.catalog.header",
+    "gemmlab.ladder.header",
     "gemmlab.simt.builtins",
     "gemmlab.simt.memory",
     "gemmlab.simt.types",

@@ -98,7 +98,7 @@ WITHOUT_DEVICES = """
     import gemmlab
     from gemmlab.blas import problem
     from gemmlab.generate import Schedule, write
-    for name in ("catalog", "check", "simt", "model", "draw", "web", "generate"):
+    for name in ("ladder", "check", "simt", "model", "draw", "web", "generate"):
         package = importlib.import_module(f"gemmlab.{name}")
         for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
             importlib.import_module(f"gemmlab.{name}.{found.name}")
@@ -121,6 +121,7 @@ def test_every_public_name_is_there():
     for name in gemmlab.__all__:
         assert getattr(gemmlab, name) is not None and name in dir(gemmlab)
     assert gemmlab.catalog is catalog and isinstance(gemmlab.catalog, dict)
+    assert importlib.util.find_spec("gemmlab.catalog") is None, "a name means one thing"
     with pytest.raises(AttributeError, match="has no attribute 'matmull'"):
         _ = gemmlab.matmull
 
@@ -139,7 +140,7 @@ PRODUCT = """
     import numpy as np
     import gemmlab
     from gemmlab.measurement import records
-    from gemmlab.catalog import sources
+    from gemmlab.ladder import sources
     a = np.arange(35 * 40, dtype=np.float32).reshape(35, 40) % 7
     b = np.arange(40 * 33, dtype=np.float32).reshape(40, 33) % 7
     small = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}  # it needs a whole tile

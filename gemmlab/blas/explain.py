@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..catalog import find
-from ..catalog.spec import positive
 from ..generate import choice
+from ..ladder import find
+from ..ladder.spec import positive
 from ..opencl.devices import Device, find_device
 from . import packed
 from .problem import Problem

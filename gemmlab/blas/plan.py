@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..caches import cached
-from ..catalog import ParameterError, sources
-from ..catalog.spec import Params, round_up, tiles_over
 from ..generate import Schedule, tiles, write
 from ..generate.precision import letter_of
+from ..ladder import ParameterError, sources
+from ..ladder.spec import Params, round_up, tiles_over
 from ..opencl import cl, cla
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device

@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..catalog import KernelSpec
-from ..catalog.spec import Params, round_up
 from ..generate.tiles import OperandLayout
+from ..ladder import KernelSpec
+from ..ladder.spec import Params, round_up
 
 INDEX_LIMIT = 2**31
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..caches import cached
-from ..catalog import KernelSpec, Key, catalog, find
 from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
+from ..ladder import KernelSpec, Key, catalog, find
 from ..opencl import cl, cla
 from ..opencl.devices import Device, find_device, of_queue
 from .problem import Matrix

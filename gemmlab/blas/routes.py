@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..caches import cached
-from ..catalog import KernelSpec, Key, find
-from ..catalog.spec import Params
 from ..generate import choice, tiles
 from ..generate.precision import letter_of
+from ..ladder import KernelSpec, Key, find
+from ..ladder.spec import Params
 from ..opencl import cl
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel

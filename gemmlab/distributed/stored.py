@@ -34,7 +34,7 @@ from ..blas.products import matmul as multiply
 from ..blas.request import ArraySpec, rows_of
 from ..blas.staging import staging_of
 from ..caches import cached
-from ..catalog.spec import positive
+from ..ladder.spec import positive
 from ..opencl import cl, cla
 from ..opencl.devices import Device, default_device
 from . import blocks

@@ -33,8 +33,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..caches import Notes, cached
-from ..catalog import Key, catalog, find, sources
-from ..catalog.spec import round_up, tiles_over
+from ..ladder import Key, catalog, find, sources
+from ..ladder.spec import round_up, tiles_over
 
 if TYPE_CHECKING:
     from ..opencl.devices import Device

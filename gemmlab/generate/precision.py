@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..catalog import Limits
+from ..ladder import Limits
 
 if TYPE_CHECKING:
     from ..opencl.devices import Device

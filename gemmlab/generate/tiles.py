@@ -12,8 +12,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..caches import cached
-from ..catalog import ParameterError
-from ..catalog.spec import Params, complete, tiles_over
+from ..ladder import ParameterError
+from ..ladder.spec import Params, complete, tiles_over
 from .choice import Chip, Constants, Sizes, Work, kind_of, model, seconds, section
 from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule

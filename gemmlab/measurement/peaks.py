@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import model
 from ..caches import Notes, cached
-from ..catalog import catalog, sources
+from ..ladder import catalog, sources
 from ..opencl import cl
 from ..opencl.build import BuildError, build
 from ..opencl.devices import Device, find_device

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import files, model
 from ..caches import cached
-from ..catalog import Key, catalog, sources
+from ..ladder import Key, catalog, sources
 from ..opencl import cl
 from ..version import __version__
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..caches import cached
-from ..catalog import Key, ParameterError, find, sources
-from ..catalog.spec import positive, round_up
+from ..ladder import Key, ParameterError, find, sources
+from ..ladder.spec import positive, round_up
 from ..opencl import cl
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device

@@ -18,9 +18,9 @@ from ..blas.problem import Problem
 from ..blas.request import PLAIN
 from ..blas.routes import Ladder, Query, Route, choose
 from ..caches import cached
-from ..catalog import Key, find
-from ..catalog.spec import KernelSpec, positive, round_up
 from ..generate.choice import Sizes
+from ..ladder import Key, find
+from ..ladder.spec import KernelSpec, positive, round_up
 from ..model import gflops
 from ..opencl import cl
 from ..opencl.build import WorkGroupError

@@ -15,9 +15,9 @@ from tqdm import tqdm
 from ..blas import products
 from ..blas.explain import Explanation, auto, check_sizes
 from ..blas.request import Request
-from ..catalog import find
 from ..generate import choice
 from ..generate.choice import Choice, Sizes
+from ..ladder import find
 from ..opencl import cl
 from ..opencl.build import BuildError
 from ..opencl.devices import Device, find_device

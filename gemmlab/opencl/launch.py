@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ..catalog import KernelSpec, Key, find, sources
-from ..catalog.spec import tiles_over
+from ..ladder import KernelSpec, Key, find, sources
+from ..ladder.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 

@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..catalog import KernelSpec, Key, find
-from ..catalog.sources import read
-from ..catalog.spec import positive
 from ..check import exact_inputs
+from ..ladder import KernelSpec, Key, find
+from ..ladder.sources import read
+from ..ladder.spec import positive
 from . import count
 from .machine import Machine
 from .memory import Memory

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from .. import files
-from ..catalog import sources
+from ..ladder import sources
 
 LEGEND = "● predicted right, ◐ predicted wrong, ○ not predicted; ■ solved, □ not solved."
 

@@ -8,8 +8,8 @@ from html import escape
 
 import ipywidgets as w
 
-from ..catalog import KernelSpec, find
-from ..catalog.spec import Limits
+from ..ladder import KernelSpec, find
+from ..ladder.spec import Limits
 from .shell import Choice, choice
 
 #: Sizes to choose from; any other can be typed.

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from .. import simt
-from ..catalog import KernelSpec, Key, find
+from ..ladder import KernelSpec, Key, find
 
 #: What `look` takes of the arguments of a measurement.
 ARGUMENTS = ("kernel", "m", "n", "k", "params", "source")

@@ -15,7 +15,7 @@ import gemmlab
 from gemmlab.blas import routes
 from gemmlab.blas.problem import Batch, Matrix, Problem
 from gemmlab.blas.request import Request
-from gemmlab.catalog import Limits
+from gemmlab.ladder import Limits
 
 #: Hashes of the choices for 500 random products on three devices.
 FILE = Path(__file__).with_name("choices.json")

@@ -9,8 +9,8 @@ from texts import H200
 import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.caches import Notes
-from gemmlab.catalog import Limits, find
 from gemmlab.generate import choice
+from gemmlab.ladder import Limits, find
 from gemmlab.measurement import tuned
 
 ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)

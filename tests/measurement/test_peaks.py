@@ -8,7 +8,7 @@ import pytest
 import gemmlab
 from gemmlab import simt
 from gemmlab.caches import Notes
-from gemmlab.catalog.sources import read
+from gemmlab.ladder.sources import read
 from gemmlab.measurement import peaks
 
 TEXT = read("support/peaks.cl")

@@ -11,8 +11,8 @@ from web.small_kernels import ITEMS, text
 from web_rates import Host
 
 from gemmlab import check, simt, web
-from gemmlab.catalog import catalog, sources
-from gemmlab.catalog.spec import Limits
+from gemmlab.ladder import catalog, sources
+from gemmlab.ladder.spec import Limits
 
 LADDER = range(1, 14)
 #: A GPU that any browser offers.

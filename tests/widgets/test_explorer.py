@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import Comparison
 from gemmlab.measurement.explained import Allowed
 from gemmlab.widgets import browser, tries
