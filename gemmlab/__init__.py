@@ -14,12 +14,8 @@ from typing import TYPE_CHECKING
 
 from . import environment
 from .caches import clear_caches
-
-# eager: the dict must win over the subpackage's name
-from .catalog import ParameterError, catalog
+from .ladder import ParameterError, catalog
 from .version import __version__
-
-environment.import_pyopencl()
 
 #: Where each public name lives.
 _HOME = {

@@ -1,5 +1,6 @@
-"""The commands: `gemmlab doctor | bench | tune | model | verify | worker | notebooks`, also as
-`python -m gemmlab ...`; others are in tools/.
+"""The commands: `gemmlab doctor | bench | tune | forget | model | verify | worker | notebooks`.
+
+Also as `python -m gemmlab ...`; others are in tools/.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from . import environment, files
-from .catalog import catalog, key
+from . import caches, environment, files
+from .ladder import catalog, key
 from .version import __version__
 
 Arguments = argparse.Namespace
@@ -195,15 +196,13 @@ def run_bench(given: Arguments) -> int:
 
 
 def _measured(kernel, sizes, device, repeats: int | None):
-    """The result of a kernel at a size; of "auto" that of the kernel that it chooses."""
-    from .generate import choice
+    """The result of a kernel at a size; of "auto" that of what `matmul` runs."""
     from .measurement import timing
 
-    params = None
     if kernel == "auto":
-        kernel, found = choice.kernel_for(device, sizes)
-        params = dict(found)
-    return timing.measure(kernel, *sizes, params=params, device=device, repeats=repeats)
+        m, n, k = sizes
+        return timing.measure_auto(m, n, k, device, repeats)
+    return timing.measure(kernel, *sizes, device=device, repeats=repeats)
 
 
 def _record(given: Arguments, device, results: dict[str, list]) -> None:
@@ -222,6 +221,13 @@ def run_tune(given: Arguments) -> int:
 
     shapes = [choice.dimensions(size) for size in given.sizes] if given.sizes else tuned.USUAL
     print(*tuned.tune(shapes, given.device, given.precision), sep="\n")
+    return 0
+
+
+def run_forget(given: Arguments) -> int:
+    """Delete what later sessions would use: the winners of `tune`, and the highest peaks."""
+    caches.forget()
+    print(f"deleted {caches.folder()}")
     return 0
 
 
@@ -257,7 +263,7 @@ def run_worker(given: Arguments) -> int:
 
 def run_notebooks(given: Arguments) -> int:
     """Write the notebooks into a folder, with the pages and kernels that they link to."""
-    from .catalog import sources
+    from .ladder import sources
 
     target: Path = given.folder
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
@@ -287,6 +293,7 @@ COMMANDS = {
     "doctor": (lambda parser: None, run_doctor),
     "bench": (_bench_options, run_bench),
     "tune": (_tune_options, run_tune),
+    "forget": (lambda parser: None, run_forget),
     "model": (_model_options, run_model),
     "verify": (_verify_options, run_verify),
     "worker": (_worker_options, run_worker),

@@ -9,7 +9,6 @@ that. They are set only while those packages read them.
 from __future__ import annotations
 
 import atexit
-import importlib.util
 import os
 import shlex
 import shutil
@@ -57,16 +56,12 @@ def of_child(**more: str) -> dict[str, str]:
         return {**os.environ, **more}
 
 
-def import_pyopencl() -> None:
-    """Import PyOpenCL without its database, if that cannot be used: PyOpenCL decides when it is
-    imported. If all is well, or PyOpenCL is not installed, do nothing.
-    """
-    if "pyopencl" in sys.modules:
-        return
-    with suppress(ImportError):  # not installed, as in a browser
-        if importlib.util.find_spec("pyopencl") and bad_database():
-            with variables(NO_DATABASE):
-                import pyopencl  # noqa: F401
+@contextmanager
+def for_pyopencl() -> Iterator[None]:
+    """The environment in which to import PyOpenCL: without its database, if that cannot be used."""
+    is_new = "pyopencl" not in sys.modules
+    with variables(NO_DATABASE if is_new and bad_database() else {}):
+        yield
 
 
 def pocl_folder() -> Path | None:

@@ -8,8 +8,8 @@ import numpy as np
 
 import gemmlab
 from gemmlab import check, model, simt
-from gemmlab.catalog import sources
 from gemmlab.generate import Schedule, tiles, write
+from gemmlab.ladder import sources
 from gemmlab.measurement import landscape
 from gemmlab.measurement.comparison import BUDGET
 from gemmlab.simt import views

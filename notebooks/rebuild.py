@@ -20,7 +20,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 
-from gemmlab.catalog import find, sources
+from gemmlab.ladder import find, sources
 
 HERE = Path(__file__).resolve().parent
 TEXTS = HERE / "text"

@@ -28,7 +28,7 @@ ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 
 from gemmlab import web  # noqa: E402
-from gemmlab.catalog import catalog  # noqa: E402
+from gemmlab.ladder import catalog  # noqa: E402
 from gemmlab.measurement import explained  # noqa: E402
 from lessons import puzzles  # noqa: E402
 

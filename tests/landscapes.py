@@ -5,7 +5,7 @@ from dataclasses import asdict
 import record_landscape
 
 from gemmlab import catalog, model
-from gemmlab.catalog.spec import Limits
+from gemmlab.ladder.spec import Limits
 
 H200 = Limits("NVIDIA H200", 1024, (1024, 1024, 64), 49152)
 PEAK = model.H200.gflops  # that of a chip which the model knows

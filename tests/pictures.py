@@ -21,6 +21,8 @@ def assert_can_be_shown(picture: Picture) -> None:
     assert root.get("role") == "img" and root.get("aria-label") == picture.alt
     assert INK not in svg and "var(--jp-content-font-color1" in svg, "text in the page's colour"
     assert "<style" not in svg and "\ufffd" not in svg and len(svg) < MOST_BYTES
+    _, metadata = picture._repr_mimebundle_()
+    assert f"width:{metadata['image/png']['width']}px" in svg, "of the same size in both forms"
     png = picture.png()
     low, high = Image.open(io.BytesIO(png)).convert("RGBA").getchannel("A").getextrema()
     assert low == 0 and high > 200, "transparent, and something is on it"

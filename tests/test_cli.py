@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import run_python
 
+import gemmlab
 from gemmlab import catalog, cli
 from gemmlab.measurement import timing, tuned
 from gemmlab.worker import verify
@@ -34,6 +35,36 @@ def test_without_a_device_commands_fail_and_doctor_says_what_to_do(tmp_path, no_
         assert done.returncode == 2 and "no OpenCL device" in done.stderr
 
 
+#: Small arguments for each command, its exit status, and a word that it prints.
+COMMANDS = {
+    "doctor": ("", {0, 3}, "{device}"),
+    "bench": ("--kernels 1,auto --sizes 16 --repeats 1 --device {index}", {0}, "16 x 16 x 16"),
+    "tune": ("--sizes 16 --device {index}", {0, 2}, "{device}"),  # 2: a CPU has no candidates
+    "forget": ("", {0}, "gemmlab"),
+    "model": ("--kernel 2", {0}, "Kernel 2"),
+    "verify": ("--device {index}", {0}, "0 failed"),
+    "worker": ("tcp://10.0.0.1:8786 --device {index}", {2}, "--host"),  # see tests/distributed
+    "notebooks": ("mine", {0}, "00_start_here.ipynb"),
+}
+SLOW = ("verify",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.system] if n in SLOW else []) for n in cli.COMMANDS],
+)
+def test_each_command_runs_in_a_fresh_process(name, tmp_path, any_device):
+    if name == "worker":
+        pytest.importorskip("dask")
+    arguments, statuses, word = COMMANDS[name]
+    folder = {"XDG_CACHE_HOME": str(tmp_path)} if name == "forget" else {}  # it deletes files there
+    given = shlex.split(arguments.format(index=any_device.index))
+    done = run_python("-m", "gemmlab", name, *given, folder=tmp_path, **folder)
+    said = done.stdout + done.stderr
+    assert done.returncode in statuses and "Traceback" not in said, said
+    assert word.format(device=any_device.name) in said
+
+
 def test_bench_records_what_it_measured(tmp_path, any_device):
     wanted = ["--kernels", "1,13,auto", "--sizes", "64,64x96x32", "--repeats", "2"]
     done = command("bench", *wanted, "--json", "found.json", "--title", "test", folder=tmp_path)
@@ -46,6 +77,8 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
     for results in (found["results"], found["auto"]):
         assert [(r["m"], r["n"], r["k"]) for r in results] == shapes
         assert all(r["ok"] and r["gflops"] > 0 and r["repeats"] == 2 for r in results)
+    run_by_matmul = [gemmlab.auto(n, m, k, any_device) for m, n, k in shapes]
+    assert [r["kernel"] for r in found["auto"]] == [one.kernel for one in run_by_matmul]
     assert {r["kernel"] for r in found["results"]} == {1} and found["peaks"]["gflops"] > 0
     assert {"gemmlab", "pyopencl", "numpy", "python"} <= set(found["versions"])
 

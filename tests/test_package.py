@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import re
 import sys
+import sysconfig
 import textwrap
 import zipfile
 from pathlib import Path
@@ -52,10 +53,75 @@ def test_it_loads_neither_pictures_nor_widgets(text, there, absent, tmp_path):
     assert there <= loaded and not loaded & absent
 
 
+WATCHED = """
+    import sys
+    from pathlib import Path
+
+    seen = []
+    changes = ("sqlite3.", "tempfile.", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
+
+    def watch(event, arguments):
+        if event.startswith(changes):
+            seen.append(event)
+        elif event == "open":
+            seen.append(arguments[0]) if isinstance(arguments[0], str) else None
+            if isinstance(arguments[1], str) and set(arguments[1]) & set("wax+"):
+                seen.append(f"write: {arguments[0]}")
+
+    sys.addaudithook(watch)
+    import gemmlab, gemmlab.cli
+    print(*seen, sep="\\n")
+"""
+
+
+def test_importing_it_opens_its_own_files_and_those_of_python(tmp_path):
+    """No database, no temporary file, no folder, and nothing is written."""
+    done = run_python(
+        "-c",
+        textwrap.dedent(WATCHED),
+        folder=tmp_path,
+        PYTHONPATH=str(ROOT),
+        PYTHONDONTWRITEBYTECODE="1",
+    )
+    assert done.returncode == 0, done.stderr
+    own = [ROOT / name for name in ("gemmlab", "kernels", "results")]
+    own += [Path(path) for path in {sys.prefix, sys.base_prefix, *sysconfig.get_paths().values()}]
+    opened = done.stdout.splitlines()
+    assert len(opened) > 20
+    assert [one for one in opened if not any(Path(one).is_relative_to(x) for x in own)] == []
+
+
+WITHOUT_DEVICES = """
+    import importlib, pkgutil, sys
+
+    sys.modules["pyopencl"] = None
+    import gemmlab
+    from gemmlab.blas import problem
+    from gemmlab.generate import Schedule, write
+    for name in ("ladder", "check", "simt", "model", "draw", "web", "generate"):
+        package = importlib.import_module(f"gemmlab.{name}")
+        for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
+            importlib.import_module(f"gemmlab.{name}.{found.name}")
+    assert "void gemm" in write(Schedule("s")) and gemmlab.simulate(kernel=3).ok
+    print(problem.Problem.compact(2, 3, 4).sizes)
+"""
+
+
+def test_what_needs_no_device_imports_no_pyopencl(tmp_path):
+    assert python(WITHOUT_DEVICES, folder=tmp_path, path=ROOT) == "(2, 3, 4)"
+
+
+def test_pyopencl_is_imported_where_its_database_was_checked():
+    for path in (ROOT / "gemmlab").rglob("*.py"):
+        if path.parent.name != "opencl":
+            assert not re.search(r"^\s*(import|from) pyopencl", path.read_text(), re.M), path
+
+
 def test_every_public_name_is_there():
     for name in gemmlab.__all__:
         assert getattr(gemmlab, name) is not None and name in dir(gemmlab)
     assert gemmlab.catalog is catalog and isinstance(gemmlab.catalog, dict)
+    assert importlib.util.find_spec("gemmlab.catalog") is None, "a name means one thing"
     with pytest.raises(AttributeError, match="has no attribute 'matmull'"):
         _ = gemmlab.matmull
 
@@ -74,7 +140,7 @@ PRODUCT = """
     import numpy as np
     import gemmlab
     from gemmlab.measurement import records
-    from gemmlab.catalog import sources
+    from gemmlab.ladder import sources
     a = np.arange(35 * 40, dtype=np.float32).reshape(35, 40) % 7
     b = np.arange(40 * 33, dtype=np.float32).reshape(40, 33) % 7
     small = {13: {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 4}}  # it needs a whole tile

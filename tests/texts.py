@@ -5,7 +5,7 @@ import dataclasses
 from conftest import DEVICES, lacking
 
 from gemmlab import catalog
-from gemmlab.catalog import Limits, sources
+from gemmlab.ladder import Limits, sources
 
 #: What makes a device one that the table of choices has constants for.
 H200 = {

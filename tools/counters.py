@@ -23,8 +23,8 @@ from typing import Any
 
 import common
 
-from gemmlab.catalog import Key, find
 from gemmlab.cli import device_option, kernel_numbers, record_file
+from gemmlab.ladder import Key, find
 from gemmlab.measurement import records, timing
 from gemmlab.opencl import launch, ptx
 from gemmlab.opencl.devices import Device, find_device

@@ -21,8 +21,6 @@ from record_candidates import text_of, texts
 from scipy.optimize import least_squares
 
 from gemmlab import files
-from gemmlab.catalog import find
-from gemmlab.catalog.spec import round_up
 from gemmlab.cli import output_file
 from gemmlab.generate.choice import (
     IMPLIED,
@@ -35,6 +33,8 @@ from gemmlab.generate.choice import (
     seconds,
     work,
 )
+from gemmlab.ladder import find
+from gemmlab.ladder.spec import round_up
 from gemmlab.measurement import records
 
 #: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.

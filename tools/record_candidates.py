@@ -31,10 +31,10 @@ from tqdm import tqdm
 from gemmlab import matmul
 from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Matrix
-from gemmlab.catalog import find
 from gemmlab.cli import device_option, record_file
 from gemmlab.generate import choice
 from gemmlab.generate.choice import Choice, Sizes
+from gemmlab.ladder import find
 from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel

@@ -26,8 +26,8 @@ import common
 from registers import VERBOSE, registers
 
 from gemmlab import catalog, model, trial
-from gemmlab.catalog import KernelSpec, Key, Limits, find, in_order
 from gemmlab.cli import count, device_option, kernel_numbers, record_file
+from gemmlab.ladder import KernelSpec, Key, Limits, find, in_order
 from gemmlab.measurement import peaks, records
 from gemmlab.measurement.landscape import MEASURED, Landscape, fingerprint
 from gemmlab.opencl.devices import Device, find_device

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyopencl as cl
 
-from gemmlab.catalog import Key
+from gemmlab.ladder import Key
 from gemmlab.opencl import launch
 from gemmlab.opencl.devices import Device, find_device
 

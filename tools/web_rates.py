@@ -20,8 +20,8 @@ import common
 import numpy as np
 
 from gemmlab import check, model, web
-from gemmlab.catalog import catalog
 from gemmlab.cli import count, kernel_numbers, record_file
+from gemmlab.ladder import catalog
 from gemmlab.measurement import clock, records
 
 FRAME = 64  # floats of NaN behind C that no kernel may touch

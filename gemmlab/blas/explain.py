@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..catalog import find
-from ..catalog.spec import positive
 from ..generate import choice
+from ..ladder import find
+from ..ladder.spec import positive
 from ..opencl.devices import Device, find_device
 from . import packed
 from .problem import Problem
@@ -31,7 +31,7 @@ class Explanation(NamedTuple):
     kernel: int | str  # as in `matmul`: the name of a kernel, "packed" or "family"
     params: dict[str, int]
     why: str
-    candidates: tuple[choice.Candidate, ...]  # kernels with predicted seconds, fastest first
+    candidates: tuple[choice.Candidate, ...]  # with predicted seconds, the fastest one first
     refused: dict[str, str]  # why routes do not support the product, by their names
 
     def __str__(self) -> str:
@@ -39,14 +39,20 @@ class Explanation(NamedTuple):
         what = "" if self.precision == "float32" else f" in {self.precision}"
         head = f"{self.m} x {self.n} x {self.k}{what}: kernel {self.kernel!r} with {words}."
         lines = [f"{head} {self.why}"]
-        for one in self.candidates[:LISTED]:
+        if self.candidates:
+            lines.append("The candidates by predicted time; the one with * runs:")
+        for place, one in enumerate(self.candidates):
             name, params = one.choice
+            runs = (name, dict(params)) == (self.kernel, self.params)
+            if place >= LISTED and not runs:
+                continue
             rows, columns, _ = find(name).tiles(dict(params))  # of the transposed result
             lines.append(
-                f"{microseconds(one.seconds):>24}  {name}, tiles of {columns} x {rows}, "
-                f"{one.work.groups:,} work-groups of {one.work.steps:,} steps"
+                f"{'*' if runs else ' '} {microseconds(one.seconds):>22}  {name}, tiles of "
+                f"{columns} x {rows}, {one.work.groups:,} work-groups of {one.work.steps:,} steps"
             )
-        return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.refused.items())])
+        lines += [f"Not by the route {name}: {why}." for name, why in self.refused.items()]
+        return "\n".join(lines)
 
 
 def auto(
@@ -78,6 +84,7 @@ def auto(
     query = Query(request, dtype, Problem.compact(*sizes), device)
     route = choose(query)
     order = choice.ranked(device, sizes, precision) if isinstance(route, Ladder) else []
+    order.sort(key=lambda one: one.seconds)
     why = _why(route, query, order)
     named = precision if query.dtype == np.float32 else query.dtype.name
     answers = {kind.__name__: kind.of(query) for kind in ROUTES}
@@ -104,7 +111,7 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
             return f"{device} was not measured: its tile follows from a rule."
         return f"It is the fastest of the measured tiles, with {microseconds(route.seconds)}."
     own = route.kernel, tuple(route.params.items())
-    if choice.winner(device, sizes, precision) == own:
+    if own in [choice.winner(device, sizes, kind) for kind in (precision, "float32")]:
         return f"It was the fastest of those that were timed on {device} at such sizes."
     model = choice.model(device)
     if not order or model is None:
@@ -112,8 +119,17 @@ def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
             f"There are no constants for {device}, so the kernel of the nearest row of the table "
             "runs."
         )
-    seconds = microseconds(order[0].seconds)
-    return f"It is predicted to be the fastest, with {seconds}, by the constants of {model.device}."
+    fastest = microseconds(order[0].seconds)
+    if own == order[0].choice:
+        return (
+            f"It is predicted to be the fastest, with {fastest}, by the constants of "
+            f"{model.device}."
+        )
+    return (
+        f"By the constants of {model.device}, a candidate in TF32 is predicted to be the fastest, "
+        f"with {fastest}; but predictions are uncertain, and TF32 runs only if it is predicted to "
+        f"be {choice.CLEARLY} times as fast as float32."
+    )
 
 
 def microseconds(seconds: float) -> str:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..catalog import sources
-from ..catalog.spec import round_up, tiles_over
+from ..ladder import sources
+from ..ladder.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .plan import Plan

@@ -11,19 +11,17 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyopencl as cl
-import pyopencl.array as cla
-from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 from ..caches import cached
-from ..catalog import ParameterError, sources
-from ..catalog.spec import Params, round_up, tiles_over
 from ..generate import Schedule, tiles, write
 from ..generate.precision import letter_of
+from ..ladder import ParameterError, sources
+from ..ladder.spec import Params, round_up, tiles_over
+from ..opencl import cl, cla
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
-from ..opencl.launch import INDEX_LIMIT, Kernel
-from .problem import MAX_BATCH, Matrix, Problem, passes
+from ..opencl.launch import Kernel
+from .problem import INDEX_LIMIT, MAX_BATCH, Matrix, Problem, passes
 
 #: PX, PY and PE of pad.cl.
 PAD = 32, 8, 4
@@ -445,6 +443,6 @@ def _second_queue(queue: cl.CommandQueue) -> cl.CommandQueue:
 
 
 @cached(8)
-def pool_of(queue: cl.CommandQueue) -> MemoryPool:
+def pool_of(queue: cl.CommandQueue) -> cl.tools.MemoryPool:
     """Memory that one call returns and the next one reuses: the queue's order separates them."""
-    return MemoryPool(ImmediateAllocator(queue))
+    return cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))

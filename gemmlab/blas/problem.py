@@ -9,11 +9,11 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..catalog import KernelSpec
-from ..catalog.spec import Params, round_up
 from ..generate.tiles import OperandLayout
-from ..opencl.launch import INDEX_LIMIT
+from ..ladder import KernelSpec
+from ..ladder.spec import Params, round_up
 
+INDEX_LIMIT = 2**31
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
 MAX_BATCH = 65535
 

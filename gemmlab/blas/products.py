@@ -12,11 +12,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyopencl as cl
-import pyopencl.array as cla
 
 from ..caches import cached
 from ..generate.precision import PRECISIONS, results_of
+from ..opencl import cl, cla
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging

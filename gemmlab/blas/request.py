@@ -11,13 +11,12 @@ from numbers import Complex, Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyopencl as cl
-import pyopencl.array as cla
 
 from ..caches import cached
-from ..catalog import KernelSpec, Key, catalog, find
 from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
+from ..ladder import KernelSpec, Key, catalog, find
+from ..opencl import cl, cla
 from ..opencl.devices import Device, find_device, of_queue
 from .problem import Matrix
 
@@ -42,6 +41,13 @@ class Request(NamedTuple):
     params: Pairs | None = None  # all parameters of the kernel; None for its defaults
     edges: str = "auto"  # or "pad", "guard", "shift" or "split"
     precision: str = "float32"  # or "tf32" or "tf32x3"
+
+    def __str__(self) -> str:
+        """The options that are set, as a caller writes them."""
+        options = {"kernel": self.kernel, "edges": self.edges, "precision": self.precision}
+        usual = {"kernel": AUTO, "edges": "auto", "precision": "float32"}
+        chosen = [f"{name}={value!r}" for name, value in options.items() if value != usual[name]]
+        return ", ".join(chosen) or f"kernel={AUTO!r}"
 
     @classmethod
     def of(

@@ -14,13 +14,13 @@ from math import inf, prod
 from typing import NamedTuple
 
 import numpy as np
-import pyopencl as cl
 
 from ..caches import cached
-from ..catalog import KernelSpec, Key, find
-from ..catalog.spec import Params
 from ..generate import choice, tiles
 from ..generate.precision import letter_of
+from ..ladder import KernelSpec, Key, find
+from ..ladder.spec import Params
+from ..opencl import cl
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
@@ -188,8 +188,16 @@ ROUTES = (Packed, Ladder, Generated)
 
 
 def choose(query: Query) -> Route:
-    """The first route that supports the product: `Request` rejects options that none supports."""
-    return next(route for kind in ROUTES if isinstance(route := kind.of(query), Route))
+    """The first route that supports the product. Raises ValueError with all reasons if there is
+    none: `Request` rejects options that no route supports.
+    """
+    reasons = []
+    for kind in ROUTES:
+        answer = kind.of(query)
+        if isinstance(answer, Route):
+            return answer
+        reasons.append(f"{kind.__name__}: {answer}")
+    raise ValueError(f"no route supports this product with {query.request}: {'; '.join(reasons)}")
 
 
 def emit(plan: Plan, request: Request, problem: Problem) -> None:

@@ -17,9 +17,9 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyopencl as cl
 
 from ..caches import cached
+from ..opencl import cl
 from ..opencl.devices import Device
 from .plan import Events, complete
 

@@ -13,9 +13,9 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-import pyopencl.array as cla
 
 from ..blas.products import matmul
+from ..opencl import cla
 from ..opencl.devices import Device, default_device
 
 #: PyOpenCL's sums set the arguments of a kernel that all threads of a worker share.

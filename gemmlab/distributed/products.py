@@ -13,7 +13,7 @@ from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
 from ..blas import request
-from ..catalog.spec import positive
+from ..ladder.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
 from .workers import survey

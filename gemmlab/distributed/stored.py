@@ -27,8 +27,6 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-import pyopencl as cl
-import pyopencl.array as cla
 from dask.array.core import normalize_chunks
 
 from ..blas.plan import pool_of
@@ -36,7 +34,8 @@ from ..blas.products import matmul as multiply
 from ..blas.request import ArraySpec, rows_of
 from ..blas.staging import staging_of
 from ..caches import cached
-from ..catalog.spec import positive
+from ..ladder.spec import positive
+from ..opencl import cl, cla
 from ..opencl.devices import Device, default_device
 from . import blocks
 

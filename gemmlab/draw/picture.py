@@ -29,10 +29,10 @@ MAGENTA = style.HERE.any
 #: Neither good nor bad; the same in an SVG.
 GREY = "#7a7a7c"
 COLOURS = {"A": BLUE, "B": ORANGE, "C": GREEN}
-#: CSS pixels for an inch of a picture in a notebook.
+#: CSS pixels for an inch of a picture, as PNG and as SVG.
 CSS = 92
 #: An SVG in a narrow cell keeps this share of its width: 9-point text is then 9 pixels high.
-MIN_WIDTH = 0.75
+MIN_WIDTH = 0.78
 _lock = threading.Lock()  # rc_context changes the settings of the whole process
 
 
@@ -101,8 +101,10 @@ class Picture(Figure):
         for colour in (style.A, style.B, style.C, style.WRONG, style.HERE):
             text = _themed(text, colour)
         alt = self.alt.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-        min_width = round(96 * MIN_WIDTH * self.get_figwidth())
-        shape = f"max-width:100%;min-width:{min_width}px;height:auto"
+        width = CSS * self.get_figwidth()
+        shape = (
+            f"width:{width:.0f}px;max-width:100%;min-width:{MIN_WIDTH * width:.0f}px;height:auto"
+        )
         return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{shape}" ', 1)
 
     def _repr_mimebundle_(self, include=None, exclude=None):

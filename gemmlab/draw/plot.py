@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from matplotlib.ticker import MaxNLocator
 
-from ..catalog import Key
+from ..ladder import Key
 from ..model import H200
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint, short
 

@@ -30,13 +30,14 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..caches import Notes, cached
-from ..catalog import Key, catalog, find, sources
-from ..catalog.spec import round_up, tiles_over
-from ..opencl.devices import Device
+from ..ladder import Key, catalog, find, sources
+from ..ladder.spec import round_up, tiles_over
 
+if TYPE_CHECKING:
+    from ..opencl.devices import Device
 Sizes = tuple[int, int, int]
 #: A kernel's number or name, and all of its parameters as pairs: a key for caches.
 Choice = tuple[Key, tuple[tuple[str, int], ...]]
@@ -407,8 +408,8 @@ def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
 def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
     """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
     winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
-    model.cache_clear()  # type: ignore[attr-defined]
-    kernel_for.cache_clear()  # type: ignore[attr-defined]
+    model.cache_clear()
+    kernel_for.cache_clear()
 
 
 def _key(device: Device, sizes: Sizes, precision: str) -> str:

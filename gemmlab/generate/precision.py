@@ -6,12 +6,14 @@ where they load and store. So they need no arithmetic in float16, which most Ope
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..catalog import Limits
-from ..opencl.devices import Device
+from ..ladder import Limits
+
+if TYPE_CHECKING:
+    from ..opencl.devices import Device
 
 
 class Precision(NamedTuple):

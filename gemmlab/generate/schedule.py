@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..catalog import Limits, ParameterError
-from ..catalog.spec import too_many_items, too_much_memory
+from ..ladder import Limits, ParameterError
+from ..ladder.spec import too_many_items, too_much_memory
 from .precision import PRECISIONS, Precision, widest_vector
 
 #: Bytes that the 32 banks of local memory deliver at once.

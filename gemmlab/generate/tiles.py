@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..caches import cached
-from ..catalog import ParameterError
-from ..catalog.spec import Params, complete, tiles_over
-from ..opencl.devices import Device
+from ..ladder import ParameterError
+from ..ladder.spec import Params, complete, tiles_over
 from .choice import Chip, Constants, Sizes, Work, kind_of, model, seconds, section
 from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule
 
+if TYPE_CHECKING:
+    from ..opencl.devices import Device
 #: The parameters of a tile, with the names of the ladder. WIDTH is the number of elements that a
 #: load takes at most, STAGES that of buffers in local memory, and SHARES that of work-groups per
 #: tile. UNIT says what computes a block of C (see `UNITS`).

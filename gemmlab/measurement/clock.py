@@ -10,7 +10,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-import pyopencl as cl
+from ..opencl import cl
 
 #: Calls that `call_seconds` makes in a row at most.
 MOST_CALLS = 50

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..catalog import find
+from ..ladder import find
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import timing

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import model
 from ..caches import cached
-from ..catalog import Key, find, in_order
+from ..ladder import Key, find, in_order
 from . import records
 
 CHIPS = {"H200": model.H200, "K40m": model.K40M}

@@ -21,8 +21,8 @@ from typing import Any
 
 from .. import files
 from ..caches import cached
-from ..catalog import Key, find, key, sources
-from ..catalog.spec import Limits
+from ..ladder import Key, find, key, sources
+from ..ladder.spec import Limits
 from .explained import CHIPS
 
 #: What a row holds after the values of the parameters.

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from .. import model
 from ..caches import Notes, cached
-from ..catalog import find, sources
+from ..ladder import catalog, sources
+from ..opencl import cl
 from ..opencl.build import BuildError, build
 from ..opencl.devices import Device, find_device
 from . import clock
@@ -54,7 +54,8 @@ def note(device: Device, result: Result) -> None:
     """Remember a measured rate, so that `peaks` is never below it, unless it is wrong, of less than
     a tenth of a millisecond, or of tensor cores.
     """
-    if not result.ok or result.kernel_ms[0] < 0.1 or find(result.kernel).tensor:
+    on_tensor_cores = result.kernel in catalog and catalog[result.kernel].tensor
+    if not result.ok or result.kernel_ms[0] < 0.1 or on_tensor_cores:
         return
     _raised(device, model.Peaks(result.gflops, 0.0))
 

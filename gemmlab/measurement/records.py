@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from .. import files, model
 from ..caches import cached
-from ..catalog import Key, catalog, sources
+from ..ladder import Key, catalog, sources
+from ..opencl import cl
 from ..version import __version__
 
 

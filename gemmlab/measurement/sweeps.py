@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Iterable
 
 import numpy as np
-import pyopencl as cl
 
 from ..caches import cached
-from ..catalog import Key, ParameterError, find, sources
-from ..catalog.spec import positive, round_up
+from ..ladder import Key, ParameterError, find, sources
+from ..ladder.spec import positive, round_up
+from ..opencl import cl
 from ..opencl.build import build
 from ..opencl.devices import Device, find_device
 from . import clock, records, timing

@@ -5,21 +5,24 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from .. import check
 from ..blas.plan import Plan, check_memory
 from ..blas.problem import Problem
+from ..blas.request import PLAIN
+from ..blas.routes import Ladder, Query, Route, choose
 from ..caches import cached
-from ..catalog import Key, find
-from ..catalog.spec import KernelSpec, positive, round_up
 from ..generate.choice import Sizes
+from ..ladder import Key, find
+from ..ladder.spec import KernelSpec, positive, round_up
 from ..model import gflops
+from ..opencl import cl
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
@@ -90,6 +93,61 @@ def measure(  # noqa: PLR0913
     if most_seconds is not None:
         on_step("predict")
         _refuse_slow(built, device, sizes, most_seconds)
+    return _result(built, spec.number, device, sizes, repeats, on_step=on_step, runs=runs)
+
+
+def measure_auto(
+    m: int,
+    n: int,
+    k: int,
+    device: Device | int | str | None = None,
+    repeats: int | None = None,
+) -> Result:
+    """Check what `matmul` runs for a column-major product in float32, then time it.
+
+    Args and errors are those of `measure`. The result names the kernel that `matmul` chooses; its
+    `pipeline_ms` includes packing.
+    """
+    sizes = m, n, k = positive("m", m), positive("n", n), positive("k", k)
+    device = find_device(device)
+    route = choose(Query(PLAIN, np.dtype(np.float32), Problem.compact(*sizes), device))
+    if isinstance(route, Ladder):
+        return measure(route.kernel, m, n, k, params=route.params, device=device, repeats=repeats)
+    repeats = None if repeats is None else positive("repeats", repeats)
+    check_memory(device, {"A": m * k, "B": k * n, "C": m * n})
+    return _result(Routed.of(route, device, sizes), route.kernel, device, sizes, repeats)
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A route of `matmul` whose kernels are not in the catalog, to be measured as a `Kernel` is."""
+
+    route: Route
+    params: dict[str, int]
+    build_seconds: float
+    path: str = "plain"
+    multiples: Sizes = (1, 1, 1)
+
+    @classmethod
+    def of(cls, route: Route, device: Device, sizes: Sizes) -> Routed:
+        """The route, compiled."""
+        start = time.perf_counter()
+        route.emit(Plan(device.timed_queue, device), Problem.compact(*sizes))
+        return cls(route, route.params, time.perf_counter() - start)
+
+
+def _result(
+    built: Kernel | Routed,
+    key: Key,
+    device: Device,
+    sizes: Sizes,
+    repeats: int | None,
+    *,
+    on_step: Callable[[str], None] = lambda step: None,
+    runs: Callable[[Product], Runs] | None = None,
+) -> Result:
+    """Check, then time."""
+    m, n, k = sizes
     on_step("check")
     data = _data(m, n, k)
     exact, accurate, framed = _checked(built, device, data)
@@ -103,7 +161,7 @@ def measure(  # noqa: PLR0913
     if not timed.credible:
         verdict += "; wall-clock times, because this driver's clock contradicts them"
     result = Result(
-        kernel=spec.number,
+        kernel=key,
         params=built.params,
         m=m,
         n=n,
@@ -143,7 +201,7 @@ def _compiled(
 
 
 def _checked(
-    kernel: Kernel, device: Device, data: _Data
+    kernel: Kernel | Routed, device: Device, data: _Data
 ) -> tuple[check.Verdict, check.Verdict, bool]:
     """The exact verdict, the accuracy verdict, and whether the frame is intact."""
     product = Product.of(kernel, device, data.a, data.b)
@@ -151,7 +209,8 @@ def _checked(
     exact, framed = data.exact(product.result()), product.frame.untouched()
     product = Product.of(kernel, device, data.u, data.v)
     product.run()
-    accurate = data.accurate(product.result(), kernel.spec.product_error(kernel.params))
+    error = kernel.spec.product_error(kernel.params) if isinstance(kernel, Kernel) else 0.0
+    accurate = data.accurate(product.result(), error)
     return exact, accurate, framed
 
 
@@ -196,7 +255,14 @@ class Product:
     and `b` are the buffers of A (M x K) and B (K x N).
     """
 
-    def __init__(self, kernel: Kernel, device: Device, sizes: Sizes, a: cl.Buffer, b: cl.Buffer):
+    def __init__(
+        self,
+        kernel: Kernel | Routed,
+        device: Device,
+        sizes: Sizes,
+        a: cl.Buffer,
+        b: cl.Buffer,
+    ):
         self._device, (m, n, _) = device, sizes
         rows, cols, _ = map(round_up, sizes, kernel.multiples)
         self.frame = _Frame(device, rows, cols)
@@ -205,10 +271,13 @@ class Product:
             c = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * m * n)
         self.problem = Problem.compact(*sizes, a, b, c)
         self._plan = Plan(device.timed_queue, device)
-        self._plan.multiply(kernel, self.problem, self.frame.inside)
+        if isinstance(kernel, Kernel):
+            self._plan.multiply(kernel, self.problem, self.frame.inside)
+        else:
+            kernel.route.emit(self._plan, self.problem)
 
     @classmethod
-    def of(cls, kernel: Kernel, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
+    def of(cls, kernel: Kernel | Routed, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
         """The product of a (m x k) and b (k x n), column-major."""
         sizes = a.shape[0], b.shape[1], a.shape[1]
         return cls(kernel, device, sizes, upload(device, a), upload(device, b))

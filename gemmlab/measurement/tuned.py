@@ -10,15 +10,15 @@ from contextlib import suppress
 from math import inf
 
 import numpy as np
-import pyopencl as cl
 from tqdm import tqdm
 
 from ..blas import products
 from ..blas.explain import Explanation, auto, check_sizes
 from ..blas.request import Request
-from ..catalog import find
 from ..generate import choice
 from ..generate.choice import Choice, Sizes
+from ..ladder import find
+from ..opencl import cl
 from ..opencl.build import BuildError
 from ..opencl.devices import Device, find_device
 from .timing import measure
@@ -47,9 +47,9 @@ def tune(
     """Time the best candidates for some shapes on this device; `matmul` runs the winners from now
     on.
 
-    A winner is for all shapes of its class, whose sizes are about the same. It is remembered in the
-    user's cache folder, for this device, driver and version, until `gemmlab.clear_caches` is
-    called. A shape takes seconds, most of which the compiler needs.
+    A winner is for all shapes of its class, whose sizes are about the same. It is kept in the
+    user's cache folder, for this device, driver and version, and is not timed again; `python -m
+    gemmlab forget` deletes it. A shape takes seconds, most of which the compiler needs.
 
     Args:
         shapes: M, N, K of row-major products; usual ones by default.
@@ -83,7 +83,7 @@ def tune(
             if min(times.values(), default=inf) < inf:
                 winner = min(times, key=lambda one: times[one])
                 choice.record_winner(device, sizes, precision, winner)
-    products.plan_for.cache_clear()  # type: ignore[attr-defined]
+    products.plan_for.cache_clear()
     return [auto(*shape, device, precision) for shape in shapes]
 
 

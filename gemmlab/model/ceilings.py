@@ -15,8 +15,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..catalog import Key, find
-from ..catalog.spec import positive, round_up, tiles_over
+from ..ladder import Key, find
+from ..ladder.spec import positive, round_up, tiles_over
 from .chip import H200, Chip, occupancy
 from .costs import Costs, Phase, costs
 from .traffic import least_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..catalog.spec import positive
+from ..ladder.spec import positive
 from .traffic import Peaks
 
 

@@ -14,8 +14,8 @@ from math import lcm
 import numpy as np
 
 from ..caches import cached
-from ..catalog import Key, find
-from ..catalog.spec import round_up
+from ..ladder import Key, find
+from ..ladder.spec import round_up
 from ..simt import count, simulate
 from ..simt.machine import WARP
 from ..simt.watch import Entry

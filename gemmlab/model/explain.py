@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..catalog import Key
+from ..ladder import Key
 from .ceilings import Ceiling, ceilings, named, percent
 from .chip import H200, K40M, Chip
 

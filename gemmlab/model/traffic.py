@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..catalog import Key, find
+from ..ladder import Key, find
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 import pyopencl as cl
 
 from ..caches import cached
-from ..catalog import ParameterError
+from ..ladder import ParameterError
 from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.

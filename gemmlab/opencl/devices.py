@@ -20,7 +20,7 @@ import pyopencl as cl
 from pyopencl import CommandQueue, Context, command_queue_properties
 
 from .. import environment
-from ..catalog.spec import Limits
+from ..ladder.spec import Limits
 from ..version import __version__
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ..catalog import KernelSpec, Key, find, sources
-from ..catalog.spec import tiles_over
+from ..ladder import KernelSpec, Key, find, sources
+from ..ladder.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
-INDEX_LIMIT = 2**31
 _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
 
 

@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..catalog import KernelSpec, Key, find, signature
-from ..catalog.sources import read
-from ..catalog.spec import positive
 from ..check import bound, exact_inputs, random_inputs
+from ..ladder import KernelSpec, Key, find, signature
+from ..ladder.sources import read
+from ..ladder.spec import positive
 from . import count
 from .budget import Budget, OutOfBudget
 from .machine import Machine

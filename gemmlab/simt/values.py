@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -209,15 +210,67 @@ def mad(a, b, c):
 
 def fma(a, b, c):
     """a*b + c, rounded once: an inexact sum in double is made odd, so it is not half-way."""
-    product = np.multiply(a, b, dtype=np.float64)
-    total = np.asarray(product + c)
-    back = total - product
-    error = (product - (total - back)) + (c - back)
+    if np.result_type(a, b, c) == np.float64:
+        return _fma_of_doubles(a, b, c)
+    return _odd_sum(np.multiply(a, b, dtype=np.float64), c)
+
+
+def _two_sum(x, y):
+    """The sum of doubles, and its error."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)
+
+
+def _odd_sum(x, y):
+    """The sum of doubles; one that is inexact is rounded to the neighbour with an odd last bit."""
+    total, error = map(np.asarray, _two_sum(x, y))
     if not np.any(error):
         return total[()]
     even = (total.view(np.int64) & 1) == 0
     inexact = np.isfinite(total) & (error != 0)
     return np.where(even & inexact, np.nextafter(total, np.copysign(np.inf, error)), total)[()]
+
+
+def _halves(x):
+    """A double as the sum of two whose products are exact (Veltkamp, 1968)."""
+    scaled = (2.0**27 + 1) * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _fma_of_doubles(a, b, c):
+    """By exact sums and products of pairs (Boldo and Melquiond, 2008), or as fractions where those
+    could overflow or underflow.
+    """
+    product = a * b
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    error = a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
+    high, low = _two_sum(c, error)
+    high, rest = _two_sum(product, high)
+    found = np.where((a == 0) | (b == 0), product + c, high + _odd_sum(low, rest))
+    size = np.abs(product)
+    plain = (size > 2.0**-900) & (size < 2.0**900) & (np.abs(c) < 2.0**1000)
+    plain &= (np.abs(a) < 2.0**900) & (np.abs(b) < 2.0**900)
+    other = ~(plain | (a == 0) | (b == 0))
+    if np.any(other):
+        found = np.where(other, np.frompyfunc(_fused, 3, 1)(a, b, c), found).astype(np.float64)
+    return found[()]
+
+
+def _fused(a: float, b: float, c: float) -> float:
+    """a*b + c of doubles, whose product a double cannot hold."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c  # with the right sign
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def dot(a, b):
@@ -252,7 +305,57 @@ def _extreme(larger: bool, a, b):
 
 
 def _length(x):
-    return np.sqrt(numbers_of((x * x).sum(0)) if x.ndim == 2 else x * x)
+    return numbers_of(np.hypot.reduce(x, 0)) if x.ndim == 2 else np.abs(x)
+
+
+def _normalized(x):
+    if x.ndim != 2:
+        return _sign(x)
+    length = _length(x)
+    return np.where(length == 0, x, x / length)
+
+
+def _sign(x):
+    return np.where(x == 0, x, np.sign(x))
+
+
+def _of_half_turns(x, quarters: int):
+    """sin(pi*x + quarters*pi/2), exact where that is 0 or 1."""
+    x = np.fmod(x, 2)
+    nearest = np.rint(2 * x)
+    rest = np.pi * (x - nearest / 2)
+    at = (nearest + quarters) % 4
+    sine, cosine = np.sin(rest), np.cos(rest)
+    return np.select([at == 0, at == 1, at == 2, at == 3], [sine, cosine, -sine, -cosine], np.nan)
+
+
+def _sinpi(x):
+    y = _of_half_turns(x, 0)
+    return np.where(y == 0, np.copysign(0, x), y)
+
+
+def _cospi(x):
+    return _of_half_turns(x, 1) + 0.0  # never -0
+
+
+def _rootn(x, n):
+    root = np.power(np.abs(x), 1 / np.longdouble(n)).astype(float)  # 1/n as a double is too coarse
+    is_odd = n % 2 == 1
+    return np.where(
+        (n == 0) | (~is_odd & (x < 0)), np.nan, np.where(is_odd, np.copysign(root, x), root)
+    )
+
+
+def _powr(x, y):
+    """exp(y * log(x)), and NaN where that is 0 * inf."""
+    unclear = np.where(y == 0, (x == 0) | np.isinf(x), (x == 1) & np.isinf(y))
+    unclear = unclear | (x < 0) | np.isnan(x) | np.isnan(y)
+    return np.where(unclear, np.nan, np.power(np.abs(x), y))
+
+
+def _logb(x):
+    power = np.frexp(x)[1] - 1.0
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), power, np.abs(x)))
 
 
 def _cross(a, b):
@@ -274,17 +377,17 @@ FUNCTIONS |= {
 }
 FUNCTIONS |= {
     "exp10": lambda x: np.power(10.0, x),
-    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)),
-    "cospi": lambda x: np.cos(np.pi * np.fmod(x, 2)),
-    "tanpi": lambda x: np.tan(np.pi * np.fmod(x, 1)),
+    "sinpi": _sinpi,
+    "cospi": _cospi,
+    "tanpi": lambda x: _sinpi(x) / _cospi(x),
     "asinpi": lambda x: np.arcsin(x) / np.pi,
     "acospi": lambda x: np.arccos(x) / np.pi,
     "atanpi": lambda x: np.arctan(x) / np.pi,
     "atan2pi": lambda y, x: np.arctan2(y, x) / np.pi,
     "pow": np.power,
-    "powr": np.power,
+    "powr": _powr,
     "pown": np.power,
-    "rootn": lambda x, n: np.copysign(np.power(np.abs(x), 1 / n), np.where(n % 2 == 1, x, 1)),
+    "rootn": _rootn,
     "fabs": np.abs,
     "min": np.fmin,
     "max": np.fmax,
@@ -297,14 +400,14 @@ FUNCTIONS |= {
     "maxmag": lambda a, b: _extreme(True, a, b),
     "minmag": lambda a, b: _extreme(False, a, b),
     "ldexp": lambda x, n: np.ldexp(x, n.astype(int)),
-    "logb": lambda x: np.floor(np.log2(np.abs(x))),
-    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
+    "logb": _logb,
+    "sign": lambda x: np.where(np.isnan(x), 0, _sign(x)),
     "mix": lambda a, b, t: a + (b - a) * t,
     "step": lambda edge, x: np.where(x < edge, 0.0, 1.0),
     "smoothstep": _smooth,
     "length": _length,
     "distance": lambda a, b: _length(a - b),
-    "normalize": lambda x: x / _length(x) if x.ndim == 2 else np.sign(x),
+    "normalize": _normalized,
     "cross": _cross,
 }
 
@@ -322,13 +425,23 @@ def _rotated(x: int, by: int, of: Scalar) -> int:
 def _gamma(function: Callable, x: float) -> float:
     try:
         return function(x)
-    except (ValueError, OverflowError):
-        pole = function is math.gamma and x < 0 and x == math.floor(x)
-        return math.nan if pole else math.inf
+    except OverflowError:
+        return math.copysign(math.inf, x)
+    except ValueError:  # at 0, at negative whole numbers, and at -inf
+        if function is math.lgamma:
+            return math.inf
+        return math.nan if x else math.copysign(math.inf, x)
 
 
 def _normal(x: float, of: Scalar) -> bool:
-    return math.isfinite(x) and abs(x) >= (2.0**-126 if of.size == 4 else 2.0**-1022)
+    return math.isfinite(x) and abs(x) >= float(np.finfo(of.dtype).tiny)
+
+
+def _fract(x: float, of: Scalar) -> tuple[float, float]:
+    if not math.isfinite(x):
+        return (math.copysign(0.0, x) if math.isinf(x) else x), x
+    below = math.copysign(math.floor(x), x)
+    return min(x - below, 1 - float(np.finfo(of.dtype).epsneg)), below
 
 
 #: By name: a function of Python's numbers and of the type of the first ...
@@ -343,6 +456,7 @@ _TYPED: dict[str, Callable] = {
     "rotate": _rotated,
     "upsample": lambda a, b, of: (a << of.bits) | b,
     "isnormal": _normal,
+    "fract": _fract,
 }
 #: ... or of the numbers alone.
 EACH: dict[str, Callable] = _TYPED | {
@@ -383,26 +497,31 @@ EACH: dict[str, Callable] = _TYPED | {
 _RELATIONS = {name for name in EACH if name.startswith("is") or name == "signbit"}
 
 
-def _fract(x: float) -> tuple[float, float]:
-    if not math.isfinite(x):
-        return (0.0 if math.isinf(x) else x), x
-    return min(x - math.floor(x), 1 - 2.0**-24), math.floor(x)
-
-
 def _remquo(a: float, b: float) -> tuple[float, int]:
-    if not b or not math.isfinite(a):
+    """The remainder, and the lower seven bits of the quotient with its sign."""
+    if not b or not math.isfinite(a) or math.isnan(b):
         return math.nan, 0
     rest = math.remainder(a, b)
-    return rest, round((a - rest) / b)
+    if math.isinf(b):
+        return rest, 0
+    quotient = int((Fraction(a) - Fraction(rest)) / Fraction(b))
+    return rest, (abs(quotient) & 127) * (1 if quotient > 0 else -1)
+
+
+def _lgamma_r(x: float) -> tuple[float, int]:
+    """The logarithm of the absolute value of the gamma function, and the sign of that function."""
+    negative = x == 0 and math.copysign(1, x) < 0
+    if x < 0 and math.isfinite(x):
+        negative = math.floor(x) % 2 == 1
+    return _gamma(math.lgamma, x), -1 if negative else 1
 
 
 #: Functions with two results; the second is stored where a pointer points.
 EACH |= {
-    "fract": _fract,
     "modf": math.modf,
-    "sincos": lambda x: (math.sin(x), math.cos(x)),
+    "sincos": lambda x: (math.sin(x), math.cos(x)) if math.isfinite(x) else (math.nan, math.nan),
     "frexp": math.frexp,
-    "lgamma_r": lambda x: (_gamma(math.lgamma, x), 1 if x > 0 or math.floor(x) % 2 == 0 else -1),
+    "lgamma_r": _lgamma_r,
     "remquo": _remquo,
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..catalog import ParameterError, find
-from ..catalog.spec import Limits
+from ..ladder import ParameterError, find
+from ..ladder.spec import Limits
 from .memory import Style
 from .shader import STYLES, Shader, translate
 

@@ -13,9 +13,9 @@ from typing import Any
 import ipywidgets as w
 from IPython import get_ipython
 
-from ..catalog import Key, find, sources
-from ..catalog.spec import positive
 from ..draw.picture import Picture
+from ..ladder import Key, find, sources
+from ..ladder.spec import positive
 from ..measurement.comparison import BUDGET, Interval
 from ..measurement.explained import Allowed
 from ..measurement.landscape import fingerprint_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from ..catalog import ParameterError
 from ..generate import Schedule, write
 from ..generate.schedule import EDGES
 from ..generate.text import Text
+from ..ladder import ParameterError
 from .listing import block
 from .stepper import Stepper
 

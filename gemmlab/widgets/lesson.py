@@ -10,9 +10,9 @@ from html import escape
 import ipywidgets as w
 from IPython.display import display
 
-from ..catalog import Key, find, in_order, sources
 from ..draw import plot, style
 from ..draw.picture import Picture
+from ..ladder import Key, find, in_order, sources
 from ..measurement import explained, records
 from .progress import Progress
 from .shell import Shell

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as w
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from ..catalog import Key, find, key, sources
+from ..ladder import Key, find, key, sources
 from ..simt import views
 from ..worker.client import simulated
 from .explorer import Explorer

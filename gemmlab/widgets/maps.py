@@ -11,10 +11,10 @@ from typing import Any
 import anywidget
 import traitlets
 
-from ..catalog import KernelSpec
-from ..catalog.spec import Limits
 from ..draw.landscape import landscape
 from ..draw.picture import Picture, text_colour, viridis
+from ..ladder import KernelSpec
+from ..ladder.spec import Limits
 from ..measurement.landscape import Landscape, recorded
 from ..model import percent
 from .settings import IN_VIEW, ranked

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ..catalog import KernelSpec
-from ..catalog.spec import Limits
 from ..draw.picture import brief
+from ..ladder import KernelSpec
+from ..ladder.spec import Limits
 from ..measurement import explained
 from ..measurement.comparison import LEAST, Comparison, Interval
 from ..measurement.explained import Allowed

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from .. import files
-from ..catalog import sources
+from ..ladder import sources
 
 LEGEND = "● predicted right, ◐ predicted wrong, ○ not predicted; ■ solved, □ not solved."
 
@@ -74,18 +74,17 @@ class Progress:
         return {}
 
     def note(self, name: str, right: bool | None, choice: str | None = None) -> None:
-        """Keep an entry; what was right once stays so. A file that cannot be written causes a
-        message, and no error.
+        """Keep an entry: the latest answer counts. If the file cannot be written, print a message.
 
         Args:
             name: the number of an exercise, or a question.
-            right: None as long as a prediction has no answer.
+            right: None as long as a prediction has no answer; an earlier answer then stays.
             choice: what was predicted.
         """
 
         def with_entry(known: dict) -> dict:
             entry = known.get(name, {"right": None})
-            entry["right"] = right or entry["right"] or right
+            entry["right"] = entry["right"] if right is None else right
             if choice is not None:
                 entry["choice"] = choice
             return {**known, name: entry}

@@ -8,8 +8,8 @@ from html import escape
 
 import ipywidgets as w
 
-from ..catalog import KernelSpec, find
-from ..catalog.spec import Limits
+from ..ladder import KernelSpec, find
+from ..ladder.spec import Limits
 from .shell import Choice, choice
 
 #: Sizes to choose from; any other can be typed.
@@ -105,14 +105,16 @@ class Settings:
     def _put(self, values: Mapping[str, int]) -> None:
         """Move controls; a slider gets the position that it lacks."""
         self._placing = True
-        for name, value in values.items():
-            control = self.controls[name]
-            there = [value for _, value in control.options]
-            with control.hold_sync():  # new options move a slider to the first
-                if value not in there:
-                    control.options = [(str(v), v) for v in sorted([*there, value])]
-                control.value = value
-        self._placing = False
+        try:
+            for name, value in values.items():
+                control = self.controls[name]
+                there = [value for _, value in control.options]
+                with control.hold_sync():  # new options move a slider to the first
+                    if value not in there:
+                        control.options = [(str(v), v) for v in sorted([*there, value])]
+                    control.value = value
+        finally:
+            self._placing = False
 
     def _moved(self, name: str) -> None:
         """A person has moved a control: move those that depend on it. Never raises."""

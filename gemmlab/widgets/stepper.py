@@ -6,7 +6,6 @@ out, beside a picture of what the line touches.
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable, Iterable
 from html import escape
@@ -74,8 +73,9 @@ class Stepper(Shell):
         self.start = self.values
         self.show(self.values)
         self._settling = False  # whether controls are being moved by the widget itself
-        self._moves: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        threading.Thread(target=self._follow, daemon=True).start()
+        self._lock = threading.Lock()  # held while the two below are read or changed
+        self._newest: dict[str, Any] | None = None  # the last move, until it is shown
+        self._following = False  # whether a thread shows moves
         for control in controls.values():
             control.observe(self._moved, "value")
 
@@ -85,15 +85,24 @@ class Stepper(Shell):
         return {name: control.value for name, control in self.controls.items()}
 
     def _moved(self, change: dict[str, Any]) -> None:
-        if not self._settling:
-            self._moves.put(self.values)
+        if self._settling:
+            return
+        with self._lock:
+            self._newest = self.values
+            if self._following:
+                return
+            self._following = True
+        threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
-        """Show the newest of the moves, always."""
+        """Show the newest of the moves, until there is none."""
         while True:
-            values = self._moves.get()
-            if self._moves.empty():
-                self.show(values)
+            with self._lock:
+                values, self._newest = self._newest, None
+                self._following = values is not None
+            if values is None:
+                return
+            self.show(values)
 
     def show(self, values: dict[str, Any]) -> None:
         """Show what belongs to these positions."""
@@ -128,18 +137,20 @@ class Stepper(Shell):
     def _fit(self, values: dict, replay: Replay) -> None:
         """Move the sliders of step and work-item into a replay that has fewer or more of them."""
         self._settling = True
-        for name, there in (
-            ("step", range(1, len(replay.steps) + 1)),
-            ("item", range(replay.items)),
-        ):
-            values[name] = min(values[name], there[-1])
-            control = self.controls[name]
-            if len(control.options) != len(there):
-                # this moves the slider to the first; in one message it would show no number
-                control.options = [(str(i), i) for i in there]
-                control.value = values[name]
-        self._plays["step"][1].max = len(replay.steps) - 1
-        self._settling = False
+        try:
+            for name, there in (
+                ("step", range(1, len(replay.steps) + 1)),
+                ("item", range(replay.items)),
+            ):
+                values[name] = min(values[name], there[-1])
+                control = self.controls[name]
+                if len(control.options) != len(there):
+                    # this moves the slider to the first; in one message it would show no number
+                    control.options = [(str(i), i) for i in there]
+                    control.value = values[name]
+            self._plays["step"][1].max = len(replay.steps) - 1
+        finally:
+            self._settling = False
 
     def _content(self, values: dict) -> str:
         """A picture and its words; or words, and below them the kernel's text beside a picture."""

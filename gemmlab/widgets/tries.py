@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .. import files
-from ..catalog import sources
+from ..ladder import sources
 from ..measurement.comparison import Interval
 
 #: Tries that are kept of each explorer, and those that are shown.

@@ -13,9 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-import pyopencl as cl
-
 from ..measurement import comparison, explained, peaks, timing
+from ..opencl import cl
 from .look import ARGUMENTS, Refused, Seen, closely, explain, is_edited, look
 
 #: Takes the step that begins, or what the simulator has seen in a text.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from ..catalog import Key
+from ..ladder import Key
 from ..measurement.comparison import Comparison
 from ..opencl.devices import Device
 from ..simt import ProductRun

@@ -14,8 +14,8 @@ from itertools import product
 from math import gcd, lcm, prod
 
 from .. import simt
-from ..catalog import KernelSpec, Key, find, sources
-from ..catalog.spec import round_up
+from ..ladder import KernelSpec, Key, find, sources
+from ..ladder.spec import round_up
 from ..simt.api import SignatureError
 
 Sizes = tuple[int, int, int]

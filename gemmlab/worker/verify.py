@@ -8,7 +8,7 @@ from itertools import product
 
 from tqdm import tqdm
 
-from ..catalog import catalog, sources
+from ..ladder import catalog, sources
 from ..opencl.devices import devices, find_device
 from .client import Outcome, trial
 from .look import look

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gemmlab import default_device, files, model, trial
-from gemmlab.catalog import Key, sources
+from gemmlab.ladder import Key, sources
 from gemmlab.measurement.clock import wall_seconds
 
 ROUNDS = 3  # goal and try alternate so often; the best of each counts

@@ -11,7 +11,6 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
 from gemmlab import model
-from gemmlab.catalog import Key, in_order
 from gemmlab.draw import plot
 from gemmlab.draw.picture import (
     BLUE,
@@ -27,6 +26,7 @@ from gemmlab.draw.picture import (
     lines,
     short,
 )
+from gemmlab.ladder import Key, in_order
 
 #: The axes of every roofline: operations per byte, and per cent of the peak.
 INTENSITIES, SHARES = (1 / 8, 512), (0.2, 200)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gemmlab import model
-from gemmlab.catalog import Key
 from gemmlab.draw.picture import (
     BLUE,
     GREEN,
@@ -19,6 +18,7 @@ from gemmlab.draw.picture import (
     label_rows,
     legend_above,
 )
+from gemmlab.ladder import Key
 from gemmlab.measurement import records
 
 #: What warps wait for, by the reasons that Nsight Compute distinguishes; all others are "other".

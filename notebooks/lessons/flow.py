@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from html import escape
 
 from gemmlab import model
-from gemmlab.catalog import Key
+from gemmlab.ladder import Key
 from gemmlab.measurement import explained, records
 
 from .cycles import turns

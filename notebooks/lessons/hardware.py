@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from gemmlab import model, simt
-from gemmlab.catalog import sources
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import (
     BLUE,
@@ -22,6 +21,7 @@ from gemmlab.draw.picture import (
     label_rows,
     lines,
 )
+from gemmlab.ladder import sources
 from gemmlab.simt import views
 
 #: Rows and columns of the matrix that is transposed.

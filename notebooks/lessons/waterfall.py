@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gemmlab import model
-from gemmlab.catalog import Key, find, in_order, sources
 from gemmlab.draw.picture import (
     GREEN,
     INK,
@@ -18,6 +17,7 @@ from gemmlab.draw.picture import (
     label_rows,
     legend_above,
 )
+from gemmlab.ladder import Key, find, in_order, sources
 from gemmlab.measurement import explained, landscape, records
 from gemmlab.opencl.build import HIDDEN
 

@@ -12,7 +12,7 @@ from layouts import Framed, Layout, whole
 import gemmlab
 from gemmlab import check, simt
 from gemmlab.blas import packed, products
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 
 TEXT = sources.read(packed.FILE)
 #: Texts that are wrong on purpose: what each of them says instead.

@@ -15,7 +15,7 @@ import gemmlab
 from gemmlab.blas import routes
 from gemmlab.blas.problem import Batch, Matrix, Problem
 from gemmlab.blas.request import Request
-from gemmlab.catalog import Limits
+from gemmlab.ladder import Limits
 
 #: Hashes of the choices for 500 random products on three devices.
 FILE = Path(__file__).with_name("choices.json")
@@ -91,6 +91,14 @@ def test_choices_are_those_on_record(any_device):
         found = [described(chosen(device, case)) for case in cases()]
         pairs = zip(hashes(found).split(), recorded[name].split(), cases(), found, strict=True)
         assert [(case, one) for new, old, case, one in pairs if new != old] == [], name
+
+
+def test_a_product_that_no_route_supports_is_refused_with_the_reasons(any_device):
+    """`Request.of` refuses these options earlier."""
+    request, problem = Request(kernel=3, edges="split"), Problem.compact(8, 8, 8)
+    query = routes.Query(request, np.dtype(np.float32), problem, any_device)
+    with pytest.raises(ValueError, match="kernel=3, edges='split'"):
+        routes.choose(query)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "float16"])

@@ -6,7 +6,7 @@ import pytest
 from conftest import lacking
 from lab import CHROMIUM, browser_path, notebook, opened, started
 
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 
 pytestmark = pytest.mark.system
 

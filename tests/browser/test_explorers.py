@@ -5,7 +5,7 @@ import re
 import pytest
 from lab import notebook, started
 
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 
 pytestmark = pytest.mark.system
 

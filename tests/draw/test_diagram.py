@@ -10,9 +10,9 @@ from matplotlib.patches import PathPatch
 from texts import SMALL
 
 from gemmlab import catalog, simulate
-from gemmlab.catalog import sources
 from gemmlab.draw import diagram, replay
 from gemmlab.draw.picture import INK, RED
+from gemmlab.ladder import sources
 from gemmlab.simt import views
 from pictures import assert_can_be_shown
 

@@ -9,8 +9,8 @@ from texts import H200
 import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.caches import Notes
-from gemmlab.catalog import Limits, find
 from gemmlab.generate import choice
+from gemmlab.ladder import Limits, find
 from gemmlab.measurement import tuned
 
 ROOMY = Limits("a roomy device", 8192, (8192,) * 3, 2**20)
@@ -67,6 +67,9 @@ def test_tf32_has_to_be_clearly_faster_than_float32(gpu):
         assert choice.kernel_for(gpu, small, precision=precision) == choice.kernel_for(gpu, small)
         assert find(choice.kernel_for(gpu, large, precision=precision)[0]).tensor
         for m, n, k in (small, large):
+            chosen = gemmlab.auto(n, m, k, gpu, precision)
+            times = [one.seconds for one in chosen.candidates]
+            assert times == sorted(times) and "Request(" not in str(chosen)
             look = start + element * (m + n) * k
             order = choice.ranked(gpu, (m, n, k), precision)
             assert all(x.seconds >= look + host for x in order if find(x.choice[0]).tensor)
@@ -76,6 +79,10 @@ def test_tf32_has_to_be_clearly_faster_than_float32(gpu):
         plain, *_ = choice.ranked(gpu, (528, 2088, k))
         if find(best.choice[0]).tensor and choice.CLEARLY * best.seconds > plain.seconds:
             assert choice.kernel_for(gpu, (528, 2088, k), precision="tf32") == plain.choice
+            told = gemmlab.auto(2088, 528, k, gpu, "tf32")
+            (running,) = [line for line in str(told).splitlines() if line.startswith("*")]
+            assert told.candidates[0] == best != plain and plain.choice[0] in running
+            assert "TF32" in told.why, "why it is not the first that runs"
             close += 1
     assert close, "no product shows it"
 

@@ -6,8 +6,8 @@ import pytest
 from configurations import every, warped
 
 from gemmlab import ParameterError
-from gemmlab.catalog import Limits
 from gemmlab.generate import Schedule
+from gemmlab.ladder import Limits
 
 WARPED = {"unit": "warps", "stages": 2, "unroll": 16}
 

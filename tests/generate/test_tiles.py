@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from texts import H200
 
 from gemmlab import ParameterError
-from gemmlab.catalog import Limits
 from gemmlab.generate import tiles
 from gemmlab.generate.choice import Chip, Constants
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.schedule import EDGES
 from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_tile, configure
+from gemmlab.ladder import Limits
 
 GPU = H200["limits"]
 NARROW = Limits("a narrow device", 64, (64, 64, 64), 32 * 1024)

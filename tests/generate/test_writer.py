@@ -21,8 +21,8 @@ from configurations import (
 from conftest import in_part
 
 from gemmlab import simt
-from gemmlab.catalog.spec import tiles_over
 from gemmlab.generate import Schedule, write
+from gemmlab.ladder.spec import tiles_over
 
 #: Some of the kernels of warps, whose texts differ little from each other.
 SOME = warped()[::7]

@@ -13,7 +13,7 @@ import pyopencl as cl
 from gemmlab import check
 from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Problem
-from gemmlab.catalog import find
+from gemmlab.ladder import find
 from gemmlab.measurement.timing import upload
 from gemmlab.opencl import build, launch
 from gemmlab.opencl.devices import default_device

@@ -16,7 +16,7 @@ from test_warp_tiling import WITH_STORE
 from texts import OUTSIDE, SMALL, and_store, edited, without_barrier
 
 from gemmlab import catalog, simulate
-from gemmlab.catalog import Limits
+from gemmlab.ladder import Limits
 
 pytestmark = pytest.mark.system
 

@@ -10,7 +10,7 @@ from texts import SMALL, edited
 
 import gemmlab
 from gemmlab import check, matmul
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.opencl import build
 
 

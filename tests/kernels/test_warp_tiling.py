@@ -10,7 +10,7 @@ import pytest
 from texts import SMALL, edited, intel, portable
 
 from gemmlab import catalog, check, matmul
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.opencl import launch
 from gemmlab.opencl.launch import Kernel
 

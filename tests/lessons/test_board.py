@@ -3,7 +3,7 @@
 import pytest
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from lessons import board
 from lessons.board import Board, Try
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from lessons.cuda import TRANSLATION
 
 #: Words of OpenCL C in kernel 8 that are behind an #if which CUDA does not take.

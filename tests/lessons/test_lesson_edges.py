@@ -1,8 +1,8 @@
 """What was recorded of the strategies for sizes that are not whole tiles."""
 
 from gemmlab.blas.problem import Problem, passes
-from gemmlab.catalog import catalog
 from gemmlab.generate import choice
+from gemmlab.ladder import catalog
 from lessons import edges
 
 

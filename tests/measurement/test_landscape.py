@@ -9,7 +9,7 @@ import record_landscape
 from landscapes import FACTS, H200, PEAK, made_up
 
 from gemmlab import catalog, clear_caches, model
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.measurement import landscape
 from gemmlab.measurement.landscape import Landscape
 

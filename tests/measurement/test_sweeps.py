@@ -3,7 +3,7 @@
 import pytest
 
 from gemmlab import catalog, model
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.measurement import sweeps
 from gemmlab.opencl import ptx
 

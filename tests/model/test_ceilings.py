@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemmlab import ParameterError, catalog, model
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.measurement import explained, records, sweeps
 from gemmlab.model.costs import line_turns, local_turns
 

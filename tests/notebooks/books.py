@@ -5,7 +5,7 @@ from pathlib import Path
 import nbformat
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 

@@ -10,7 +10,7 @@ from books import FOLDER, body, tagged
 import checks
 import rebuild
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from lessons import tf32
 
 NUMBERS = sorted(p.stem for p in (FOLDER / "solutions").iterdir())

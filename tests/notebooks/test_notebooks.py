@@ -12,7 +12,7 @@ from conftest import DEVICES, browser_device, lacking
 from nbconvert import HTMLExporter
 
 import rebuild
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.opencl.devices import devices
 
 CHAPTERS = sorted(path.name for path in FOLDER.glob("[0-9]*.ipynb"))

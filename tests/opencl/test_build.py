@@ -7,7 +7,7 @@ import pytest
 
 import gemmlab
 from gemmlab import BuildError, ParameterError
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 
 NAIVE = sources.read("01_naive.cl")
 

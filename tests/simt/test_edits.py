@@ -13,8 +13,8 @@ from simt.cases import SMALL, THIN, WARPS, line_of
 from simt.edits import Edit, edits
 
 from gemmlab import simt
-from gemmlab.catalog import find
-from gemmlab.catalog.sources import read
+from gemmlab.ladder import find
+from gemmlab.ladder.sources import read
 
 #: Parameters and M, N, K; under one of them an edit must be found. Two tiles and more, and edges
 #: where there are any.

@@ -15,8 +15,8 @@ from simt.instrument import instrumented
 from simt.test_edits import SETTINGS
 
 from gemmlab import simt
-from gemmlab.catalog import find
-from gemmlab.catalog.sources import read
+from gemmlab.ladder import find
+from gemmlab.ladder.sources import read
 from gemmlab.opencl.devices import NoDeviceError, find_device
 from gemmlab.simt.translate import compile_kernel
 from gemmlab.simt.types import Scalar

@@ -14,7 +14,7 @@ from simt.snippets import SNIPPETS
 from simt.test_language import CONSTRUCTS, simulated, written
 
 from gemmlab import catalog, simt
-from gemmlab.catalog.sources import read
+from gemmlab.ladder.sources import read
 
 if not NO_SKIP:
     pytest.importorskip("clang.cindex")

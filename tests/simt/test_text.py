@@ -11,7 +11,7 @@ from simt.cases import product
 
 import gemmlab
 from gemmlab import simt
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.simt.text import Preprocessor, TextError
 
 BODY = """

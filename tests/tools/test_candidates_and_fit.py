@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import record_candidates
 
-from gemmlab.catalog import NARROW, sources
 from gemmlab.generate import choice
+from gemmlab.ladder import NARROW, sources
 
 TILE = {"LINES": 2, "ROWS": 0, "TSK": 64, "WPT": 1, "WIDTH": 1}
 

@@ -12,8 +12,8 @@ from web.small_kernels import ITEMS, text
 from web_rates import Host
 
 from gemmlab import check, simt, web
-from gemmlab.catalog import catalog, sources
-from gemmlab.catalog.spec import Limits
+from gemmlab.ladder import catalog, sources
+from gemmlab.ladder.spec import Limits
 from gemmlab.simt import TextError
 
 LADDER = range(1, 14)

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from gemmlab import web
-from gemmlab.catalog import catalog
+from gemmlab.ladder import catalog
 from gemmlab.simt import TextError, tree
 from gemmlab.simt.parse import parsed
 from gemmlab.simt.text import Preprocessor
@@ -54,7 +54,7 @@ def test_nothing_needs_numpy():
     """As in a page, where Python has only its standard library."""
     source = (
         "import sys; sys.modules['numpy'] = None\n"
-        "from gemmlab import web; from gemmlab.catalog import catalog\n"
+        "from gemmlab import web; from gemmlab.ladder import catalog\n"
         "print(len(web.job(6, 128, 128, 16).shaders)); print('pyopencl' in sys.modules)"
     )
     done = subprocess.run(

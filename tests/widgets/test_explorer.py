@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import Comparison
 from gemmlab.measurement.explained import Allowed
 from gemmlab.widgets import browser, tries
 from gemmlab.widgets import explorer as explorer_module
-from gemmlab.widgets.settings import ranked
+from gemmlab.widgets.settings import Settings, ranked
 from gemmlab.worker import client
 from gemmlab.worker.client import LIMITS, Outcome
 from gemmlab.worker.look import Seen
@@ -413,3 +413,13 @@ def test_the_newest_request_of_a_page_wins_and_a_stopped_one_is_forgotten(desk):
     assert page.outcomes[0].kind == "stopped"
     page.answer()
     assert len(page.outcomes) == 1
+
+
+def test_a_control_that_cannot_be_moved_leaves_the_others_alive(any_device):
+    spec, moves = catalog[2], []
+    start = {**spec.validate(None), "M": 64, "N": 64, "K": 64}
+    settings = Settings(spec, any_device.limits, start, lambda: moves.append(settings.values))
+    with pytest.raises(TypeError):
+        settings.place({"TS": "no number"})
+    settings.controls["M"].value = 128
+    assert [one["M"] for one in moves] == [128]

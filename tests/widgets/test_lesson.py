@@ -56,6 +56,22 @@ def test_a_prediction_is_there_again_the_next_day(capsys):
     assert again.answer == "more", "the first choice counts"
 
 
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_cell_that_runs_again_keeps_the_verdict(choice, capsys):
+    """Before and after the answer comes again, and where a new measurement says otherwise."""
+    Prediction(QUESTION, CHOICES).choose(choice)
+    for _ in range(2):
+        again = Prediction(QUESTION, CHOICES)
+        earlier = Progress().entries[QUESTION]["right"]
+        reveal(again)
+        assert earlier in (None, choice == "less")
+        assert Progress().entries[QUESTION] == {"right": choice == "less", "choice": choice}
+    Prediction(QUESTION, CHOICES)
+    assert Progress().entries[QUESTION]["right"] is (choice == "less")
+    again.reveal("more")
+    assert Progress().entries[QUESTION]["right"] is (choice == "more")
+
+
 def test_a_prediction_may_know_its_answer():
     guess = Prediction(QUESTION, CHOICES, "less", "caches answer it")
     assert "caches answer it" not in guess.panel.value, "nothing is said before the choice"

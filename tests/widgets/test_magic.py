@@ -6,7 +6,7 @@ import pytest
 from conftest import lacking
 from IPython.core.interactiveshell import InteractiveShell
 
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.opencl.devices import devices
 from gemmlab.worker import client
 

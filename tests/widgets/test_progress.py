@@ -37,9 +37,18 @@ def test_the_map_shows_every_chapter_its_prediction_and_its_exercises(mine):
     assert f'href="{chapter.file}"' in mine._repr_mimebundle_()["text/html"]
 
 
-def test_what_is_right_once_stays_so_until_a_reset(mine):
-    for right in (True, False):
-        mine.note("00.1", right)
+@pytest.mark.parametrize("answer", [True, False, None])
+def test_the_latest_answer_counts_and_none_changes_nothing(mine, answer):
+    for earlier in (True, False, None):
+        mine.note("00.1", earlier)
+        mine.note("00.1", answer)
+        expected = earlier if answer is None else answer
+        assert mine.entries["00.1"]["right"] is expected
+        mine.reset()
+
+
+def test_what_is_solved_stays_so_until_a_reset(mine):
+    mine.note("00.1", True)
     again = Progress(folder=NOTEBOOKS)
     assert (
         again.entries == {"00.1": {"right": True}}

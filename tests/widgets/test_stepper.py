@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from xml.etree import ElementTree
 
 import pytest
@@ -49,6 +51,31 @@ def test_numbers_are_in_order_and_the_first_one_given_is_the_start():
     assert (
         options(Stepper(draw, word=("zero", "a")), "word") == ["zero", "a"] and drawn[0] == "zero"
     )
+
+
+def test_the_last_move_is_shown_and_no_thread_stays():
+    before = threading.active_count()
+    steppers = [Stepper(lambda x: str(x), x=range(50)) for _ in range(3)]
+    for stepper in steppers:
+        for x in range(1, 50):
+            stepper.controls["x"].value = x
+    end = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() <= before
+    assert ['data-key="x=49"' in stepper.panel.value for stepper in steppers] == [True] * 3
+
+
+def test_a_film_that_cannot_be_shown_leaves_the_sliders_alive():
+    run = simulate(2, 16, 16, 16, SMALL[2])
+    stepper = Stepper(run)
+    stepper.show({**stepper.values, "step": "no step"})
+    assert "Error" in stepper.panel.value
+    stepper.controls["step"].value = 3
+    end = time.monotonic() + 20
+    while 'data-key="step=3' not in stepper.panel.value and time.monotonic() < end:
+        time.sleep(0.01)
+    assert 'data-key="step=3' in stepper.panel.value
 
 
 @pytest.mark.parametrize("number", [2, 9])

@@ -16,7 +16,7 @@ from conftest import run_python
 from texts import and_store, edited
 
 from gemmlab import Result
-from gemmlab.catalog import sources
+from gemmlab.ladder import sources
 from gemmlab.worker import client, process
 from gemmlab.worker.client import Outcome, Worker
 

@@ -5,8 +5,8 @@ from texts import SMALL, edited, without_barrier
 
 import gemmlab
 from gemmlab import catalog
-from gemmlab.catalog import sources
 from gemmlab.draw.replay import Replay
+from gemmlab.ladder import sources
 from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
 from gemmlab.worker.client import simulated

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gemmlab.catalog import NARROW, find, sources
+from gemmlab.ladder import NARROW, find, sources
 from gemmlab.simt.text import Preprocessor
 
 PRODUCTION = [find("warp_tiling"), find("tensor_cores"), find("warpgroups"), NARROW]

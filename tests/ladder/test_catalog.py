@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemmlab import ParameterError, catalog, simt
-from gemmlab.catalog import Limits, Param, find, header, sources
+from gemmlab.ladder import Limits, Param, find, header, sources
 from gemmlab.opencl import build
 from gemmlab.simt.text import Preprocessor
 

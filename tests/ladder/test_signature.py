@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmlab.catalog.signature import Parameter, problem
+from gemmlab.ladder.signature import Parameter, problem
 
 TYPES = {"M": "int", "N": "int", "K": "int", "A": "float*", "B": "float*", "C": "float*"}
 
