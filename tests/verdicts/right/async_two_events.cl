@@ -8,8 +8,10 @@ __kernel void gemm(const int M, const int N, const int K,
     int li = get_local_id(0), lj = get_local_id(1), m0 = get_group_id(0)*TS, n0 = get_group_id(1)*TS;
     float s = 0;
     for (int t = 0; t < K; t += TS) {
-        event_t e[2] = {0, 0};
-        for (int q = 0; q < TS; q++) {
+        event_t e[2];
+        e[0] = async_work_group_copy(a[0], &A[t*M + m0], TS, 0);
+        e[1] = async_work_group_copy(b[0], &B[n0*K + t], TS, 0);
+        for (int q = 1; q < TS; q++) {
             e[0] = async_work_group_copy(a[q], &A[(t + q)*M + m0], TS, e[0]);
             e[1] = async_work_group_copy(b[q], &B[(n0 + q)*K + t], TS, e[1]);
         }
