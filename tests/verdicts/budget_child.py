@@ -10,10 +10,11 @@ import resource
 import sys
 import threading
 import time
+from pathlib import Path
 
 from gemmlab.worker.look import look
 
-UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+STATUS = Path("/proc/self/status")
 
 
 def see(kernel, sizes, params, source):
@@ -22,8 +23,14 @@ def see(kernel, sizes, params, source):
 
 
 def peak() -> int:
-    """The most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT
+    """The most memory that this process has had, in bytes.
+
+    On Linux `ru_maxrss` begins with that of the process that started this one.
+    """
+    if STATUS.exists():
+        lines = STATUS.read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # in bytes, as on macOS
 
 
 def report(start: float, before: int, text: str) -> None:

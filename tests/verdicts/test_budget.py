@@ -25,48 +25,82 @@ MOST = 10**9
 MUTANTS, PER_PROCESS = 200, 50
 KERNELS = range(1, 14)
 
+TILES = ("small", "medium", "default")
+BLOCKS = {"TSM": 64, "TSN": 64, "TSK": 16, "WPTM": 4, "WPTN": 4, "UNROLL": 1}
+#: Tiles with which an endless loop reaches its limit just in time, and leaves a long log.
+MEDIUM = {
+    1: {"TS": 16},
+    2: {"TS": 16},
+    3: {"TS": 32, "WPT": 4},
+    4: {"TS": 16, "WIDTH": 4},
+    5: {"TS": 32, "TSK": 16, "WPT": 4, "PAD": 1},
+    6: BLOCKS | {"PAD": 1},
+    7: BLOCKS | {"WIDTH": 4},
+    8: BLOCKS | {"WIDTH": 2},
+    9: BLOCKS | {"WIDTH": 4},
+    10: BLOCKS | {"WIDTH": 2},
+    12: {"TS": 32, "WPT": 4},
+    13: BLOCKS,
+}
+
+SKIPPED = r"(?P<skipped>//[^\n]*|/\*.*?\*/|#[^\n]*)"
+#: Classes of tokens whose exchange mostly leaves a kernel that can be run.
+CLASSES = {
+    "number": r"\b\d[\w.]*",
+    "index": r"(?<!int )\b(?:[ijkw]|[mnke][01]|t[mn]|tid|now|next|[MNK]|TS[MNK]?|R?TS[MN]?|R?WPT[MN]?)\b",
+    "comparison": r"[<>!=]=|[<>]",
+    "assignment": r"[-+*/%]=|=(?!=)|\+\+|--",
+    "operator": r"[-+*/%&|]",
+    "any": r"\w+|[][(){};,.?:]",
+}
 TOKEN = re.compile(
-    r"(?P<skipped>//[^\n]*|/\*.*?\*/|\#[^\n]*)|(?P<word>[A-Za-z_]\w*)|(?P<number>\d[\w.]*)"
-    r"|(?P<assignment>[-+*/%&|^]=|=(?!=)|\+\+|--)|(?P<comparison>[<>!=]=|[<>])"
-    r"|(?P<operator>[-+*/%&|^?:])|(?P<mark>[][(){};,.])",
-    re.DOTALL,
+    "|".join([SKIPPED, *(f"(?P<{name}>{part})" for name, part in CLASSES.items())]), re.DOTALL
 )
+WEIGHTS = (6, 6, 4, 4, 4, 1)
+NUMBERS = ("0", "1", "3", "100000", "2147483647")
 
 
 def mutant(source: str, rng: random.Random) -> str:
     """The source with one token of its kernel replaced, swapped with another, or deleted."""
     head, mark, body = source.partition("\n__kernel")
-    tokens = [t for t in TOKEN.finditer(body) if t.lastgroup != "skipped"]
-    one = rng.choice(tokens)
-    peers = [t for t in tokens if t.lastgroup == one.lastgroup]
-    way = rng.choice(("replace", "swap", "delete", "number"))
-    if way == "number":
-        one = rng.choice([t for t in tokens if t.lastgroup == "number"])
-        return head + mark + put(body, one, rng.choice(("0", "1", "3", "100000", "2147483647")))
-    other = rng.choice(peers)
-    if way == "swap" and other is not one:
-        first, second = sorted((one, other), key=lambda token: token.start())
-        body = put(body, second, first[0])
-        return head + mark + put(body, first, second[0])
-    return head + mark + put(body, one, "" if way == "delete" else other[0])
+    tokens: dict[str, list[re.Match]] = {name: [] for name in (*CLASSES, "skipped")}
+    for token in TOKEN.finditer(body, body.index("// ident")):
+        tokens[token.lastgroup or ""].append(token)
+    (group,) = rng.choices(list(CLASSES), WEIGHTS)
+    one, other = rng.choice(tokens[group]), rng.choice(tokens[group])
+    ways = ("number",) if group == "number" else ("replace", "replace", "swap", "delete")
+    match rng.choice(ways):
+        case "number":
+            body = put(body, one, rng.choice(NUMBERS))
+        case "swap" if one is not other:
+            first, second = sorted((one, other), key=lambda token: token.start())
+            body = put(put(body, second, first[0]), first, second[0])
+        case "delete":
+            body = put(body, one, "")
+        case _:
+            body = put(body, one, other[0])
+    return head + mark + body
 
 
 def put(body: str, token: re.Match, text: str) -> str:
     return body[: token.start()] + text + body[token.end() :]
 
 
-def case(kernel: int, source: str, small: bool) -> tuple:
-    """What the child looks at: small tiles in a small product, or the defaults in a larger one."""
-    return kernel, [64] * 3 if small else [1024] * 3, SMALL[kernel] if small else None, source
+def case(kernel: int, source: str, tiles: str) -> tuple:
+    """What the child looks at: small tiles in a small product, or larger ones in a larger one."""
+    params = {"small": SMALL, "medium": MEDIUM, "default": {}}[tiles].get(kernel)
+    return kernel, [64 if tiles == "small" else 1024] * 3, params, source
 
 
 def mutants() -> list[tuple]:
     rng = random.Random(49)
-    found = []
-    for number in range(MUTANTS):
-        kernel = KERNELS[number % len(KERNELS)]
-        source = mutant(sources.read(catalog[kernel].file), rng)
-        found.append(case(kernel, source, small=number // len(KERNELS) % 2 == 0))
+    found: list[tuple] = []
+    while len(found) < MUTANTS:
+        kernel = KERNELS[len(found) % len(KERNELS)]
+        original = sources.read(catalog[kernel].file)
+        source = mutant(original, rng)
+        if source != original:
+            found.append(case(kernel, source, TILES[len(found) // len(KERNELS) % len(TILES)]))
     return found
 
 
@@ -137,10 +171,10 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("small", [True, False], ids=["small", "default"])
+@pytest.mark.parametrize("tiles", TILES)
 @pytest.mark.parametrize("name", ENDLESS)
-def test_an_endless_loop_is_stopped_within_the_limits(name, small):
-    assert excess([case(*ENDLESS[name], small)]) == []
+def test_an_endless_loop_is_stopped_within_the_limits(name, tiles):
+    assert excess([case(*ENDLESS[name], tiles)]) == []
 
 
 @pytest.mark.system
