@@ -47,7 +47,7 @@ SKIPPED = r"(?P<skipped>//[^\n]*|/\*.*?\*/|#[^\n]*)"
 #: Classes of tokens whose exchange mostly leaves a kernel that can be run.
 CLASSES = {
     "number": r"\b\d[\w.]*",
-    "index": r"(?<!int )\b(?:[ijkw]|[mnke][01]|t[mn]|tid|now|next|[MNK]|TS[MNK]?|R?TS[MN]?|R?WPT[MN]?)\b",
+    "index": r"(?<!int )\b(?:[ijkMNK]|[mnke][01]|t[mn]|tid|now|next|TSK|R?TS[MN]?|WPT[MN]?)\b",
     "comparison": r"[<>!=]=|[<>]",
     "assignment": r"[-+*/%]=|=(?!=)|\+\+|--",
     "operator": r"[-+*/%&|]",
