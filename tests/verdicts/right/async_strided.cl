@@ -1,0 +1,22 @@
+// kernel 2, TS=8, 64 x 64 x 64
+// rows of B by strided asynchronous copies
+// also 16 x 24 x 8, 40 x 8 x 24
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    __local float a[TS][TS], b[TS][TS]; // [k][m], [k][n]
+    int li = get_local_id(0), lj = get_local_id(1), m0 = get_group_id(0)*TS, n0 = get_group_id(1)*TS;
+    float s = 0;
+    for (int t = 0; t < K; t += TS) {
+        event_t e = 0;
+        for (int q = 0; q < TS; q++) {
+            e = async_work_group_copy(a[q], A + (t + q)*M + m0, TS, e);
+            e = async_work_group_strided_copy(b[q], B + n0*K + t + q, TS, K, e);
+        }
+        wait_group_events(1, &e);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < TS; k++) s += a[k][li]*b[k][lj];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    C[(n0 + lj)*M + m0 + li] = s;
+}

@@ -1,0 +1,23 @@
+// kernel 2, TS=8, 64 x 64 x 64
+// both barriers are in functions
+// also 16 x 24 x 8, 40 x 8 x 24
+void ready(void) { barrier(CLK_LOCAL_MEM_FENCE); }
+void put(__local float (*tile)[TS], int c, int r, float x)
+{
+    ready();
+    tile[c][r] = x;
+    ready();
+}
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    __local float a[TS][TS], b[TS][TS];
+    int li = get_local_id(0), lj = get_local_id(1), i = get_global_id(0), j = get_global_id(1);
+    float s = 0;
+    for (int t = 0; t < K; t += TS) {
+        put(a, lj, li, A[(t + lj)*M + i]);
+        put(b, lj, li, B[j*K + t + li]);
+        for (int k = 0; k < TS; k++) s += a[k][li]*b[lj][k];
+    }
+    C[j*M + i] = s;
+}

@@ -1,0 +1,15 @@
+// kernel 1, TS=8, 64 x 64 x 64
+// printf for a case that does not come up
+// also 16 x 24 x 1, 40 x 8 x 33
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    const int i = get_global_id(0), j = get_global_id(1);
+    float s = 0.0f;
+    for (int k = 0; k < K; k++) {
+        s += A[k*M + i]*B[j*K + k];
+        if (isnan(s))
+            printf("NaN at (%d, %d), k = %d: %f\n", i, j, k, s);
+    }
+    C[j*M + i] = s;
+}

@@ -1,0 +1,15 @@
+// kernel 1, TS=8, 64 x 64 x 64
+// each work-item stores two elements of C; two work-items store the same value to each
+// also 16 x 24 x 1, 40 x 8 x 33
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    const int i = get_global_id(0), j = get_global_id(1), next = j/TS*TS + (j + 1) % TS;
+    float s = 0.0f, t = 0.0f;
+    for (int k = 0; k < K; k++) {
+        s += A[k*M + i]*B[j*K + k];
+        t += A[k*M + i]*B[next*K + k];
+    }
+    C[j*M + i] = s;
+    C[next*M + i] = t;
+}

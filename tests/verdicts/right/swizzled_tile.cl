@@ -1,0 +1,19 @@
+// kernel 2, TS=8, 64 x 64 x 64
+// an exclusive or of row and column against bank conflicts
+// also 16 x 24 x 8, 40 x 8 x 24
+#define AT(r, c) ((r)*TS + ((c) ^ (r)))
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    __local float a[TS*TS], b[TS*TS];
+    int li = get_local_id(0), lj = get_local_id(1), i = get_global_id(0), j = get_global_id(1);
+    float s = 0;
+    for (int t = 0; t < K; t += TS) {
+        a[AT(li, lj)] = A[(t + lj)*M + i];
+        b[AT(lj, li)] = B[j*K + t + li];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < TS; k++) s += a[AT(li, k)]*b[AT(lj, k)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    C[j*M + i] = s;
+}

@@ -1,0 +1,20 @@
+// kernel 2, TS=8, 64 x 64 x 64
+// an endless loop with a break that all work-items take together
+// also 16 x 24 x 8, 40 x 8 x 24
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    __local float a[TS][TS], b[TS][TS];
+    int li = get_local_id(0), lj = get_local_id(1), i = get_global_id(0), j = get_global_id(1), t = 0;
+    float s = 0;
+    while (1) {
+        a[lj][li] = A[(t + lj)*M + i];
+        b[lj][li] = B[j*K + t + li];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int k = 0; k < TS; k++) s += a[k][li]*b[lj][k];
+        t += TS;
+        if (t >= K) break;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    C[j*M + i] = s;
+}

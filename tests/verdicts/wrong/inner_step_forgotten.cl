@@ -1,0 +1,18 @@
+// kernel 2, TS=8, 64 x 64 x 64
+// wrong: endless loop; line 13
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    __local float a[TS][TS];
+    int li = get_local_id(0), lj = get_local_id(1), i = get_global_id(0), j = get_global_id(1);
+    float s = 0;
+    for (int t = 0; t < K; t += TS) {
+        a[lj][li] = A[(t + lj)*M + i];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int k = 0;
+        while (k < TS)
+            s += a[k][li]*B[j*K + t + k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    C[j*M + i] = s;
+}

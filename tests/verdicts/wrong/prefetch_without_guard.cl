@@ -1,0 +1,19 @@
+// kernel 2, TS=8, 64 x 64 x 64
+// wrong: out of bounds; line 13, 14
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    __local float a[TS][TS], b[TS][TS];
+    int li = get_local_id(0), lj = get_local_id(1), i = get_global_id(0), j = get_global_id(1);
+    float s = 0, ra = A[lj*M + i], rb = B[j*K + li];
+    for (int t = 0; t < K; t += TS) {
+        a[lj][li] = ra;
+        b[lj][li] = rb;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        ra = A[(t + TS + lj)*M + i];
+        rb = B[j*K + t + TS + li];
+        for (int k = 0; k < TS; k++) s += a[k][li]*b[lj][k];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    C[j*M + i] = s;
+}

@@ -1,0 +1,15 @@
+// kernel 1, TS=8, 64 x 64 x 64
+// wrong: digits lost; line 11
+__kernel void gemm(const int M, const int N, const int K,
+                   const __global float* A, const __global float* B, __global float* C)
+{
+    const int i = get_global_id(0), j = get_global_id(1);
+    ushort kept;
+    float s = 0.0f;
+    for (int k = 0; k < K; k++) {
+        s += A[k*M + i]*B[j*K + k];
+        vstore_half(s, 0, (half*)&kept);
+        s = vload_half(0, (half*)&kept);
+    }
+    C[j*M + i] = s;
+}
