@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ..catalog import KernelSpec, Key, find, sources
+from ..catalog import KernelSpec, Key, find, signature, sources
 from ..catalog.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
@@ -73,14 +73,9 @@ class Kernel:
     def _check_compiled(self) -> None:
         """Reject a text that is not this kernel, and work-groups that are too large for it."""
         spec, device = self.spec, self.device
-        wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
-        if self.opencl.num_args != len(wanted):
-            raise BuildError(
-                self._title,
-                f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: "
-                f"{', '.join(wanted)}",
-                self.source,
-            )
+        problem = signature.problem(self._built.parameters, spec.takes_workspace)
+        if problem:
+            raise ValueError(f"{self._title}: {problem}")
         size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
@@ -109,6 +104,10 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' support any size"
                 )
+        sizes = zip((m, n, k), self._built.parameters, self._built.types, strict=False)
+        for size, parameter, kind in sizes:
+            if size > np.iinfo(kind).max:
+                raise ValueError(f"{size} is beyond the range of gemm's parameter `{parameter}`")
         return self.spec.global_size(m, n, self.params)
 
     def bound(
