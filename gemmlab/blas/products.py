@@ -21,7 +21,7 @@ from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
 from .plan import C0, OUT, A, B, Plan, check_memory, pool_of, wait_for_others
-from .problem import Batch, Matrix, Problem
+from .problem import Batch, Matrix, Problem, check_sizes, is_wide
 from .request import (
     PLAIN,
     ArraySpec,
@@ -88,6 +88,7 @@ def _planned(call: Call) -> Plan:
     is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if is_row else a, b.with_axis(1) if is_column else b
     m, n, k, outer, batch = _shapes(do, a, b, c)
+    check_sizes(m, n, k)
     shape = (*outer, *(() if is_row else (m,)), *(() if is_column else (n,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
@@ -100,7 +101,8 @@ def _planned(call: Call) -> Plan:
     if not elements:
         return plan
     gaps = [] if out is None else _gaps(out, is_row, is_column)
-    if batch and not gaps and _is_one_matrix(a, b, do.ta):
+    may_merge = not gaps and not is_wide(max(elements, prod(a.shape)))
+    if batch and may_merge and _is_one_matrix(a, b, do.ta):
         m, batch = elements // n, None
         a = a._replace(shape=(m, k), strides=a.strides[-2:])
     memory = plan.memory(elements) if gaps else OUT

@@ -19,7 +19,7 @@ from ..catalog import KernelSpec, Key, catalog, find
 from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
 from ..opencl.devices import Device, find_device, of_queue
-from .problem import Matrix
+from .problem import Matrix, check_indices
 
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
@@ -260,6 +260,7 @@ class ArraySpec(NamedTuple):
         down, across = (stride // each for stride in self.strides[-2:])
         # a single row or column has any stride
         down, across = cols if rows == 1 else down, rows if cols == 1 else across
+        check_indices({f"a row or column of {name}": max(down, across)})
         x = Matrix(rows, cols, down, across, self.offset // each, self.size_bytes // each, buffer)
         if not (x.by_columns or x.T.by_columns):
             raise ValueError(

@@ -83,9 +83,9 @@ class Built:
     """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single
     step.
 
-    `parameters` are the kernel's, and `types` NumPy's types of the scalar ones, None for the
-    others; `seconds` says how long compiling took; `work_group_limit` is that of work-items in a
-    work-group, and `local_memory` what a work-group takes of it, in bytes.
+    `types` are those of the scalar arguments, None for the others; `seconds` says how long
+    compiling took; `work_group_limit` is that of work-items in a work-group, and `local_memory`
+    what a work-group takes of it, in bytes.
     """
 
     def __init__(
@@ -93,7 +93,6 @@ class Built:
     ):
         self.program, self.kernel, self.seconds = program, kernel, 0.0
         self.types = [_type(described, index) for index in range(kernel.num_args)]
-        self.parameters = [_parameter(described, *pair) for pair in enumerate(self.types)]
         kernel.set_scalar_arg_dtypes(self.types)
         info = cl.kernel_work_group_info
         self.local_memory = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device.cl)
@@ -103,7 +102,12 @@ class Built:
             # 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
-        self._lock, self._device = threading.Lock(), device
+        self._lock, self._device, self._described = threading.Lock(), device, described
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The kernel's parameters."""
+        return [_parameter(self._described, *pair) for pair in enumerate(self.types)]
 
     def check_fits(self, title: str, items: int) -> None:
         """Reject work-groups of so many work-items, or with so much local memory, that they are too

@@ -15,7 +15,6 @@ from ..catalog.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 
-INDEX_LIMIT = 2**31
 _FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
 
 
@@ -59,6 +58,10 @@ class Kernel:
         self.source = text if text is not None else spec.text(self.params, device.features, turned)
         self._title = f"kernel {spec.number} ({spec.file})"
         self._built = build(device, context, self._title, self.source, self.params)
+        if text is not None:
+            problem = signature.problem(self._built.parameters, spec.takes_workspace)
+            if problem:
+                raise ValueError(f"{self._title}: {problem}")
         self._fixup: Built | None = None
         if spec.needs_fixup(self.params, device.features):
             tile = dict(zip(("TSM", "TSN", "TSK"), spec.tiles(self.params), strict=True))
@@ -71,11 +74,8 @@ class Kernel:
         self._check_compiled()
 
     def _check_compiled(self) -> None:
-        """Reject a text that is not this kernel, and work-groups that are too large for it."""
+        """Reject other work-groups than this kernel's, and those that are too large for it."""
         spec, device = self.spec, self.device
-        problem = signature.problem(self._built.parameters, spec.takes_workspace)
-        if problem:
-            raise ValueError(f"{self._title}: {problem}")
         size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
@@ -104,9 +104,9 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' support any size"
                 )
-        sizes = zip((m, n, k), self._built.parameters, self._built.types, strict=False)
-        for size, parameter, kind in sizes:
-            if size > np.iinfo(kind).max:
+        for index, size in enumerate((m, n, k)):
+            if size > np.iinfo(self._built.types[index]).max:
+                parameter = self._built.parameters[index]
                 raise ValueError(f"{size} is beyond the range of gemm's parameter `{parameter}`")
         return self.spec.global_size(m, n, self.params)
 

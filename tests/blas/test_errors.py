@@ -17,7 +17,6 @@ from texts import portable
 import gemmlab
 from gemmlab import ParameterError, gemm, matmul, sgemm
 from gemmlab.blas import plan
-from gemmlab.blas.problem import Matrix
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -230,12 +229,9 @@ def test_a_result_that_shares_memory(any_device):
 
 
 def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
-    huge = Matrix.compact(2**16, 2**15, plan.OUT)
-    with pytest.raises(ValueError, match="alpha or beta"):
-        plan.Plan(device.queue, device).axpby(2.0, huge, 0.0, huge, huge)
     roomy = dataclasses.replace(device, memory=2**42, largest=2**41)
     plan.check_memory(roomy, {"a": 2**33}, wide=True)
-    with pytest.raises(ValueError, match="^a has .* 32 bits"):
+    with pytest.raises(ValueError, match="^a spans .* 32 bits"):
         plan.check_memory(roomy, {"a": 2**31})
     poor = dataclasses.replace(device, memory=300_000, largest=299_000)
     large = dataclasses.replace(device, memory=2**30, largest=4 * 300 * 200)
