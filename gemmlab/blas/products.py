@@ -31,6 +31,7 @@ from .request import (
     checked,
     flag,
     is_writable,
+    overlaps,
     readable,
     rows_of,
     scalar,
@@ -381,7 +382,8 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
             one.
         options: `kernel`, `params`, `device` and `edges`, as in `matmul`; and `overwrite_c`:
             whether the result may be written to c, which saves memory. c must then be row-major
-            without gaps, and on a device in another buffer than a and b; otherwise it is not used.
+            without gaps, and on a device begin with its buffer (or sub-buffer) and share no memory
+            with a and b; otherwise it is not used.
 
     Returns:
         m x n of the operands' type, row-major, as in `matmul`: a new array, or c.
@@ -411,12 +413,14 @@ def _options(
 
 
 def _may_overwrite(c: Any, a: Any, b: Any) -> bool:
-    """Whether c is row-major without gaps, and shares no buffer with an operand."""
+    """Whether c is row-major without gaps, and on a device begins with its buffer and shares no
+    memory with an operand.
+    """
     if c is None or not c.flags.c_contiguous:
         return False
     if isinstance(c, np.ndarray):
         return c.flags.writeable
-    return c.offset == 0 and all(c.base_data != getattr(x, "base_data", None) for x in (a, b))
+    return c.offset == 0 and not any(isinstance(x, cla.Array) and overlaps(c, x) for x in (a, b))
 
 
 def _for_type(letter: str) -> Callable[..., Any]:

@@ -330,6 +330,31 @@ def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
     return compact and not any(np.may_share_memory(out, x) for x in operands)
 
 
+def overlaps(x: cla.Array, y: cla.Array) -> bool:
+    """Whether the elements of two device arrays may share memory: in a buffer, in sub-buffers of
+    it, or in buffers that use the same host memory.
+    """
+    if not (x.size and y.size):
+        return False
+    (memory, first, last), (other, begin, end) = map(_extent, (x, y))
+    return memory == other and first <= end and begin <= last
+
+
+def _extent(x: cla.Array) -> tuple[Any, int, int]:
+    """The first and the last byte of an array's elements, and the buffer from whose beginning they
+    count. Bytes of host memory count from address 0, and there is no buffer.
+    """
+    memory: Any = x.base_data
+    first, last = ArraySpec.on_device(x).reach
+    begin, parent = 0, memory.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
+    if parent is not None:  # OpenCL has no sub-buffers of sub-buffers
+        begin, memory = memory.get_info(cl.mem_info.OFFSET), parent
+    if memory.get_info(cl.mem_info.FLAGS) & cl.mem_flags.USE_HOST_PTR:
+        begin += memory.get_host_array((1,), np.uint8).ctypes.data
+        memory = None
+    return memory, begin + first, begin + last
+
+
 def check_out(out, a, b) -> None:
     """Reject a result that is read-only, or on a device shares memory with an operand."""
     if isinstance(out, np.ndarray):
@@ -337,13 +362,11 @@ def check_out(out, a, b) -> None:
             raise ValueError("out is read-only; give an array that may be written")
         return
     for name, x in (("a", a), ("b", b)):
-        if out.base_data == x.base_data and out.size and x.size:
-            (first, last), (begin, end) = (ArraySpec.on_device(y).reach for y in (out, x))
-            if first <= end and begin <= last:
-                raise ValueError(
-                    f"out shares memory with {name}, which is read while out is written; give "
-                    "another array"
-                )
+        if overlaps(out, x):
+            raise ValueError(
+                f"out shares memory with {name}, which is read while out is written; give another "
+                "array"
+            )
 
 
 def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None, Device]:

@@ -228,6 +228,64 @@ def test_a_result_that_shares_memory(any_device):
     refused(ValueError, "out", matmul, SQUARE, SQUARE, frozen, device=any_device)
 
 
+def _views(kind: str, queue, size: int):
+    """A function that makes arrays of 64 x 64 from byte `at` of `size` bytes on."""
+    flags, host = cl.mem_flags.READ_WRITE, np.zeros(size, np.uint8)
+    if "host memory" in kind:
+        flags |= cl.mem_flags.USE_HOST_PTR
+    made = {"hostbuf": host} if "host memory" in kind else {"size": size}
+    whole = cl.Buffer(queue.context, flags, **made)
+
+    def view(at: int) -> cla.Array:
+        memory, offset = whole, at
+        if "sub-buffers" in kind:
+            memory, offset = whole.get_sub_region(at, 4 * 64 * 64), 0
+        elif kind == "host memory, used twice":
+            memory, offset = cl.Buffer(queue.context, flags, hostbuf=host[at:]), 0
+        elif kind == "a buffer and its half" and at >= size // 2:
+            memory, offset = whole.get_sub_region(size // 2, size // 2), at - size // 2
+        return cla.Array(queue, (64, 64), F32, data=memory, offset=offset)
+
+    return view
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "a buffer",
+        "sub-buffers",
+        "a buffer and its half",
+        "sub-buffers of host memory",
+        "host memory, used twice",
+    ],
+)
+def test_results_in_the_memory_behind_a_buffer(kind, device):
+    """An operand's is refused as `out`, and not used as c; memory beside it is right."""
+    if "host memory" in kind and device.kind != "CPU":
+        pytest.skip("such a buffer is a copy on another device")
+    size, queue = 4 * 64 * 64, device.queue
+    view = _views(kind, queue, 8 * size)
+    rng = np.random.default_rng(0)
+    x, y, z = rng.integers(-4, 5, (3, 64, 64)).astype(F32)
+    a, b = view(size), view(5 * size)
+    a.set(x)
+    b.set(y)
+    expected = x @ y
+    for at in (0, 2, 4, 6):
+        out = view(at * size)
+        assert np.array_equal(matmul(a, b, out).get(), expected)
+        out.set(z)
+        c = gemm(1, a, b, 1, out, overwrite_c=True)
+        assert np.array_equal(c.get(), expected + z)
+        assert (c is out) == (out.offset == 0)
+    for name, at in (("a", 1), ("a", 1.5), ("b", 5), ("b", 4.5)):
+        out = view(int(at * size))
+        refused(ValueError, name, matmul, a, b, out)
+        before = out.get()
+        c = gemm(1, a, b, 1, out, overwrite_c=True)
+        assert c is not out and np.array_equal(c.get(), expected + before)
+
+
 def test_more_than_a_device_or_an_index_can_hold(device, no_launch):
     roomy = dataclasses.replace(device, memory=2**42, largest=2**41)
     plan.check_memory(roomy, {"a": 2**33}, wide=True)
