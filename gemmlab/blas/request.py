@@ -18,7 +18,7 @@ from ..caches import cached
 from ..catalog import KernelSpec, Key, catalog, find
 from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
-from ..opencl.devices import Device, find_device, of_queue
+from ..opencl.devices import Device, check_process, find_device, of_queue
 from .problem import Matrix, check_indices
 
 #: Values of `kernel` that do not name a kernel of the catalog.
@@ -381,6 +381,7 @@ def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None,
         if not any(isinstance(x, cla.Array) for x in given.values()):
             return None, find_device(device)
         _check_queues(given)
+    check_process()
     owner = _owner(queue)
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but a is on {owner}")
