@@ -135,6 +135,8 @@ class Ladder(Route):
         spec, device, out, before = find(self.kernel), plan.device, problem.c, problem.before
         params, context = tuple(self.params.items()), plan.queue.context
         kernel = _compiled(self.kernel, params, device, context, self.turned)
+        if spec.edges == "shift":
+            kernel.global_size(*problem.sizes, names="nmk")  # rejects less than a tile
         if problem.batch and problem.shared:
             if not spec.wide:
                 check_indices({x.name or "the result": x.span for x in problem[:3]})

@@ -86,13 +86,13 @@ class Kernel:
             raise BuildError(self._title, f"{words}: does the text set one of these?", self.source)
         self._built.check_fits(f"kernel {spec.number}", prod(self.local_size))
 
-    def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
+    def global_size(self, m: int, n: int, k: int, names: str = "MNK") -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
-        not support.
+        not support; `names` are the sizes' own, a letter each.
         """
         minimum = self.spec.minimum_sizes(self.params)
         for name, size, multiple, smallest in zip(
-            "MNK", (m, n, k), self.multiples, minimum, strict=True
+            names, (m, n, k), self.multiples, minimum, strict=True
         ):
             if size < 1 or size % multiple:
                 raise ValueError(

@@ -45,6 +45,16 @@ NOT_ARRAYS = ([[1.0] * 4] * 4, np.ma.ones((4, 4), F32), F32(3), "a", memoryview(
 WRONG_TYPES = tuple(SQUARE.astype(kind) for kind in ("i4", "?", "O", "U1", ">f4", "f8,f4"))
 
 
+def test_sizes_in_messages_are_the_callers(any_device, no_launch):
+    """Kernels compute the transpose of a row-major result."""
+    x, y = np.ones((200, 9), F32), np.ones((9, 17), F32)
+    for first, second, word in ((x, y, "n=17"), (y.T, x.T, "m=17"), (x[:0:-6], y, "n=17")):
+        with pytest.raises(ValueError, match=word):
+            matmul(first, second, kernel=13, device=any_device)
+    with pytest.raises(ValueError, match="n=17"):
+        matmul(np.stack([x, x]), np.stack([y, y]), kernel=13, device=any_device)
+
+
 @pytest.mark.parametrize("name", ["a", "b", "c", "out"])
 def test_what_is_no_array_of_the_right_type(name, any_device, no_launch):
     there = cla.to_device(any_device.queue, SQUARE)
