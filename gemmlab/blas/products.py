@@ -352,8 +352,9 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
         TypeError: for anything but arrays of one of these types; nothing is converted silently.
         ValueError: for shapes that do not match, an `out` that cannot be written, arrays on
             different queues or contexts, unknown kernels, illegal parameters (ParameterError),
-            matrices beyond 32-bit indices (except with production kernels), or float64 and
-            complex128 on a device without double precision.
+            sizes beyond 2^30, operands of 2^31 elements or more (except with production kernels),
+            such a result with a kernel of the ladder, or float64 and complex128 on a device without
+            double precision.
         MemoryError: if the device cannot hold the matrices.
     """
     request = Request.of(kernel, params, **options)
