@@ -30,6 +30,12 @@ NO_DATABASE = {"PYOPENCL_NO_CACHE": "1"}
 
 #: Held while variables are changed for a moment, and while a child's are copied.
 _changing = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a copy of the process has no other thread to release it
+    os.register_at_fork(
+        before=_changing.acquire,
+        after_in_parent=_changing.release,
+        after_in_child=_changing.release,
+    )
 
 
 @contextmanager

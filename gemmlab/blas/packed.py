@@ -13,7 +13,7 @@ from ..ladder.spec import round_up, tiles_over
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from .plan import Plan
-from .problem import Matrix, Problem
+from .problem import Matrix, Problem, check_indices
 
 FILE = "production/packed.cl"
 HALF_FILE = "support/half.cl"
@@ -79,6 +79,7 @@ def gemm(plan: Plan, problem: Problem) -> None:
     float16 is converted to float32, and the result back.
     """
     m, n, k = problem.sizes
+    check_indices({x.name: x.span for x in (problem.a, problem.b)})
     a, b, out = problem.a.indexed, problem.b.indexed, problem.c.buffer
     before = problem.before and problem.before.indexed
     if plan.dtype == np.float16:

@@ -21,7 +21,7 @@ from ..opencl import cl, cla
 from ..opencl.build import Bound, Built, build
 from ..opencl.devices import Device
 from ..opencl.launch import Kernel
-from .problem import INDEX_LIMIT, MAX_BATCH, Matrix, Problem, passes
+from .problem import MAX_BATCH, Matrix, Pass, Problem, check_indices, is_wide, passes
 
 #: PX, PY and PE of pad.cl.
 PAD = 32, 8, 4
@@ -173,7 +173,9 @@ class Plan:
 
     def memory(self, elements: int, itemsize: int | None = None) -> Memory:
         """Temporary memory, by default for elements of the result."""
-        self._temporaries.append(elements * (itemsize or self.result.itemsize))
+        itemsize = itemsize or self.result.itemsize
+        check_memory(self.device, {"a temporary matrix": elements}, True, itemsize)
+        self._temporaries.append(elements * itemsize)
         self.size_bytes += self._temporaries[-1]
         return Slot(len(ARGUMENTS) + len(self._temporaries) - 1)
 
@@ -239,11 +241,6 @@ class Plan:
     def axpby(self, alpha, x: Matrix, beta, y: Matrix, out: Matrix) -> None:
         """out = alpha x + beta y, all compact; alpha and beta are numbers."""
         (group, each), elements = AXPBY, out.room
-        if elements >= INDEX_LIMIT:
-            raise ValueError(
-                f"the result has {elements:,} elements; with alpha or beta this kernel indexes "
-                f"with 32 bits, below {INDEX_LIMIT:,}"
-            )
         size = (tiles_over(elements, group * each) * group,)
         arguments = elements, alpha, x.buffer, beta, y.buffer, out.buffer
         self._support("axpby.cl", "axpby", size, (group,), *arguments)
@@ -281,6 +278,8 @@ class Plan:
         sizes = {names[operand]: x.rows * x.cols for operand, x in now.items()}
         sizes |= {f"{names[p.operand]} after '{p.kind}'": p.out.room for p in planned if p.out}
         check_memory(self.device, sizes, kernel.spec.wide)
+        if kernel.spec.wide:
+            check_indices(_within_a_tile(now, planned, kernel))
         for step in planned:
             x, made = now[step.operand], step.out
             if step.kind == "gemm":
@@ -318,11 +317,13 @@ class Plan:
             beta=problem.before is not None,
             batch=problem.batch is not None,
             submatrix=not problem.c.is_compact,
+            wide=any(is_wide(x.span) for x in (problem.c, problem.before) if x),
         )
         self.generated(schedule, problem)
 
     def generated(self, s: Schedule, problem: Problem) -> None:
         """Launch the kernel of a schedule; for a batch as often as its matrices require."""
+        check_indices({x.name: x.span for x in (problem.a, problem.b)})
         built = _compiled(s, self.device, self.queue.context)
         sizes, c, batch, before = problem.sizes, problem.c, problem.batch, problem.before
         axes = zip(sizes, s.tile, s.local_size, strict=False)
@@ -360,7 +361,8 @@ class Plan:
         if not any(number % HALVES for number in (stored.rows, stored.across, stored.offset)):
             return x
         rows = round_up(stored.rows, HALVES)
-        made = Matrix.compact(rows, stored.cols, self.memory(rows * stored.cols, 2))
+        memory = self.memory(rows * stored.cols, 2)
+        made = Matrix.compact(rows, stored.cols, memory, x.name)
         self.pad(stored, made)
         copy = made._replace(rows=stored.rows, conjugated=x.conjugated, padded=True)
         return copy if x.by_columns else copy.T
@@ -379,6 +381,21 @@ def _compiled(s: Schedule, device: Device, context: cl.Context) -> Built:
     return built
 
 
+def _within_a_tile(
+    matrices: dict[str, Matrix], planned: Sequence[Pass], kernel: Kernel
+) -> dict[str, int]:
+    """The elements between the first and the last step of k of a tile, by the operands that have
+    one column for each step: production kernels count them with 32 bits.
+    """
+    made = {p.operand: p.out for p in planned if p.out}
+    _, _, depth = kernel.spec.tiles(kernel.params)
+    spans = {}
+    for operand in "AB" if kernel.b_transposed else "A":
+        x = made.get(operand, matrices[operand])
+        spans[f"a tile of {matrices[operand].name}"] = min(depth, x.cols) * x.across
+    return spans
+
+
 def _resolved(buffer: Memory, memory: Sequence[Any]) -> Any:
     return memory[buffer.number] if isinstance(buffer, Slot) else buffer
 
@@ -389,12 +406,9 @@ def check_memory(
     """Reject matrices of so many elements, by name, that the device's memory cannot hold, or,
     unless `wide`, 32-bit indices.
     """
+    if not wide:
+        check_indices(sizes)
     for name, elements in sizes.items():
-        if elements >= INDEX_LIMIT and not wide:
-            raise ValueError(
-                f"{name} has {elements:,} elements; kernels of the ladder index with 32 bits, "
-                f"below {INDEX_LIMIT:,}"
-            )
         if itemsize * elements > device.largest:
             raise MemoryError(
                 f"{name} needs {itemsize * elements:,} bytes; {device} allows {device.largest:,}"

@@ -6,16 +6,42 @@ Nothing here needs a device. `passes` lists what `Plan.multiply` launches.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..generate.tiles import OperandLayout
 from ..ladder import KernelSpec
 from ..ladder.spec import Params, round_up
 
-INDEX_LIMIT = 2**31
 #: Products in one launch at most: NVIDIA's devices count no further in the third dimension.
 MAX_BATCH = 65535
+#: Where 32-bit indices end. Generated and packed kernels count the elements of a result with 64
+#: bits from here on, production kernels those of every matrix.
+INDEX_LIMIT = 2**31
+#: The largest m, n and k: kernels add the side of a tile or of a work-item's share to them.
+LONGEST = 2**30
+
+
+def is_wide(elements: int) -> bool:
+    """Whether so many elements need 64-bit indices."""
+    return elements >= INDEX_LIMIT
+
+
+def check_indices(spans: Mapping[str, int]) -> None:
+    """Reject matrices, by name, that span more elements than a kernel counts with 32 bits."""
+    for name, elements in spans.items():
+        if is_wide(elements):
+            raise ValueError(
+                f"{name} spans {elements:,} elements; this kernel indexes it with 32 bits, below "
+                f"{INDEX_LIMIT:,}"
+            )
+
+
+def check_sizes(m: int, n: int, k: int) -> None:
+    """Reject sizes of a product that kernels cannot count."""
+    for name, size in {"m": m, "n": n, "k": k}.items():
+        if size > LONGEST:
+            raise ValueError(f"{name}={size:,}, but kernels count only up to {LONGEST:,}")
 
 
 class Matrix(NamedTuple):
@@ -78,15 +104,15 @@ class Matrix(NamedTuple):
 
     @property
     def indexed(self) -> Matrix:
-        """The matrix as kernels index it, with a stride of 1; ValueError beyond 32-bit indices."""
+        """The matrix as kernels index it, with a stride of 1."""
         down, across = (1, self.across) if self.by_columns else (self.down, 1)
-        span = max(self.rows * down, self.cols * across)
-        if span >= INDEX_LIMIT:
-            raise ValueError(
-                f"{self.name} spans {span:,} elements of a larger matrix; this kernel indexes "
-                f"with 32 bits, below {INDEX_LIMIT:,}"
-            )
         return self._replace(down=down, across=across)
+
+    @property
+    def span(self) -> int:
+        """Elements from its first one to the end of its last column, or row, with the gaps."""
+        x = self.indexed
+        return max(x.rows * x.down, x.cols * x.across)
 
     @property
     def layout(self) -> OperandLayout:

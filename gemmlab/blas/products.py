@@ -20,7 +20,7 @@ from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
 from . import staging
 from .plan import C0, OUT, A, B, Plan, check_memory, pool_of, wait_for_others
-from .problem import Batch, Matrix, Problem
+from .problem import Batch, Matrix, Problem, check_sizes, is_wide
 from .request import (
     PLAIN,
     ArraySpec,
@@ -30,6 +30,7 @@ from .request import (
     checked,
     flag,
     is_writable,
+    overlaps,
     readable,
     rows_of,
     scalar,
@@ -87,6 +88,7 @@ def _planned(call: Call) -> Plan:
     is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
     a, b = a.with_axis(0) if is_row else a, b.with_axis(1) if is_column else b
     m, n, k, outer, batch = _shapes(do, a, b, c)
+    check_sizes(m, n, k)
     shape = (*outer, *(() if is_row else (m,)), *(() if is_column else (n,)))
     if out is not None and out.shape != shape:
         raise ValueError(f"out has the shape {out.shape}, but the product has {shape}")
@@ -99,7 +101,8 @@ def _planned(call: Call) -> Plan:
     if not elements:
         return plan
     gaps = [] if out is None else _gaps(out, is_row, is_column)
-    if batch and not gaps and _is_one_matrix(a, b, do.ta):
+    may_merge = not gaps and not is_wide(max(elements, prod(a.shape)))
+    if batch and may_merge and _is_one_matrix(a, b, do.ta):
         m, batch = elements // n, None
         a = a._replace(shape=(m, k), strides=a.strides[-2:])
     memory = plan.memory(elements) if gaps else OUT
@@ -348,8 +351,9 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
         TypeError: for anything but arrays of one of these types; nothing is converted silently.
         ValueError: for shapes that do not match, an `out` that cannot be written, arrays on
             different queues or contexts, unknown kernels, illegal parameters (ParameterError),
-            matrices beyond 32-bit indices (except with production kernels), or float64 and
-            complex128 on a device without double precision.
+            sizes beyond 2^30, operands of 2^31 elements or more (except with production kernels),
+            such a result with a kernel of the ladder, or float64 and complex128 on a device without
+            double precision.
         MemoryError: if the device cannot hold the matrices.
     """
     request = Request.of(kernel, params, **options)
@@ -378,7 +382,8 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
             one.
         options: `kernel`, `params`, `device` and `edges`, as in `matmul`; and `overwrite_c`:
             whether the result may be written to c, which saves memory. c must then be row-major
-            without gaps, and on a device in another buffer than a and b; otherwise it is not used.
+            without gaps, and on a device begin with its buffer (or sub-buffer) and share no memory
+            with a and b; otherwise it is not used.
 
     Returns:
         m x n of the operands' type, row-major, as in `matmul`: a new array, or c.
@@ -408,12 +413,14 @@ def _options(
 
 
 def _may_overwrite(c: Any, a: Any, b: Any) -> bool:
-    """Whether c is row-major without gaps, and shares no buffer with an operand."""
+    """Whether c is row-major without gaps, and on a device begins with its buffer and shares no
+    memory with an operand.
+    """
     if c is None or not c.flags.c_contiguous:
         return False
     if isinstance(c, np.ndarray):
         return c.flags.writeable
-    return c.offset == 0 and all(c.base_data != getattr(x, "base_data", None) for x in (a, b))
+    return c.offset == 0 and not any(isinstance(x, cla.Array) and overlaps(c, x) for x in (a, b))
 
 
 def _for_type(letter: str) -> Callable[..., Any]:

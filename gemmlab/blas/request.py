@@ -17,8 +17,8 @@ from ..generate import choice, tiles
 from ..generate.precision import PRECISIONS, check_double, letter_of
 from ..ladder import KernelSpec, Key, catalog, find
 from ..opencl import cl, cla
-from ..opencl.devices import Device, find_device, of_queue
-from .problem import Matrix
+from ..opencl.devices import Device, check_process, find_device, of_queue
+from .problem import Matrix, check_indices
 
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
@@ -266,6 +266,7 @@ class ArraySpec(NamedTuple):
         down, across = (stride // each for stride in self.strides[-2:])
         # a single row or column has any stride
         down, across = cols if rows == 1 else down, rows if cols == 1 else across
+        check_indices({f"a row or column of {name}": max(down, across)})
         x = Matrix(rows, cols, down, across, self.offset // each, self.size_bytes // each, buffer)
         if not (x.by_columns or x.T.by_columns):
             raise ValueError(
@@ -335,6 +336,31 @@ def is_writable(out: np.ndarray, *operands: np.ndarray) -> bool:
     return compact and not any(np.may_share_memory(out, x) for x in operands)
 
 
+def overlaps(x: cla.Array, y: cla.Array) -> bool:
+    """Whether the elements of two device arrays may share memory: in a buffer, in sub-buffers of
+    it, or in buffers that use the same host memory.
+    """
+    if not (x.size and y.size):
+        return False
+    (memory, first, last), (other, begin, end) = map(_extent, (x, y))
+    return memory == other and first <= end and begin <= last
+
+
+def _extent(x: cla.Array) -> tuple[Any, int, int]:
+    """The first and the last byte of an array's elements, and the buffer from whose beginning they
+    count. Bytes of host memory count from address 0, and there is no buffer.
+    """
+    memory: Any = x.base_data
+    first, last = ArraySpec.on_device(x).reach
+    begin, parent = 0, memory.get_info(cl.mem_info.ASSOCIATED_MEMOBJECT)
+    if parent is not None:  # OpenCL has no sub-buffers of sub-buffers
+        begin, memory = memory.get_info(cl.mem_info.OFFSET), parent
+    if memory.get_info(cl.mem_info.FLAGS) & cl.mem_flags.USE_HOST_PTR:
+        begin += memory.get_host_array((1,), np.uint8).ctypes.data
+        memory = None
+    return memory, begin + first, begin + last
+
+
 def check_out(out, a, b) -> None:
     """Reject a result that is read-only, or on a device shares memory with an operand."""
     if isinstance(out, np.ndarray):
@@ -342,13 +368,11 @@ def check_out(out, a, b) -> None:
             raise ValueError("out is read-only; give an array that may be written")
         return
     for name, x in (("a", a), ("b", b)):
-        if out.base_data == x.base_data and out.size and x.size:
-            (first, last), (begin, end) = (ArraySpec.on_device(y).reach for y in (out, x))
-            if first <= end and begin <= last:
-                raise ValueError(
-                    f"out shares memory with {name}, which is read while out is written; give "
-                    "another array"
-                )
+        if overlaps(out, x):
+            raise ValueError(
+                f"out shares memory with {name}, which is read while out is written; give another "
+                "array"
+            )
 
 
 def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None, Device]:
@@ -363,6 +387,7 @@ def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None,
         if not any(isinstance(x, cla.Array) for x in given.values()):
             return None, find_device(device)
         _check_queues(given)
+    check_process()
     owner = _owner(queue)
     if device is not None and find_device(device).cl != owner.cl:
         raise ValueError(f"device={device!r}, but a is on {owner}")

@@ -25,7 +25,7 @@ from ..opencl.devices import Device
 from ..opencl.launch import Kernel
 from . import packed
 from .plan import Plan
-from .problem import MAX_BATCH, Matrix, Problem, passes
+from .problem import MAX_BATCH, Matrix, Problem, check_indices, passes
 from .request import AUTO, GENERATED, PACKED, PLAIN, Request
 
 #: Multiply-adds that make each float32 product of a batch worth a launch on a GPU: on an H200, 512
@@ -135,7 +135,11 @@ class Ladder(Route):
         spec, device, out, before = find(self.kernel), plan.device, problem.c, problem.before
         params, context = tuple(self.params.items()), plan.queue.context
         kernel = _compiled(self.kernel, params, device, context, self.turned)
+        if spec.edges == "shift":
+            kernel.global_size(*problem.sizes, names="nmk")  # rejects less than a tile
         if problem.batch and problem.shared:
+            if not spec.wide:
+                check_indices({x.name or "the result": x.span for x in problem[:3]})
             buffers = problem.a.buffer, problem.b.buffer, out.buffer
             number = problem.batch.number
             bound = kernel.batch(*problem.sizes, number, problem.shared, buffers)

@@ -84,7 +84,8 @@ def matmul(
             )
     if in_files:
         m, n, k = _sizes(a.shape, b.shape)
-        return stored.matmul(a, b, chunks or _blocks(m, n, k, a.dtype), options)
+        chunks = _blocks(m, n, k, a.dtype) if chunks is None else chunks
+        return stored.matmul(a, b, chunks, options)
     if chunks is not None:
         raise ValueError("chunks= is for matrices in files; Dask arrays have the method rechunk")
     return _of_dask_arrays(a, b, options)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate, cycle, pairwise
@@ -83,7 +83,7 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
     """The product of two matrices in files as a Dask array; `chunks` are rows, columns and steps
     along k of a block.
     """
-    if len(chunks) != 3:
+    if not isinstance(chunks, Sequence) or len(chunks) != 3:
         raise ValueError(f"chunks must be (rows, columns, steps along k), not {chunks!r}")
     rows, columns, steps = (
         normalize_chunks((positive("chunks", chunk),), (size,))[0]

@@ -44,7 +44,7 @@ def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
     """
     if chosen is None:
         return [d for d in devices() if d.kind == "GPU"] or [default_device()]
-    if isinstance(chosen, (str, int, Device)) or not len(chosen):
+    if isinstance(chosen, str) or not isinstance(chosen, Sequence) or not chosen:
         raise ValueError(f"devices must be a list of one or more, such as [0, 1], not {chosen!r}")
     return [find_device(d) for d in chosen]
 

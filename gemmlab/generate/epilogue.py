@@ -152,8 +152,8 @@ def _numbers(s: Schedule) -> Lines:
 
 def _store_one(s: Schedule, total: str) -> Lines:
     """C(m, n) = alpha total + beta C0(m, n)."""
-    element = "C[offset_out + n*ldc + m]" if s.submatrix else "C[n*M + m]"
-    before = "C0[offset_c + m*down + n*across]"
+    element, long = _element(s), "(long)" * s.wide
+    before = f"C0[offset_c + {long}m*down + {long}n*across]"
     if s.element.components == 1 and not s.element.half:
         added = f" + beta*{before}" if s.beta else ""
         return [f"{element} = alpha*{total}{added};"]
@@ -170,6 +170,12 @@ def _store_one(s: Schedule, total: str) -> Lines:
     ]
 
 
+def _element(s: Schedule) -> str:
+    """C(m, n)."""
+    n = "(long)n" if s.wide else "n"
+    return f"C[offset_out + {n}*ldc + m]" if s.submatrix else f"C[{n}*M + m]"
+
+
 def _store_vector(s: Schedule) -> Lines:
     """C(m, n) and the rows below it, each alpha times its sum, in one store."""
     vector = s.element.vector(s.store_width)
@@ -177,7 +183,7 @@ def _store_vector(s: Schedule) -> Lines:
     values = f"alpha*({vector})({', '.join(sums)})"
     if s.element.components == 2:
         values = f"({vector})({', '.join(f'product(alpha, {each})' for each in sums)})"
-    return [f"*(__global {vector}*)&C[n*M + m] = {values};"]
+    return [f"*(__global {vector}*)&{_element(s)} = {values};"]
 
 
 def _store_tile(s: Schedule, conditions: Sequence[str], m: str, n: str) -> Lines:
@@ -194,7 +200,7 @@ def _store_tile(s: Schedule, conditions: Sequence[str], m: str, n: str) -> Lines
     if result == "half":
         store = f"vstore_half(alpha*acc[j][i], {at}, stage);"
     copy = [
-        f"*(__global {vector}*)&C[n*M + m] =",
+        f"*(__global {vector}*)&{_element(s)} =",
         f"    *(const __local {vector}*)&stage[j*TSM + (i ^ {swizzle.format('n1 + j')})];",
     ]
     return fill(

@@ -103,6 +103,7 @@ class Schedule:
         tail: whether K may end inside a step of `depth`.
         batch: whether a launch multiplies many pairs of matrices at constant strides.
         submatrix: whether C has an offset and a leading dimension, as a part of a larger matrix.
+        wide: whether elements of C and C0 are counted with 64 bits instead of 32.
         unit: what computes a block of C. "items": each work-item, rows and columns spread over the
             tile. "warps": 32 work-items share a compact block. "tensor": they multiply it by
             tensor-core instructions, for float64 or float16. "warpgroups": four warps do, for
@@ -128,6 +129,7 @@ class Schedule:
     tail: bool = False
     batch: bool = False
     submatrix: bool = False
+    wide: bool = False
     unit: str = "items"
     split_k: int = 1
     store_width: int = 1
@@ -255,6 +257,7 @@ class Schedule:
             "tail": self.tail,
             "batch": self.batch,
             "submatrix": self.submatrix,
+            "wide": self.wide,
             self.unit: self.unit != "items",
             f"splitk{self.split_k}": self.split_k > 1,
             f"store{self.store_width}": self.store_width > 1,
@@ -285,7 +288,7 @@ class Schedule:
             "edges": EDGES,
             "unit": UNITS,
             "stages": (0, 1, 2) if self.unit == "items" else tuple(range(2, 9)),
-            **dict.fromkeys(("beta", "tail", "batch", "submatrix"), _FLAGS),
+            **dict.fromkeys(("beta", "tail", "batch", "submatrix", "wide"), _FLAGS),
         }
         for name, allowed in choices.items():
             value = getattr(self, name)

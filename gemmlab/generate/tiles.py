@@ -75,8 +75,9 @@ def configure(
     **flags: bool,
 ) -> Schedule:
     """The schedule of a tile (all of `DEFAULTS`) for M, N, K of a column-major product, with guards
-    only where these need them, and loads as wide as memory allows. `flags` are beta, batch and
-    submatrix, as in `Schedule`. Raises ParameterError for parameters that contradict each other.
+    only where these need them, and loads as wide as memory allows. `flags` are beta, batch,
+    submatrix and wide, as in `Schedule`. Raises ParameterError for parameters that contradict each
+    other.
     """
     m, n, k = sizes
     rows, columns = m % params["TSM"] > 0, n % params["TSN"] > 0

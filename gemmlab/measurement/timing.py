@@ -73,7 +73,7 @@ def measure(  # noqa: PLR0913
 
     Raises:
         ValueError: for sizes or repeats that are not positive whole numbers, and for a limit that
-            is not positive.
+            is not positive; for a `source` whose parameters are not those of a product.
         ParameterError: if the kernel or the device refuses the parameters.
         MemoryError: if the device has too little memory.
         BuildError: if the kernel does not compile.

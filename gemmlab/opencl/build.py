@@ -19,6 +19,7 @@ import pyopencl as cl
 
 from ..caches import cached
 from ..ladder import ParameterError
+from ..ladder.signature import Parameter
 from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.
@@ -43,6 +44,11 @@ _SCALARS = {
     "half": np.float16,
     "float": np.float32,
     "double": np.float64,
+}
+#: Address spaces, as `Parameter` names them.
+_SPACES = {
+    getattr(cl.kernel_arg_address_qualifier, name.upper()): name
+    for name in ("global", "constant", "local", "private")
 }
 
 
@@ -77,25 +83,42 @@ class Built:
     """One compiled OpenCL kernel. A lock makes setting its arguments and launching it a single
     step.
 
-    `types` are those of the scalar arguments, None for pointers; `seconds` says how long compiling
-    took; `work_group_limit` is that of work-items in a work-group.
+    `types` are those of the scalar arguments, None for the others; `seconds` says how long
+    compiling took; `work_group_limit` is that of work-items in a work-group, and `local_memory`
+    what a work-group takes of it, in bytes.
     """
 
     def __init__(
-        self, program: cl.Program, kernel: cl.Kernel, device: Device, seconds: float, types: list
+        self, program: cl.Program, kernel: cl.Kernel, described: cl.Kernel, device: Device
     ):
-        self.program, self.kernel, self.types, self.seconds = program, kernel, types, seconds
+        self.program, self.kernel, self.seconds = program, kernel, 0.0
+        self.types = [_type(described, index) for index in range(kernel.num_args)]
+        kernel.set_scalar_arg_dtypes(self.types)
         info = cl.kernel_work_group_info
+        self.local_memory = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device.cl)
         self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
         if "nvidia" in device.features:
             # NVIDIA reports 256 for every kernel, even for one that it compiled for a required 32 x
             # 32
             required = kernel.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device.cl)
             self.work_group_limit = max(self.work_group_limit, math.prod(required))
-        self._lock, self._device = threading.Lock(), device
+        self._lock, self._device, self._described = threading.Lock(), device, described
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """The kernel's parameters."""
+        return [_parameter(self._described, *pair) for pair in enumerate(self.types)]
 
     def check_fits(self, title: str, items: int) -> None:
-        """Reject work-groups of so many work-items, if they are too large."""
+        """Reject work-groups of so many work-items, or with so much local memory, that they are too
+        large.
+        """
+        limits = self._device.limits
+        if self.local_memory > limits.local_memory:
+            raise ParameterError(
+                f"{title}: as compiled it uses {self.local_memory:,} bytes of local memory, but "
+                f"{limits.name} allows {limits.local_memory:,} per work-group"
+            )
         if items > self.work_group_limit:
             raise WorkGroupError(
                 f"{title}: as compiled for {self._device.name} it fits work-groups of at most "
@@ -158,9 +181,9 @@ def _build(
         kernel, described = cl.Kernel(program, name), cl.Kernel(from_source, name)
     except cl.Error:
         raise BuildError(title, f"it has no kernel named {name}", text) from None
-    types = [_type(described, index) for index in range(kernel.num_args)]
-    kernel.set_scalar_arg_dtypes(types)
-    return Built(program, kernel, device, time.perf_counter() - start, types)
+    built = Built(program, kernel, described, device)
+    built.seconds = time.perf_counter() - start
+    return built
 
 
 @cached(256)
@@ -214,6 +237,17 @@ def _type(kernel: cl.Kernel, index: int) -> Any:
             kernel.set_arg(index, kind(0))
             return kind
     return None
+
+
+def _parameter(kernel: cl.Kernel, index: int, scalar: Any) -> Parameter:
+    """A parameter by the runtime's word; `scalar` is its `_type`."""
+    info = cl.kernel_arg_info
+    words = [kernel.get_arg_info(index, what) for what in (info.NAME, info.TYPE_NAME)]
+    name, written = map(str, words)
+    if scalar and written not in _SCALARS:  # a name that the text defines
+        written = next(name for name, kind in _SCALARS.items() if kind is scalar)
+    space: Any = kernel.get_arg_info(index, info.ADDRESS_QUALIFIER)
+    return Parameter(name, written, _SPACES[space])
 
 
 def _explain(log: str, source: str) -> str:

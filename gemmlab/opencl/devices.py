@@ -275,6 +275,16 @@ def default_device() -> Device:
     return find_device()
 
 
+def check_process() -> None:
+    """Raise RuntimeError in a process that was forked after its parent had started OpenCL."""
+    if _process and _process[0] != os.getpid():
+        raise RuntimeError(
+            "this process was forked after OpenCL had started, and OpenCL does not work in such a "
+            "copy: start processes by multiprocessing.get_context('spawn'), or use gemmlab for "
+            "the first time in the child"
+        )
+
+
 def find_device(device: Device | int | str | None = None) -> Device:
     """Choose a device by object, index, or part of the name of the device or its platform.
 
@@ -282,14 +292,9 @@ def find_device(device: Device | int | str | None = None) -> Device:
         NoDeviceError: if there is no device at all, or none that fits; the message lists the
             devices.
         TypeError: if `device` is none of these.
-        RuntimeError: in a process that was forked after its parent had started OpenCL.
+        RuntimeError: see `check_process`.
     """
-    if _process and _process[0] != os.getpid():
-        raise RuntimeError(
-            "this process was forked after OpenCL had started, and OpenCL does not work in such a "
-            "copy: start processes by multiprocessing.get_context('spawn'), or use gemmlab for "
-            "the first time in the child"
-        )
+    check_process()
     if isinstance(device, Device):
         return device
     with _creating:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ..ladder import KernelSpec, Key, find, sources
+from ..ladder import KernelSpec, Key, find, signature, sources
 from ..ladder.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
@@ -58,6 +58,10 @@ class Kernel:
         self.source = text if text is not None else spec.text(self.params, device.features, turned)
         self._title = f"kernel {spec.number} ({spec.file})"
         self._built = build(device, context, self._title, self.source, self.params)
+        if text is not None:
+            problem = signature.problem(self._built.parameters, spec.takes_workspace)
+            if problem:
+                raise ValueError(f"{self._title}: {problem}")
         self._fixup: Built | None = None
         if spec.needs_fixup(self.params, device.features):
             tile = dict(zip(("TSM", "TSN", "TSK"), spec.tiles(self.params), strict=True))
@@ -70,16 +74,8 @@ class Kernel:
         self._check_compiled()
 
     def _check_compiled(self) -> None:
-        """Reject a text that is not this kernel, and work-groups that are too large for it."""
+        """Reject other work-groups than this kernel's, and those that are too large for it."""
         spec, device = self.spec, self.device
-        wanted = ["M", "N", "K", "A", "B", "C"] + ["pieces"] * spec.takes_workspace
-        if self.opencl.num_args != len(wanted):
-            raise BuildError(
-                self._title,
-                f"gemm has {self.opencl.num_args} arguments instead of {len(wanted)}: "
-                f"{', '.join(wanted)}",
-                self.source,
-            )
         size = cl.kernel_work_group_info.COMPILE_WORK_GROUP_SIZE
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
@@ -90,13 +86,13 @@ class Kernel:
             raise BuildError(self._title, f"{words}: does the text set one of these?", self.source)
         self._built.check_fits(f"kernel {spec.number}", prod(self.local_size))
 
-    def global_size(self, m: int, n: int, k: int) -> tuple[int, int]:
+    def global_size(self, m: int, n: int, k: int, names: str = "MNK") -> tuple[int, int]:
         """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
-        not support.
+        not support; `names` are the sizes' own, a letter each.
         """
         minimum = self.spec.minimum_sizes(self.params)
         for name, size, multiple, smallest in zip(
-            "MNK", (m, n, k), self.multiples, minimum, strict=True
+            names, (m, n, k), self.multiples, minimum, strict=True
         ):
             if size < 1 or size % multiple:
                 raise ValueError(
@@ -108,6 +104,10 @@ class Kernel:
                     f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
                     "edges='pad' and edges='guard' support any size"
                 )
+        for index, size in enumerate((m, n, k)):
+            if size > np.iinfo(self._built.types[index]).max:
+                parameter = self._built.parameters[index]
+                raise ValueError(f"{size} is beyond the range of gemm's parameter `{parameter}`")
         return self.spec.global_size(m, n, self.params)
 
     def bound(

@@ -8,6 +8,7 @@ module watches over the child.
 
 from __future__ import annotations
 
+import os
 import pickle
 import queue
 import signal
@@ -283,9 +284,14 @@ def _guarded(function: Callable[..., None], *arguments: Any) -> None:
         sys.excepthook(*sys.exc_info())
 
 
-@cache
 def worker() -> Worker:
     """The worker that all widgets of this process share; its child ends with the process."""
+    return _worker_of(os.getpid())
+
+
+@cache
+def _worker_of(process: int) -> Worker:
+    """The worker of a process: a forked one has no threads of its parent's."""
     return Worker()
 
 

@@ -14,12 +14,12 @@
 #endif
 
 __kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void axpby(const int size, const float alpha, const __global float* restrict x,
+void axpby(const long size, const float alpha, const __global float* restrict x,
            const float beta, const __global float* restrict y,
            __global float* restrict out)
 {
     // identifiers: a work-item's elements are WG apart, so neighbours read neighbouring elements
-    const int first = get_group_id(0)*WG*EACH + get_local_id(0);
+    const long first = get_group_id(0)*WG*EACH + get_local_id(0);
 
     float value[EACH];
     #pragma unroll

@@ -46,11 +46,11 @@ void from_half(const int length, const __global ushort* restrict x, const long o
 
 // Convert `length` elements. A work-item has a part of them.
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void to_half(const int length, const __global float* restrict x, __global ushort* restrict y)
+void to_half(const long length, const __global float* restrict x, __global ushort* restrict y)
 {
-    const int first = get_group_id(0)*CHUNK;
-    const int end = min(first + CHUNK, length);
-    int i = first;
+    const long first = get_group_id(0)*CHUNK;
+    const long end = min(first + CHUNK, length);
+    long i = first;
     for (; i + 8 <= end; i += 8) {
         vstore8(halves_of(vload8(0, x + i)), 0, y + i);
     }

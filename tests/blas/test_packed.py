@@ -27,7 +27,7 @@ WRONG = {
     "rows behind C": ("const int height = min(MR, M - m);\n                for",
                       "const int height = MR;\n                for"),
     "beta alone": ("beta*C0[", "1*C0["),
-    "half shifted": ("halves_of(vload8(0, x + i))", "halves_of(vload8(0, x + max(0, i - 1)))"),
+    "half shifted": ("halves_of(vload8(0, x + i))", "halves_of(vload8(0, x + max(0L, i - 1)))"),
     "half columns misplaced": ("y += get_group_id(0)*(long)length", "y += get_group_id(0)*8L"),
 }  # fmt: skip
 

@@ -15,9 +15,9 @@ from gemmlab.opencl.devices import devices
 
 #: Files and functions at most, for the first product of these sizes and for later ones.
 BOUNDS = {
-    "NumPy arrays": ((12, 60), (4, 12)),
-    "device arrays": ((12, 60), (3, 10)),
-    "NumPy arrays, chosen by a model": ((15, 102), (4, 12)),
+    "NumPy arrays": ((12, 60), (4, 13)),
+    "device arrays": ((12, 60), (4, 11)),
+    "NumPy arrays, chosen by a model": ((15, 104), (4, 13)),
 }
 
 

@@ -199,7 +199,7 @@ def test_chunks_are_three_numbers_for_files(tmp_path):
     with pytest.raises(ValueError, match="chunks"):
         distributed.matmul(ones(4, 4), ones(4, 4), chunks=(2, 2, 2))
     x, y = in_files(tmp_path, *check.exact_inputs(9, 8, 7))
-    for chunks in ((2, 2), (2, 2, 0)):
+    for chunks in ((2, 2), (2, 2, 0), 8, 0, ()):
         with pytest.raises(ValueError, match="chunks"):
             distributed.matmul(x, y, chunks=chunks)
 

@@ -190,5 +190,5 @@ def test_a_strategy_that_does_not_support_a_size_names_one_that_does(device):
     a, b = check.exact_inputs(3, 200, 50)
     with pytest.raises(ValueError, match="3 rows of a and 200 columns.*edges='pad'"):
         matmul(a, b, edges="shift", device=device)
-    with pytest.raises(ValueError, match="M=200 is less|N=3 is less"):
+    with pytest.raises(ValueError, match="m=3 is less"):
         matmul(a, b, kernel=13, device=device)

@@ -6,7 +6,7 @@ import tempfile
 import pytest
 
 import gemmlab
-from gemmlab import BuildError, ParameterError
+from gemmlab import BuildError
 from gemmlab.ladder import sources
 
 NAIVE = sources.read("01_naive.cl")
@@ -64,7 +64,7 @@ def test_a_text_that_is_not_this_kernel(old, new, word, device, monkeypatch, tmp
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
     for text in (NAIVE.replace(old, new), NAIVE + f"#error {word}\n"):
-        with pytest.raises((BuildError, ParameterError), match=word):
+        with pytest.raises((BuildError, ValueError), match=word):
             gemmlab.measure(1, 8, source=text, device=device)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(TypeError, match="source"):
@@ -84,6 +84,39 @@ def test_any_types_of_arguments(old, new, device):
     text = "typedef int idx;\n" + NAIVE.replace(old, new)
     outcome = gemmlab.trial(1, 24, params={"TS": 8}, source=text, device=device)
     assert outcome.ok, outcome.verdict
+
+
+OWN = """
+__kernel void gemm({0})
+{{
+    __local float tile[{1}];
+    const int m = get_global_id(0), n = get_global_id(1);
+    for (int k = m; k < {1}; k += 8) tile[k] = 1.0f;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    C[m] = tile[n];
+}}
+"""
+READ = "const __global float* A, const __global float* B"
+
+
+@pytest.mark.parametrize("parameters, floats, name", [
+    (f"int4 M, int N, int K, {READ}, __global float* C", 8, "int4 M"),
+    (f"int M, int N, char K, {READ}, __global float* C", 8, "char K"),
+    ("int M, int N, int K, __read_only image2d_t A, const __global float* B, __global float* C", 8,
+     "image2d_t A"),
+    ("int M, int N, int K, const __global float* A, __local float* B, __global float* C", 8,
+     "__local float. B"),
+    (f"int M, int N, int K, {READ}, __global double* C", 8, "double. C"),
+    (f"int M, int N, int K, __global float* C, {READ}", 8, "C, A, B"),
+    (f"{READ}, __global float* C, int M, int N, int K", 8, "A, B, C, M"),
+    (f"int M, int N, int K, {READ}, __global float* C", 2**20, "bytes of local memory"),
+])  # fmt: skip
+def test_a_text_that_must_not_be_launched(parameters, floats, name, device):
+    """On some runtimes the launch would end the process."""
+    assert device.limits.local_memory < 4 * 2**20
+    source = OWN.format(parameters, floats)
+    with pytest.raises(ValueError, match=name):
+        gemmlab.measure(1, 128, params={"TS": 8}, source=source, device=device)
 
 
 def test_a_work_group_that_the_text_changes(device):

@@ -55,7 +55,7 @@ def main() -> None:
     for mutant in mutants:
         started[0] = time.process_time()
         seen = see(*mutant)
-        report(started[0], before, "" if seen is None else seen.why)
+        report(started[0], before, str(seen or ""))
 
 
 main()

@@ -14,12 +14,13 @@ import pytest
 from texts import SMALL
 
 from gemmlab import catalog
-from gemmlab.catalog import sources
-from gemmlab.worker.look import SECONDS
+from gemmlab.ladder import sources
+from gemmlab.worker import look
 
 CHILD = Path(__file__).with_name("budget_child.py")
 #: Times a look's limit: what it takes to stop, on a busy machine.
 MARGIN = 3
+SECONDS = look.SECONDS + look.SECONDS_SMALLER
 #: Bytes by which the looks of a process may make it grow.
 MOST = 10**9
 MUTANTS, PER_PROCESS = 200, 50

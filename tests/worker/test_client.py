@@ -392,3 +392,40 @@ def test_copies_of_a_child_end_with_it(monkeypatch):
     child.kill()
     assert next(answers, None) is None and gone(copy)
     child.close()
+
+
+FORKED = """
+import multiprocessing, warnings
+import numpy as np
+import pyopencl.array as cla
+import gemmlab
+
+warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of threads
+there = cla.to_device(gemmlab.default_device().queue, np.ones((16, 16), np.float32))
+
+def tried(_):
+    return gemmlab.trial(1, 16, params={"TS": 8}, repeats=1)
+
+def simulated(_):
+    return gemmlab.simulate(1, 8, 8, 8, params={"TS": 4}).exact
+
+def refused(_):
+    try:
+        gemmlab.matmul(there, there)
+    except RuntimeError as error:
+        return "forked" in str(error)
+
+assert gemmlab.matmul(there, there).get()[0, 0] == 16 and tried(0).ok
+for function in (tried, simulated, refused):
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        answers = pool.map_async(function, range(3)).get(150)
+    assert all(getattr(answer, "ok", answer) for answer in answers), (function, answers)
+assert tried(0).ok
+print("all answered")
+"""
+
+
+def test_forked_processes_answer():
+    """They have no thread of their parent's, and its device's runtime does not work in them."""
+    done = run_python("-c", FORKED)
+    assert done.stdout == "all answered\n", done.stderr
