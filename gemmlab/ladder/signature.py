@@ -49,12 +49,19 @@ def problem(parameters: Sequence[Parameter], workspace: bool = False) -> str:
         return f"gemm has {len(names)} parameters instead of {len(wanted)}: {expected}"
     if sorted(names) == sorted(wanted) and not _is_consistent(names):
         return f"gemm has the parameters {', '.join(names)}, but {expected}"
-    for number, (parameter, role) in enumerate(zip(parameters, wanted, strict=True), 1):
-        needs = _needs(parameter, role)
-        if needs:
-            what = f"parameter {number} of gemm is `{parameter}`"
-            return f"{what}, but must be {needs}, as it is {_ROLES[role]}: {expected}"
-    return ""
+    at = misfit(parameters)
+    if at is None:
+        return ""
+    what = f"parameter {at + 1} of gemm is `{parameters[at]}`"
+    needs = _needs(parameters[at], wanted[at])
+    return f"{what}, but must be {needs}, as it is {_ROLES[wanted[at]]}: {expected}"
+
+
+def misfit(parameters: Sequence[Parameter]) -> int | None:
+    """The index of the first parameter whose type is not that of a product's argument, or None."""
+    roles = (*SIZES, *MATRICES, "pieces")
+    pairs = enumerate(zip(parameters, roles, strict=False))
+    return next((at for at, (parameter, role) in pairs if _needs(parameter, role)), None)
 
 
 _ROLES = {

@@ -22,7 +22,7 @@ from .budget import Budget, OutOfBudget
 from .machine import Machine
 from .memory import Memory
 from .reasons import reasons, roundings, slips
-from .text import TextError, explained
+from .text import Spot, TextError, explained
 from .translate import Program, compile_kernel
 from .tree import Variable
 from .types import FLOAT, Array, Pointer, Scalar, Type, an, leaf_of
@@ -335,8 +335,8 @@ def _argument(param: Variable, value: object) -> object:
     return Memory(name, "global", Array(scalar, value.size), data=data)
 
 
-class SignatureError(TextError):
-    """A kernel that must not be launched as a product: its parameters, or its work-groups."""
+class LaunchError(TextError):
+    """A kernel whose parameters, work-groups or local memory do not fit the launch."""
 
 
 def settings(
@@ -389,6 +389,7 @@ def simulate(  # noqa: PLR0913
     groups: Sequence[tuple[int, ...]] | None = None,
     limit: int | None = None,
     seconds: float | None = None,
+    local_memory: int | None = None,
 ) -> ProductRun:
     """Run a kernel of the ladder, or an edited text of it, on A (m x k) and B (k x n) with entries
     +-0.5 and +-1.5.
@@ -403,7 +404,8 @@ def simulate(  # noqa: PLR0913
             iterate as often as they want; one that provably never ends is a finding.
         groups: only these work-groups, such as [(0, 0)].
         seconds: processor time that it may take, findings included. After that the run is
-            `unfinished`, and so it is after 128 MB of records (1 GB without `seconds`).
+            `unfinished`, and so it is after 128 MB of records (512 MB without `seconds`).
+        local_memory: bytes that a device gives to a work-group; a kernel with more is refused.
 
     Raises:
         TextError: (a ValueError) if the text is no kernel, with line and column.
@@ -418,6 +420,7 @@ def simulate(  # noqa: PLR0913
     program = compile_kernel(read(spec.file) if source is None else source, name, full, budget)
     local, launch = spec.local_size(full), spec.global_size(m, n, full)
     _as_a_product(program, spec, full, local)
+    _fits(program, local_memory)
     types = {p.name: p.type.to.scalar for p in program.params if isinstance(p.type, Pointer)}
     names = [p.name for p in program.params]
     inputs = exact_inputs(m, n, k, seed)
@@ -489,17 +492,29 @@ def _as_a_product(
 ) -> None:
     """Refuse a kernel that has not the parameters, or the work-groups, of a product."""
 
-    def refuse(problem: str) -> NoReturn:
+    def refuse(problem: str, spot: Spot = program.kernel.spot) -> NoReturn:
         with explained(program.text):
-            raise SignatureError(problem, program.kernel.spot)
+            raise LaunchError(problem, spot)
 
-    problem = signature.problem([_parameter(p) for p in program.params], spec.takes_workspace)
-    if problem:
-        refuse(problem)
+    parameters = [_parameter(p) for p in program.params]
+    if problem := signature.problem(parameters, spec.takes_workspace):
+        at = signature.misfit(parameters)
+        refuse(problem, program.kernel.spot if at is None else program.params[at].spot)
     if program.size and program.size != (*local, 1):
         size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
         why = "".join(f"; {f.message}" for f in _redefined(program, params))
         refuse(f"{program.name} requires work-groups of {size}, but is launched with {own}{why}")
+
+
+def _fits(program: Program, most: int | None) -> None:
+    """Refuse a kernel that declares more local memory than a work-group has."""
+    sizes = {array: array.type.stride for array in program.locals}
+    if most is not None and sum(sizes.values()) > most:
+        largest = max(sizes, key=lambda array: sizes[array])
+        takes = f"{program.name} declares {sum(sizes.values()):,} bytes of local memory, "
+        takes += f"{sizes[largest]:,} of them for {largest.name}"
+        with explained(program.text):
+            raise LaunchError(f"{takes}, but a work-group has {most:,}", largest.spot)
 
 
 def _parameter(param: Variable) -> signature.Parameter:

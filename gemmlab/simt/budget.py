@@ -8,7 +8,7 @@ from time import process_time
 #: Called now and then by anything that may take long; raises `OutOfBudget` when time is up.
 Clock = Callable[[], None]
 #: Bytes that the log and the output of printf may take, without and with a deadline.
-MOST_BYTES, MOST_BYTES_TIMED = 1 << 30, 1 << 27
+MOST_BYTES, MOST_BYTES_TIMED = 1 << 29, 1 << 27
 #: The share of the time that a kernel may run; the rest is for the search for races.
 RUNNING = 0.7
 

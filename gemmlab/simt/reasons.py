@@ -46,6 +46,7 @@ def reasons(
         or cuts
         or _weights(run, functions)
         or list(roundings(functions))[:1]
+        or _part(run)
     )
 
 
@@ -112,6 +113,18 @@ def _finding(site: Site | None, message: str) -> Finding:
     if site is None:
         return Finding("wrong product", message)
     return found_at(site, "wrong product", f"{site.text}: {message}" if site.text else message, ())
+
+
+def _part(run: ProductRun) -> list[Finding]:
+    """That only some rows or columns of C are wrong."""
+    wrong = run.c != run.expected
+    for axis, name in ((1, "row"), (0, "column")):
+        bad = wrong.any(axis)
+        if not bad.all():
+            text = f"of C only {_listed(np.flatnonzero(bad).tolist(), name)} "
+            text += "is wrong" if bad.sum() == 1 else "are wrong"
+            return [_finding(_line(run, "store", run.names["C"]), text)]
+    return []
 
 
 def _row_by_row(run: ProductRun) -> list[Finding]:
@@ -243,12 +256,33 @@ def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
     shared = any(e.memory.space == "local" for e in log)
     each = machine.work_items
     groups = {k: np.repeat(x.reshape(-1, each, x.shape[1]).any(1), each, 0) for k, x in own.items()}
+    used = {"A": np.zeros((items, k), bool), "B": np.zeros((items, k), bool)}
+    last: dict[str, Entry] = {}
     for e, values in _followed(log, {run.names["A"], run.names["B"]}):
         in_group = shared and e.memory.space == "global"  # type: ignore[union-attr]
         found = _foreign(e, values, groups if in_group else own, (m, k, n), machine, in_group)
         if found:
             return [found]
-    return []
+        if not in_group:
+            who, (of_a, of_b), code = e.of(e.wave.number)[:, None], *_decoded(values, (m, k, n))
+            for name, mine, step in (("A", of_a, code // m), ("B", of_b, (code - m * k) % k)):
+                used[name][np.broadcast_to(who, code.shape)[mine], step[mine]] = True
+                last |= {name: e} if mine.any() else {}
+    return _unpaired(used, last, machine)
+
+
+def _unpaired(
+    used: dict[str, np.ndarray], last: dict[str, Entry], machine: Machine
+) -> list[Finding]:
+    """A work-item that uses other columns of A than rows of B."""
+    bad = (used["A"] != used["B"]).any(1) & used["A"].any(1) & used["B"].any(1)
+    if not bad.any():
+        return []
+    item = int(np.argmax(bad))
+    columns, rows = (np.flatnonzero(used[name][item]).tolist() for name in "AB")
+    site = last["A" if len(columns) < len(rows) else "B"].site
+    text = f"{machine.item(item)} multiplies {_listed(columns, 'column')} of A by "
+    return [_finding(site, f"{text}{_listed(rows, 'row')} of B")]
 
 
 def _followed(log: list[Entry], names: set[str]) -> Iterator[tuple[Entry, np.ndarray]]:
@@ -269,14 +303,22 @@ def _followed(log: list[Entry], names: set[str]) -> Iterator[tuple[Entry, np.nda
                 yield e, now[at]
 
 
+def _decoded(
+    values: np.ndarray, sizes: tuple[int, int, int]
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Which values are elements of A, which of B, and their numbers: those of B come after A's."""
+    m, k, n = sizes
+    code = np.where(values == np.floor(values), values, 0).astype(np.int64) - 1
+    return ((code >= 0) & (code < m * k), (code >= m * k) & (code < m * k + k * n)), code
+
+
 def _foreign(
     e: Entry, values: np.ndarray, own: dict[str, np.ndarray], sizes: tuple[int, int, int],
     machine: Machine, in_group: bool
 ) -> Finding | None:  # fmt: skip
     m, k, n = sizes
     who = e.of(e.wave.number)[:, None]
-    code = np.where(values == np.floor(values), values, 0).astype(np.int64) - 1
-    of_a, of_b = (code >= 0) & (code < m * k), (code >= m * k) & (code < m * k + k * n)
+    (of_a, of_b), code = _decoded(values, sizes)
     row, column = np.where(of_a, code % m, 0), np.where(of_b, (code - m * k) // k, 0)
     bad_a, bad_b = of_a & ~own["A"][who, row], of_b & ~own["B"][who, column]
     bad = (bad_a | bad_b) & own["A"][who].any(-1)

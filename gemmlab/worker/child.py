@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from ..measurement import comparison, explained, peaks, timing
 from ..opencl import cl
+from ..opencl.devices import find_device
 from .look import ARGUMENTS, Refused, Seen, closely, explain, is_edited, look
 
 #: Takes the step that begins, or what the simulator has seen in a text.
@@ -51,7 +52,8 @@ def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
     where = {name: arguments[name] for name in ARGUMENTS if name in arguments}
     if edited:
         on_step("look")
-        seen = look(**where)
+        limits = find_device(arguments.get("device")).limits
+        seen = look(**where, local_memory=limits.local_memory)
         if seen and seen.endless:
             raise Refused(seen.why)
         on_step(seen)

@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, lcm, prod
+from typing import Any
 
 from .. import simt
 from ..ladder import KernelSpec, Key, find, sources
 from ..ladder.spec import round_up
-from ..simt.api import SignatureError
+from ..simt.api import LaunchError
 
 Sizes = tuple[int, int, int]
 #: What `look` takes of the arguments of a measurement.
@@ -78,7 +79,7 @@ def is_edited(kernel: Key, source: str | None) -> bool:
     return source is not None and source.strip() != sources.read(find(kernel).file).strip()
 
 
-def look(
+def look(  # noqa: PLR0913
     kernel: Key,
     m: int,
     n: int | None = None,
@@ -86,21 +87,24 @@ def look(
     params: Mapping[str, int] | None = None,
     source: str | None = None,
     seconds: float = SECONDS,
+    local_memory: int | None = None,
 ) -> Seen | None:
     """Run a text in the simulator on an m x n x k product; None if nothing is wrong with it.
 
     Args:
         kernel, m, n, k, params, source: as for a measurement.
         seconds: processor time for that product; a smaller one may take `SECONDS_SMALLER` more.
+        local_memory: bytes that the device gives to a work-group, if they are known.
 
     Raises:
-        Refused: if the parameters of the text do not fit a product.
+        Refused: if the parameters of the text do not fit a product, or it declares more memory.
     """
     try:
         spec = find(kernel)
         full = spec.complete(params)
         sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
-        asked = _asked(spec, sizes, full, source, seconds)
+        options = {"source": source, "seconds": seconds, "local_memory": local_memory}
+        asked = _asked(spec, sizes, full, **options)
         if asked is None:
             unfinished = f"{' x '.join(map(str, sizes))} is too large to simulate"
         elif asked.findings:
@@ -110,7 +114,7 @@ def look(
         else:
             return None
         return Seen(unfinished=unfinished, elsewhere=_elsewhere(spec, sizes, full, source))
-    except SignatureError as error:
+    except LaunchError as error:
         raise Refused(f"line {error.line}: {error.message}") from None
     except simt.TextError as error:
         why = error.message if not error.known else f"it does not take the text, {error.message}"
@@ -192,11 +196,7 @@ def _taken(spec: KernelSpec, params: dict[str, int], sizes: Sizes) -> Sizes:
 
 
 def _asked(
-    spec: KernelSpec,
-    sizes: Sizes,
-    params: dict[str, int],
-    source: str | None,
-    seconds: float,
+    spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any
 ) -> simt.ProductRun | None:
     """The product that was asked for, in some of its work-groups; None if it is too large."""
     m, n, k = sizes
@@ -207,7 +207,7 @@ def _asked(
     groups = _some_groups(counts, prod(local))
     if spec.takes_workspace:  # its work-groups hand partial sums to each other
         groups = None
-    return simt.simulate(spec, m, n, k, params, source, groups=groups, seconds=seconds)
+    return simt.simulate(spec, m, n, k, params, groups=groups, **options)
 
 
 def _some_groups(counts: Sequence[int], items: int) -> list[tuple[int, ...]] | None:

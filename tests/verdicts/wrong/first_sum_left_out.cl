@@ -1,5 +1,5 @@
 // kernel 3, TS=8, WPT=4, 64 x 64 x 64
-// wrong: only a part of C; line 9, 10, 11
+// wrong: only a part of C; line 9, 10, 11, 12
 __kernel void gemm(const int M, const int N, const int K,
                    const __global float* A, const __global float* B, __global float* C)
 {
