@@ -1,5 +1,5 @@
 // kernel 1, TS=8, 64 x 64 x 64
-// wrong: parameters; line 4, 10
+// wrong: parameters; line 3, 4, 10
 __kernel void gemm(const int M, const int N, const int K,
                    __global float* C, const __global float* A, const __global float* B)
 {
