@@ -164,6 +164,7 @@ ENDLESS = {
     "kernel 6, along k": (6, changed(6, "k0 += TSK", "k0 += 0")),
     "kernel 10, along k": (10, changed(10, "k0 < K", "now < K")),
     "kernel 10, multiplying": (10, changed(10, "k < TSK; k++", "k < TSK; now++")),
+    "kernel 13, filling a tile": (13, changed(13, "e0 += ITEMS", "e0 += 0")),
     "kernel 2, along k": (2, changed(2, "k0 += TS", "k0 += 0")),
     "kernel 2, in a tile": (2, changed(2, "k < TS; k++", "k < TS; k--")),
     "kernel 3, two columns": (3, changed(3, "j0 += RTS", "j0 %= TS")),
@@ -172,6 +173,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("tiles", TILES)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_endless_loop_is_stopped_within_the_limits(name, tiles):

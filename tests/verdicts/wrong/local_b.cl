@@ -1,5 +1,5 @@
 // kernel 1, TS=8, 64 x 64 x 64
-// wrong: parameters; line 4
+// wrong: parameters; line 3, 4
 __kernel void gemm(const int M, const int N, const int K,
                    const __global float* A, __local float* B, __global float* C)
 {

@@ -1,5 +1,5 @@
 // kernel 1, TS=8, 64 x 64 x 60
-// wrong: remainder of K; line 9, 10, 14
+// wrong: remainder of K; line 9, 10, 11, 14
 __kernel void gemm(const int M, const int N, const int K,
                    const __global float* A, const __global float* B, __global float* C)
 {
