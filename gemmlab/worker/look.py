@@ -148,7 +148,7 @@ def explain(
         full = spec.complete(params)
         sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
         smaller = _smaller(spec, sizes, full)
-        run = simt.simulate(spec, *smaller, full, source, seconds=SECONDS_SMALLER)
+        run = _run(spec, smaller, full, source=source, seconds=SECONDS_SMALLER)
         if run.findings and smaller == sizes:
             return _seen(run)
         if run.findings:
@@ -207,7 +207,14 @@ def _asked(
     groups = _some_groups(counts, prod(local))
     if spec.takes_workspace:  # its work-groups hand partial sums to each other
         groups = None
-    return simt.simulate(spec, m, n, k, params, groups=groups, **options)
+    return _run(spec, sizes, params, groups=groups, **options)
+
+
+def _run(spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any) -> simt.ProductRun:
+    """A simulation without its log, which is large, and part of reference cycles."""
+    run = simt.simulate(spec, *sizes, params, **options)
+    run.log.clear()
+    return run
 
 
 def _some_groups(counts: Sequence[int], items: int) -> list[tuple[int, ...]] | None:
@@ -221,7 +228,7 @@ def _some_groups(counts: Sequence[int], items: int) -> list[tuple[int, ...]] | N
 def _elsewhere(spec: KernelSpec, sizes: Sizes, params: dict[str, int], source: str | None) -> str:
     """The first finding in a smaller product, with its sizes."""
     smaller = _smaller(spec, sizes, params)
-    run = simt.simulate(spec, *smaller, params, source, seconds=SECONDS_SMALLER)
+    run = _run(spec, smaller, params, source=source, seconds=SECONDS_SMALLER)
     return _at(smaller, run) if run.findings else ""
 
 
