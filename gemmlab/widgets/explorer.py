@@ -131,7 +131,12 @@ class Explorer(Shell):
         title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
         self.head = line(title, self._devices, self._reset, self._to_best)
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
-        fold = w.ToggleButton(False, description="More settings, details", icon="angle-right")
+        fold = w.ToggleButton(
+            False,
+            description="More settings, details",
+            icon="angle-right",
+            tooltip="The other settings, and all that was measured",
+        )
         fold.add_class("gemmlab-fold")
         shown, hidden = [w.VBox(self.settings.first)], self.settings.others
         if self.source is not None:  # the verdict comes right below the cell
