@@ -146,7 +146,8 @@ class Shell:
 
     def _ipython_display_(self) -> None:
         view = self.box._repr_mimebundle_()
-        display({**view, "text/plain": f"[{self.name}]"}, raw=True)
+        del view["text/plain"]  # where no widget can live, the picture says all
+        display(view, raw=True)
         free(self.box)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
