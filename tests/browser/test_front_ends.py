@@ -47,7 +47,8 @@ def test_the_first_instruction_of_the_first_chapter_succeeds(lab, front_end):
     for old, new in EDITS.items():
         edit(page, cell, old, new)
     page.keyboard.press("Shift+Enter")
-    answer = cell.locator(".jp-OutputArea [data-state], [data-mime-type$=error], [data-mime-type$=stderr]").first
+    printed = "[data-mime-type$=error], [data-mime-type$=stderr]"
+    answer = cell.locator(f".jp-OutputArea [data-state], {printed}").first
     answer.wait_for()
     assert answer.get_attribute("data-state") == "ok", answer.inner_text()
     assert "GFLOPS" in answer.inner_text()
