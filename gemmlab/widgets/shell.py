@@ -146,8 +146,8 @@ class Shell:
 
     def _ipython_display_(self) -> None:
         view = self.box._repr_mimebundle_()
-        del view["text/plain"]  # where no widget can live, the picture says all
-        display(view, raw=True)
+        # where no widget can live, the picture below says all; without any text nbconvert warns
+        display({**view, "text/plain": ""}, raw=True)
         free(self.box)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
