@@ -15,12 +15,23 @@ JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
 # Tests start hundreds of processes, which would compile the package each: have Python keep what it has compiled.
 export PYTHONDONTWRITEBYTECODE :=
 comma := ,
+OVERRIDES := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
-lab: $(VENV)/lab.done
+lab: $(VENV)/lab.done $(VENV)/trusted $(OVERRIDES)
 	$(BIN)/python -m jupyterlab --allow-root --ServerApp.root_dir="$(CURDIR)" $(OPTIONS) \
 	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb --LabApp.expose_app_in_browser=True
+
+# The buttons in stored outputs work only in notebooks that are trusted.
+$(VENV)/trusted: notebooks/*.ipynb | $(VENV)/lab.done
+	$(BIN)/python -m nbformat.sign notebooks/*.ipynb >/dev/null
+	touch "$@"
+
+# JupyterLab asks new users whether they want news, in a box that would cover the first panel.
+$(OVERRIDES): | $(VENV)/lab.done
+	mkdir -p "$(@D)"
+	echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' > "$@"
 
 # Several processes test at the same time, so NumPy gets one thread in each: its threads would wait busily.
 test: $(VENV)/test.done

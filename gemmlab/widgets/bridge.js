@@ -80,6 +80,16 @@ function render({ model, el }) {
     listen(window, "blur", (event) => { if (event.target === window) hold(false); }); // and not of a control
   };
 
+  // The key End goes to the last position. noUiSlider goes to the one that was the last when the slider was made, and
+  // sliders get more positions: by a value that was typed, or by a longer replay.
+  const goToLast = (panel) => listen(panel, "keydown", (event) => {
+    const slider = event.target.closest?.(".noUi-target")?.noUiSlider;
+    if (event.key !== "End" || !slider) return;
+    event.preventDefault();
+    event.stopPropagation();
+    slider.set(slider.options.range.max);
+  }, { capture: true });
+
   // The number beside a slider can be typed into: Python takes it, or says why not.
   const watchTyping = (panel) => {
     let before = "";
@@ -215,7 +225,7 @@ function render({ model, el }) {
     if (!output || !panel) return;
     watchKernel(panel, output);
     colourCells();
-    for (const part of [keepKeys, watchHand, watchTyping, runClocks, nameAll, speak, stayTall, followLine]) part(panel);
+    for (const part of [keepKeys, watchHand, goToLast, watchTyping, runClocks, nameAll, speak, stayTall, followLine]) part(panel);
   };
 
   frame = requestAnimationFrame(() => { frame = requestAnimationFrame(attach); });

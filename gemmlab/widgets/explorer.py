@@ -13,10 +13,11 @@ from typing import Any
 import ipywidgets as w
 from IPython import get_ipython
 
+from ..draw.bars import Bar, bars
 from ..draw.picture import Picture
 from ..ladder import Key, find, sources
 from ..ladder.spec import positive
-from ..measurement.comparison import BUDGET, Interval
+from ..measurement.comparison import BUDGET, Comparison, Interval
 from ..measurement.explained import Allowed
 from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
@@ -131,7 +132,12 @@ class Explorer(Shell):
         title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
         self.head = line(title, self._devices, self._reset, self._to_best)
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
-        fold = w.ToggleButton(False, description="More settings, details", icon="angle-right")
+        fold = w.ToggleButton(
+            False,
+            description="More settings, details",
+            icon="angle-right",
+            tooltip="The other settings, and all that was measured",
+        )
         fold.add_class("gemmlab-fold")
         shown, hidden = [w.VBox(self.settings.first)], self.settings.others
         if self.source is not None:  # the verdict comes right below the cell
@@ -333,7 +339,8 @@ class Explorer(Shell):
             values, found = self.values, None
             moving = bool(self.settings.touched) or values != self.settings.base
             stale = moving or self._request is not None
-            self._recorded.value = self._on_recorded(self.settings.params(values))
+            recorded = self._on_recorded(self.settings.params(values))
+            self._recorded.value = panel.shown(recorded) if recorded else ""
             if self._shown:
                 self.panel.value = self._answer(self._shown)
                 self._details.value = panel.details(self._shown, self.spec, self.device.limits)
@@ -362,26 +369,33 @@ class Explorer(Shell):
         if self.in_cell:
             words = panel.renumbered(words, self.in_cell)
         if outcome.ok and outcome.compared:
-            moved = "" if self._edited else panel.moved(self._start, values)
-            start = "your start" if self.source is None or moved else "the original text"
-            other = "the original" if self._edited else start
-            device = self.device
-            name = panel.label(device) if isinstance(device, Device) else device.name
-            where = f"{name}, {panel.sizes(values)}"
-            words += panel.here(outcome.compared.rate, where, self._peak, self._maps.machine)
-            words += panel.compared(outcome.compared, other, moved)
+            words += panel.shown(self._here(outcome.compared, values))
+            words += panel.compared(outcome.compared, *self._other(values))
         key = " ".join(f"{name}={value}" for name, value in values.items())
         data = f'data-key="{key}" data-state="{outcome.state}" data-count="{self._count}"'
         return f"<div {data}>{words}</div>"
 
-    def _on_recorded(self, params: dict[str, int]) -> str:
+    def _here(self, found: Comparison, values: dict[str, int]) -> Bar:
+        """The rate that was measured."""
+        name = panel.label(self.device) if isinstance(self.device, Device) else self.device.name
+        where = f"{name}, {panel.sizes(values)}"
+        return panel.here(found.rate, where, self._peak, self._maps.machine)
+
+    def _other(self, values: dict[str, int]) -> tuple[str, str]:
+        """What settings are compared with, and what of them was moved since."""
+        if self._edited:
+            return "the original", ""
+        moved = panel.moved(self._start, values)
+        return "your start" if self.source is None or moved else "the original text", moved
+
+    def _on_recorded(self, params: dict[str, int]) -> Bar | None:
         """The recorded GPU with these settings; of an edited text, what it could reach there."""
         found = self._maps.recorded
         allowed, *original = self._allowed.get(tuple(params.values()), [None])
         if found is None:
             wrong = self._shown is not None and not self._shown.ok
             hidden = self.spec.tensor or (self.source is not None and wrong)
-            return "" if hidden else panel.reachable(allowed, *original)
+            return None if hidden else panel.reachable(allowed, *original)
         here, start = (
             recorded_cell(found, self.spec, one)
             | {"allowed": self._allowed.get(tuple(one.values()), [None])[0]}
@@ -452,7 +466,17 @@ class Explorer(Shell):
         picture = self._maps.still()
         if picture is not None:
             return picture
-        return f'<div style="max-width:860px">{self.panel.value}{self._recorded.value}</div>'
+        outcome = self._shown
+        if outcome is None or not outcome.ok or outcome.compared is None:  # words say all of it
+            return f'<div style="max-width:860px">{self.panel.value}{self._recorded.value}</div>'
+        values = _values(outcome)
+        recorded = self._on_recorded(self.settings.params(values))
+        other, _ = self._other(values)
+        return bars(
+            f"✔ {panel.sentence(outcome.verdict)}",
+            [self._here(outcome.compared, values), *([recorded] if recorded else [])],
+            panel.beside(outcome.compared, other),
+        )
 
 
 def _edited(source: str, original: str) -> bool:

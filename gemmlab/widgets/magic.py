@@ -69,7 +69,11 @@ class GemmMagics(Magics):
 def _add_stepper(explorer: Explorer) -> None:
     """A button beside the verdict that simulates the text and shows what it does, line by line."""
     button = w.ToggleButton(
-        False, description="Step through it", button_style="primary", icon="step-forward"
+        False,
+        description="Step through it",
+        button_style="primary",
+        icon="step-forward",
+        tooltip="Run the text in the simulator, line by line",
     )
     button.layout.width = "auto"
     inside = w.VBox()

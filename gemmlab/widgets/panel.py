@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ..draw import style
+from ..draw.bars import Bar
 from ..draw.picture import brief
 from ..ladder import KernelSpec
 from ..ladder.spec import Limits
@@ -70,13 +72,11 @@ def verdict(outcome: Outcome, source: str = "") -> str:
         problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
         return _head("✘", title(outcome), "wrong") + problem
     if outcome.ok:
-        return _head("✔", _sentence(outcome.verdict), "right")
+        return _head("✔", sentence(outcome.verdict), "right")
     if HOLE in source:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
     note = '<div class="gemmlab-note">Only a right kernel has a rate.</div>'
-    return (
-        _head("✘", _sentence(outcome.verdict), "b" if outcome.state == "luck" else "wrong") + note
-    )
+    return _head("✘", sentence(outcome.verdict), "b" if outcome.state == "luck" else "wrong") + note
 
 
 def renumbered(words: str, inside: range) -> str:
@@ -92,17 +92,17 @@ def renumbered(words: str, inside: range) -> str:
     return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
 
 
-def here(rate: Interval, device: str, peak: float | None, machine: str) -> str:
-    """The rate here or in this browser, and a bar with whiskers that ends at the peak."""
-    name = f'{machine} <span class="gemmlab-dim">{escape(device)}</span>'
+def here(rate: Interval, device: str, peak: float | None, machine: str) -> Bar:
+    """The rate here or in this browser, with whiskers; the bar ends at the peak."""
     low, middle, high = rate
     top = peak or high
-    bar = _bar(middle / top, (low / top, high / top))
     share = ""
     if peak:
         part = "above the measured" if middle > peak else f"{percent(middle / peak)} of the"
         share = f", {part} peak, {digits(peak)}"
-    return _figure(name, "here", between(low, high), f"GFLOPS{share}", bar)
+    figure, words = between(low, high), f"GFLOPS{share}"
+    whisker = (low / top, high / top)
+    return Bar(machine, device, style.HERE, figure, words, middle / top, whisker)
 
 
 def beside(found: Comparison, other: str) -> str:
@@ -129,15 +129,14 @@ def compared(found: Comparison, other: str, moved: str) -> str:
     return f"<div {about}>{escape(beside(found, other))}{more}</div>"
 
 
-def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]) -> str:
+def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]) -> Bar:
     """The rate of settings on the recorded GPU, its ceiling, and the vendor's library; the rate and
     the ceiling beside those of the settings at the start. Both are `maps.recorded_cell`s with what
     is "allowed" there.
     """
     size = f"recorded at M = N = K = {found.size:,}"
-    name = f'{escape(found.title)} <span class="gemmlab-dim">{size}</span>'
     if "share" not in cell:
-        return _figure(name, "recorded", "–", escape(cell["label"]), _bar())
+        return Bar(found.title, size, style.RECORDED, "–", cell["label"])
     marks = _library(found.title, found.size)
     before = ""
     if limit := _limit(found, cell):
@@ -148,8 +147,16 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
     words = f"% of the peak, {rate(cell['gflops'])}"
     if start.get("gflops", cell["gflops"]) != cell["gflops"]:
         words += f", {digits(cell['gflops'] / start['gflops'])} × your start"
-    bar = _bar(cell["share"], marks=marks, before=before)
-    return _figure(name, "recorded", cell["text"], words, bar)
+    return Bar(
+        found.title,
+        size,
+        style.RECORDED,
+        cell["text"],
+        words,
+        cell["share"],
+        marks=marks,
+        before=before,
+    )
 
 
 def _limit(found: Landscape, cell: Mapping[str, Any]) -> Allowed | None:
@@ -172,18 +179,18 @@ def _at_most(allowed: Allowed) -> tuple[str, str]:
 
 def ceiling(allowed: Allowed) -> str:
     """The same as `reachable` says, as text."""
-    return f"{_sentence(REACH)} {' '.join(_at_most(allowed))}."
+    return f"{sentence(REACH)} {' '.join(_at_most(allowed))}."
 
 
-def reachable(allowed: Allowed | None, original: Allowed | None = None) -> str:
+def reachable(allowed: Allowed | None, original: Allowed | None = None) -> Bar:
     """What an H200 could reach with this text and with the `original`; None: not known yet."""
     marks = {"kernel 1:": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
-        return _figure(REACH, "model", "–", "", _bar(marks=marks))
-    bar = _bar(allowed.gflops / H200.gflops, marks=marks)
-    return _figure(REACH, "model", *_at_most(allowed), bar)
+        return Bar(REACH, "", style.MODEL, "–", "", marks=marks)
+    share = allowed.gflops / H200.gflops
+    return Bar(REACH, "", style.MODEL, *_at_most(allowed), share, marks=marks)
 
 
 def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
@@ -210,7 +217,8 @@ def details(outcome: Outcome, spec: KernelSpec, limits: Limits) -> str:
     return f'<div class="gemmlab-facts">{"".join(rows)}</div>'
 
 
-def _sentence(words: str) -> str:
+def sentence(words: str) -> str:
+    """Words that begin with a capital letter."""
     return words[:1].upper() + words[1:]
 
 
@@ -221,35 +229,31 @@ def _head(sign: str, words: str, colour: str) -> str:
     )
 
 
-def _figure(name: str, colour: str, figure: str, words: str, bar: str) -> str:
+def shown(bar: Bar) -> str:
+    """A bar as HTML. Its length and its marks are in per cent of the peak."""
+    about = f' <span class="gemmlab-dim">{escape(bar.about)}</span>' if bar.about else ""
+    lines = "".join(f'<u style="left:{min(at, 1.0):.1%}"></u>' for _, at in bar.in_order())
+    names = "".join(_mark(name, at, bar.before) for name, at in bar.in_order())
+    if bar.whisker:
+        low, high = (min(end, 1.0) for end in bar.whisker)
+        lines += f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
+    else:
+        names = f'<div class="gemmlab-marks-said">{names}</div>'
     return (
-        f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{colour})"><div>{name}</div>'
-        f'<div class="gemmlab-said"><b>{figure}</b> {words}</div>{bar}</div>'
+        f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
+        f"<div>{escape(bar.name)}{about}</div>"
+        f'<div class="gemmlab-said"><b>{bar.figure}</b> {escape(bar.words)}</div>'
+        f'<div class="gemmlab-bar"><i style="width:{min(bar.share, 1.0):.2%}"></i>{lines}</div>'
+        f"{names}</div>"
     )
 
 
-def _bar(
-    middle: float = 0.0,
-    whisker: tuple[float, float] | None = None,
-    marks: Mapping[str, float] | None = None,
-    before: str = "",
-) -> str:
-    """A bar from 0 to the peak, with a whisker or with marks and their names; `before` is what a
-    ceiling was before.
-    """
-    lines = names = ""
-    if whisker:
-        low, high = (min(end, 1.0) for end in whisker)
-        lines = f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
-    for name, at in sorted((marks or {}).items(), key=lambda item: item[1]):
-        lines += f'<u style="left:{min(at, 1.0):.1%}"></u>'
-        if name.endswith("allows"):
-            then = f'<span class="gemmlab-then">, {escape(before)}</span>' if before else ""
-            names += f"<span><b>┃ {escape(name)} {percent(at)}</b>{then}</span>"
-        else:
-            names += f"<span>┃ {escape(name)} {percent(at)}</span>"
-    bar = f'<div class="gemmlab-bar"><i style="width:{min(middle, 1.0):.2%}"></i>{lines}</div>'
-    return bar if whisker else f'{bar}<div class="gemmlab-marks-said">{names}</div>'
+def _mark(name: str, at: float, before: str) -> str:
+    """The name of a mark; that of a ceiling also says what it was `before`."""
+    if not name.endswith("allows"):
+        return f"<span>┃ {escape(name)} {percent(at)}</span>"
+    then = f'<span class="gemmlab-then">, {escape(before)}</span>' if before else ""
+    return f"<span><b>┃ {escape(name)} {percent(at)}</b>{then}</span>"
 
 
 def _library(title: str, size: int) -> dict[str, float]:

@@ -71,7 +71,7 @@ class Settings:
             meaning = meaning.replace("1: ", "on: ", 1).replace("; 0: ", "; off: ", 1)
         words = escape(meaning)
         said = w.HTML(f'<div class="gemmlab-meaning" title="{words}">{words}</div>')
-        control = self.controls[name] = choice(name, values, self.base[name], switch)
+        control = self.controls[name] = choice(name, values, self.base[name], switch, meaning)
         control.observe(lambda change: self._moved(name), "value")
         self.boxes[name] = w.VBox([control, said]).add_class("gemmlab-control")
 
@@ -109,10 +109,14 @@ class Settings:
             for name, value in values.items():
                 control = self.controls[name]
                 there = [value for _, value in control.options]
-                with control.hold_sync():  # new options move a slider to the first
-                    if value not in there:
+                if value not in there:
+                    # A message of its own, which leaves the handle where it is: a page that got the
+                    # options together with the value would move the handle on the old, shorter track.
+                    position = control.index
+                    with control.hold_sync():
                         control.options = [(str(v), v) for v in sorted([*there, value])]
-                    control.value = value
+                        control.index = position
+                control.value = value
         finally:
             self._placing = False
 

@@ -50,10 +50,13 @@ class Bridge(anywidget.AnyWidget):
     held = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
-def choice(name: str, options, value, words: Mapping[Any, str] | None = None) -> Choice:
+def choice(
+    name: str, options, value, words: Mapping[Any, str] | None = None, meaning: str = ""
+) -> Choice:
     """A labelled control: a slider over numbers, buttons for words and switches."""
     style = {"description_width": f"{max(64, 9 * len(name))}px"}  # most tracks begin at one x
-    given = {"value": value, "description": name, "style": style}
+    # without a tooltip, ipywidgets shows "null"
+    given = {"value": value, "description": name, "style": style, "tooltip": meaning}
     if words is None and all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
         labels = [(str(option), option) for option in options]
         return w.SelectionSlider(options=labels, layout=w.Layout(width="auto"), **given)
@@ -143,7 +146,8 @@ class Shell:
 
     def _ipython_display_(self) -> None:
         view = self.box._repr_mimebundle_()
-        display({**view, "text/plain": f"[{self.name}]"}, raw=True)
+        # where no widget can live, the picture below says all; without any text nbconvert warns
+        display({**view, "text/plain": ""}, raw=True)
         free(self.box)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))

@@ -63,7 +63,14 @@ class Stepper(Shell):
             raise ValueError(f"start: there is no slider {', '.join(unknown)}")
         films = [name for name, values in choices.items() if isinstance(values, range)]
         films += ["step"] * self._film
-        pause = w.BoundedIntText(INTERVAL, min=100, max=2000, step=100, description="ms a step")
+        pause = w.BoundedIntText(
+            INTERVAL,
+            min=100,
+            max=2000,
+            step=100,
+            description="ms a step",
+            tooltip="Milliseconds between the steps of a film",
+        )
         pause.layout.width = "160px"
         self._plays = {name: _film_buttons(controls[name], pause) for name in films}
         played = [part for name in films for part in (w.Label(name), *self._plays[name])]

@@ -118,6 +118,7 @@ def test_chapter_reads_well_without_being_run(chapter):
         if image.count():  # a cell of OpenCL has words
             assert image.evaluate("i => i.complete && i.naturalWidth > 300")
         assert "To use this, run" in chapter.output(number)
+        assert not chapter.output(number).startswith("["), "what a page cannot show"
         assert too_wide(chapter, number) == []
 
 

@@ -232,6 +232,17 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     assert "TS cannot be 'many'" in alert.inner_text() and "choose one of" in alert.inner_text()
     assert book.value(EXPLORER, "TS") == "32"
     assert book.follows(EXPLORER)
+    type_("TS", "30")  # a new position: those after it move up
+    book.wait_until(lambda: book.value(EXPLORER, "TS") == "30" and settled(book, EXPLORER))
+    book.press(EXPLORER, "TS", "End")
+    book.wait_until(lambda: book.value(EXPLORER, "TS") == "64" and settled(book, EXPLORER))
+    book.box(EXPLORER).locator("[data-x='64'][data-y='8']").first.click()
+    book.wait_key(EXPLORER, "TS=64 WPT=8 M=300 N=300 K=300")
+    assert book.values(EXPLORER) == "TS=64 WPT=8 M=300 N=300 K=300"
+
+
+def test_nothing_has_an_empty_tooltip(book):
+    assert book.page.locator(".gemmlab [title='null']:visible").count() == 0
 
 
 @pytest.mark.parametrize("width", (1280, 800))

@@ -1,4 +1,6 @@
-"""Chapter 01 in Notebook 7 and in Voila: its explorer answers a move by key."""
+"""The first minute in JupyterLab and in Notebook 7; chapter 01 in Notebook 7 and in Voila: its explorer
+answers a move by key.
+"""
 
 import contextlib
 from pathlib import Path
@@ -10,6 +12,9 @@ from playwright.sync_api import TimeoutError
 pytestmark = pytest.mark.system
 
 CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "01_naive.ipynb"
+FIRST = CHAPTER.with_name("00_start_here.ipynb")
+#: The lines that a reader changes first, and the new arguments.
+EDITS = {"m = get_global_id(1)": "0", "n = get_global_id(0)": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +23,36 @@ def lab(caches):
     with started("pocl", caches=caches) as lab:
         lab.copy(CHAPTER)
         yield lab
+
+
+def edit(page, cell, old: str, new: str) -> None:
+    """Replace the argument of a call in a cell's text, by mouse and keys."""
+    line = cell.locator(".cm-line", has_text=old).first
+    place = line.inner_text().index(old) + old.index("(") + 1
+    line.click()
+    for key in ("Home", "Home", *["ArrowRight"] * place, "Delete", new):
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize("front_end", ["lab/tree", "notebooks"])
+def test_the_first_instruction_of_the_first_chapter_succeeds(lab, front_end):
+    """In a fresh kernel, before any cell has run."""
+    page = lab.browser.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto(f"{lab.url}/{front_end}/{FIRST.name}?token={lab.token}")
+    cell = page.locator(".jp-CodeCell", has_text="%%gemm 1").first
+    cell.wait_for()
+    while not has_a_kernel(page, lab):
+        page.wait_for_timeout(200)
+    for old, new in EDITS.items():
+        edit(page, cell, old, new)
+    page.keyboard.press("Shift+Enter")
+    printed = "[data-mime-type$=error], [data-mime-type$=stderr]"
+    answer = cell.locator(f".jp-OutputArea [data-state], {printed}").first
+    answer.wait_for()
+    assert answer.get_attribute("data-state") == "ok", answer.inner_text()
+    assert "GFLOPS" in answer.inner_text()
+    page.close()
 
 
 def has_a_kernel(page, lab) -> bool:

@@ -2,9 +2,11 @@
 
 import shlex
 
+import nbformat
 import pytest
 from conftest import lacking
 from IPython.core.interactiveshell import InteractiveShell
+from nbclient import NotebookClient
 
 from gemmlab.ladder import sources
 from gemmlab.opencl.devices import devices
@@ -71,6 +73,18 @@ def test_a_cell_may_hold_a_part_of_the_kernel(shell, kernel, line, right, wrong)
     assert 'data-state="ok"' in panel(shell, line, part)
     assert text.endswith(shell.user_ns["gemm_source"])
     assert "Wrong" in panel(shell, line, part.replace(right, wrong))
+
+
+def test_a_fresh_kernel_knows_the_magic_and_loads_it_without_a_word():
+    """Where gemmlab is installed; a cell that loads the extension again prints nothing."""
+    again = "%reload_ext gemmlab"
+    cells = ["import sys\nprint('gemmlab' in sys.modules)", f"%%gemm 2 M=32\n{TILED}", again, again]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    NotebookClient(book, timeout=300).execute()
+    before, panel, *rest = (cell.outputs for cell in book.cells)
+    assert before[0].text == "False\n", "other notebooks start as quickly as without gemmlab"
+    assert "image/png" in panel[-1].data and "Right" in panel[-1].metadata["image/png"]["alt"]
+    assert rest == [[], []]
 
 
 def test_the_kernels_own_text_is_right_and_the_same(shell):
