@@ -110,8 +110,8 @@ class Settings:
                 control = self.controls[name]
                 there = [value for _, value in control.options]
                 if value not in there:
-                    # A message of its own, which leaves the handle where it is: a page that got the
-                    # options together with the value would move the handle on the old, shorter track.
+                    # A separate message, which leaves the handle where it is: a page that got the
+                    # options together with the value would move it on the old, shorter track.
                     position = control.index
                     with control.hold_sync():
                         control.options = [(str(v), v) for v in sorted([*there, value])]
