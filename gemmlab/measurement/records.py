@@ -40,6 +40,7 @@ class Result:
         path: which of the kernel's paths ran: "plain", or the features of the device that it used.
         device: facts about the device.
         when: the date, ISO 8601.
+        first_wrong: row and column of the first element that the exact check found wrong, if any.
     """
 
     kernel: Key
@@ -59,6 +60,7 @@ class Result:
     path: str
     device: dict[str, str | int]
     when: str = field(default_factory=lambda: date.today().isoformat())
+    first_wrong: tuple[int, int] | None = None
 
     @property
     def gflops(self) -> float:
@@ -138,8 +140,10 @@ def _range(result: Result) -> tuple[float, float]:
 
 
 def entry(result: Result) -> dict:
-    """A result as it is recorded: all its fields, and the GFLOPS that follow from them."""
-    return asdict(result) | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
+    """A result as it is recorded: its fields but `first_wrong`, and the GFLOPS that follow."""
+    facts = asdict(result)
+    del facts["first_wrong"]
+    return facts | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
 
 
 def origin(command: str) -> dict:

@@ -177,6 +177,7 @@ def _result(
         build_seconds=built.build_seconds,
         path=built.path,
         device=device.facts(),
+        first_wrong=exact.first and exact.first[:2],
     )
     peaks.note(device, result)
     return result

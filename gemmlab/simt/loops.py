@@ -42,7 +42,8 @@ def deciding(
             if isinstance(node, tree.Name) and node.variable not in variables:
                 variables[node.variable] = None
                 wanted += values.get(node.variable, [])
-    return tuple(variables)
+    is_whole = all(v.type.scalar.whole for v in variables)  # 0.0 and -0.0 are equal, but differ
+    return tuple(variables) if is_whole else None
 
 
 def _conditions(nodes: Iterable[Node]) -> Iterator[Node | None]:
@@ -51,6 +52,8 @@ def _conditions(nodes: Iterable[Node]) -> Iterator[Node | None]:
             yield node.condition
         elif isinstance(node, tree.Switch):
             yield node.value
+        elif isinstance(node, tree.Binary) and node.op in ("&&", "||"):
+            yield node.left
 
 
 def _always(condition: Node | None) -> bool:

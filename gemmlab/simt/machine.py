@@ -405,8 +405,10 @@ class Wave:
             loop.variables = None
         elif loop.repeats(mask, state):
             names = " and ".join(sorted({v.name for v in loop.variables if v.assigned}))
-            why = f"{names} only repeat{'s' * (' ' not in names)} earlier values"
-            text = f"{why if names else 'nothing can end it'}, so this loop never ends for {{}}"
+            why = f"{loop.site.text} always holds" if loop.site.text else "nothing can end it"
+            if names:
+                why = f"{names} only repeat{'s' * (' ' not in names)} earlier values"
+            text = f"{why}, so this loop never ends for {{}}"
             self.mask = mask
             self.find("endless loop", loop.site, text, stop=True)
 

@@ -411,6 +411,7 @@ class Parser(Meaning):
         """An expression of operators that bind at least as tightly as those of a level."""
         start, left = self.at, self.prefix()
         while LEVEL.get(self.text, -1) >= level:
+            self.clock()
             left = self.of_tokens(start, self.operation(self.next(), left))
         return left
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Multiply-adds of the largest product that is searched for a reason.
 MOST = 1 << 23
+#: The fraction of each element whose way is followed: few products and sums have the same.
+CODED = 0.375
 LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
            "C": "C(m, n) is element n*M + m"}  # fmt: skip
 
@@ -137,11 +139,12 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
         for which in combinations(names, count):
             a, b, c = ((turned if name in which else given)[name] for name in "ABC")
             if np.array_equal(a.astype(np.float64) @ b, c):
-                text = "this reads {0} as row-major, but it is column-major: {1}"
+                does = {"A": "load", "B": "load", "C": "store"}
                 return [
                     _finding(
-                        _line(run, "store" if name == "C" else "load", run.names[name]),
-                        text.format(name, LAYOUTS[name]),
+                        _line(run, does[name], run.names[name]),
+                        f"this {does[name]}s {name} as row-major, but it is column-major: "
+                        f"{LAYOUTS[name]}",
                     )
                     for name in which
                 ]
@@ -177,7 +180,10 @@ def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
             text = f"nobody loads {_listed(unread, 'column')} of A, but C sums products with k = 0"
             return [_finding(_line(run, "load", run.names["A"]), f"{text} to {k - 1}")]
         left = [i for i in range(k) if weights[i]]
-        text = f"C sums only the products with {_listed(left, 'k =')}" if left else "C sums nothing"
+        if not left:
+            store = _line(run, "store", run.names["C"])
+            return [*divided, _finding(store, "no product of A and B reaches C")]
+        text = f"C sums only the products with {_listed(left, 'k =')}"
         text += f", not k = 0 to {k - 1}; the rest is overwritten or never added"
         return [_finding(_last_load(run), text)]
     if len(set(weights)) > 1:
@@ -204,7 +210,12 @@ def _solved(run: ProductRun, pairs: list[tuple[int, int]]) -> np.ndarray | None:
     for term, (i, j) in zip(terms, pairs, strict=False):
         term[:] = run.a[row, i] * run.b[j, column]
     found = np.linalg.lstsq(terms @ terms.T, terms @ c, rcond=None)[0].round(4)
-    return found if np.abs(found @ terms - c).max() < 0.01 else None
+    if np.abs(found @ terms - c).max() > 0.01:
+        return None
+    weights = np.zeros((run.k, run.k))
+    weights[tuple(np.transpose(pairs))] = found[:-1]
+    whole = run.a @ (weights @ run.b) + found[-1]
+    return found if np.abs(whole - run.c).max() < 0.01 else None
 
 
 def _last_load(run: ProductRun) -> Site | None:
@@ -240,9 +251,9 @@ def _listed(numbers: Iterable[int], what: str) -> str:
 def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
     """A work-item that uses a row of A, or a column of B, of no element of C that it stores."""
     (m, k), n = run.a.shape, run.n
-    if run.a.dtype.itemsize < 4 or m * k + k * n > 2**24:
+    if run.a.dtype.itemsize < 4 or m * k + k * n > 2**20:
         return []
-    codes = np.arange(1, m * k + k * n + 1).astype(run.a.dtype)
+    codes = (np.arange(m * k + k * n) + CODED).astype(run.a.dtype)
     a, b = codes[: m * k].reshape(k, m).T, codes[m * k :].reshape(n, k).T
     machine = again(a, b.astype(run.b.dtype))
     log = [e for e in machine.log if e.memory is not None and e.site.scalar.size == a.itemsize]
@@ -308,7 +319,8 @@ def _decoded(
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
     """Which values are elements of A, which of B, and their numbers: those of B come after A's."""
     m, k, n = sizes
-    code = np.where(values == np.floor(values), values, 0).astype(np.int64) - 1
+    whole = np.floor(values)
+    code = np.where(values - whole == CODED, whole, -1).astype(np.int64)
     return ((code >= 0) & (code < m * k), (code >= m * k) & (code < m * k + k * n)), code
 
 

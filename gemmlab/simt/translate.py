@@ -190,7 +190,7 @@ class Translator(Calls):
         self.targets, self.skips = outer
         jumps = (n for s in body for n in s.walk() if isinstance(n, tree.Jump) and n.label)
         site = self.site("loop", next(jumps, body[0]).spot, "goto")
-        variables = deciding(body)
+        variables = deciding(body) if len(targets) == 1 else None  # where lanes wait decides, too
 
         def run(w: Wave) -> None:
             before, loop = w.mask, w.enter(site, variables)

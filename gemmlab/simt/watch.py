@@ -351,8 +351,7 @@ def _race(c: Conflict, why: str) -> Finding:
     elif c.other.kind == "atomic":
         text = f"{whom} changes {place} {there}, {who} reads it without an atomic function {here}"
     elif c.later:
-        again = "in a later iteration " if c.other.line <= c.one.line else ""
-        text = f"{who} reads {place} {here}; {again}{whom} overwrites it {there}"
+        text = f"{who} reads {place} {here}, and later {whom} overwrites it {there}"
     else:
         text = f"{whom} stores {place} {there}, {who} reads it {here}"
     number = c.at // c.memory.scalar.size

@@ -469,7 +469,6 @@ class Expressions(Writer):
             self.emit("storageBarrier();")
         return NOTHING
 
-
     def call_mem_fence(self, node) -> Value:
         return NOTHING
 

@@ -63,7 +63,7 @@ def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
         result = timing.measure(**arguments, on_step=on_step)
     if edited and not result.ok:
         on_step("look")
-        on_step(explain(**where, seen=seen))
+        on_step(explain(**where, seen=seen, first_wrong=result.first_wrong))
     return {"result": result, "compared": compared}
 
 

@@ -33,13 +33,13 @@ LIMITS = {
     "compile": 60.0,
     "predict": 20.0,
     "check": 20.0,
-    "time": 10.0,
-    "look": 20.0,
+    "time": 20.0,
+    "look": 60.0,
 }
 #: Seconds that an outdated request may still take before the child is ended.
 OVERTAKEN = 1.5
 #: What a child is doing to a kernel in each step; in the others it runs it.
-DOING = {"": "starting", "start": "starting", "compile": "compiling", "look": "looking at"}
+DOING = {"": "starting", "start": "starting", "compile": "compiling", "look": "simulating"}
 
 
 @dataclass(frozen=True)
@@ -262,9 +262,9 @@ class Worker:
             return request.problem(request.ended, f"stopped while {doing}, as requested")
         if request.ended:
             seconds = self.limit(request.at or "start", request.arguments)
-            problem = f"stopped: {doing} took over {seconds:g} s."
-            if doing == "running":
-                problem += " Is there a loop that never ends, or a barrier that not all reach?"
+            problem = f"stopped: {doing} took over {seconds:g} s"
+            if doing == "running" and request.at != "time":  # the check has ended
+                problem += ". Is there a loop that never ends, or a barrier that not all reach?"
             return request.problem("hang", problem)
         code = child.process.returncode
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

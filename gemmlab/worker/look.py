@@ -7,7 +7,8 @@ shows is reported with its sizes, and never decides a verdict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -28,6 +29,8 @@ SECONDS, SECONDS_SMALLER = 1.5, 1.0
 MOST_ELEMENTS = 1 << 23
 #: Work-items up to which all work-groups of a product are simulated.
 MOST_ITEMS = 1 << 14
+#: Other work-groups that are simulated, beside those at the ends.
+BETWEEN = 3
 #: Sizes of a smaller product keep their divisors up to these: of M and N, and of K.
 DIVISORS = 16, 16, 64
 
@@ -46,7 +49,7 @@ class Seen:
         unread: why the simulator could not run the text at all.
         unfinished: what it did not look at, because a limit was reached.
         elsewhere: the first finding in a smaller product, with its sizes.
-        right: whether the simulator computed a right product where a device computed a wrong one.
+        right: an element that the simulator computed right, and a device wrong.
     """
 
     why: str = ""
@@ -55,7 +58,7 @@ class Seen:
     unread: str = ""
     unfinished: str = ""
     elsewhere: str = ""
-    right: bool = False
+    right: str = ""
 
     def __str__(self) -> str:
         others = self.count - 1
@@ -69,7 +72,8 @@ class Seen:
             parts.append(self.elsewhere)
         if self.right:
             parts.append(
-                "the simulator computes this text right, so the device's compiler may be at fault"
+                f"the simulator computes {self.right} right, so the device's compiler may be at "
+                "fault"
             )
         return "; ".join(parts)
 
@@ -104,7 +108,7 @@ def look(  # noqa: PLR0913
         full = spec.complete(params)
         sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
         options = {"source": source, "seconds": seconds, "local_memory": local_memory}
-        asked = _asked(spec, sizes, full, **options)
+        asked = _asked(spec, sizes, full, _some_groups(spec, sizes, full), **options)
         if asked is None:
             unfinished = f"{' x '.join(map(str, sizes))} is too large to simulate"
         elif asked.findings:
@@ -125,7 +129,7 @@ def look(  # noqa: PLR0913
         return Seen(unread=f"it failed with {type(error).__name__}: {error}")
 
 
-def explain(
+def explain(  # noqa: PLR0913
     kernel: Key,
     m: int,
     n: int | None = None,
@@ -133,13 +137,15 @@ def explain(
     params: Mapping[str, int] | None = None,
     source: str | None = None,
     seen: Seen | None = None,
+    first_wrong: tuple[int, int] | None = None,
 ) -> Seen | None:
-    """Why a device computes a wrong product with this text, from a smaller product; None if that
-    does not show it.
+    """Why a device computes a wrong product with this text, from a smaller product, or from the
+    work-group that computes the first wrong element; `seen` if neither shows it.
 
     Args:
         kernel, m, n, k, params, source: as for a measurement.
         seen: what `look` reported.
+        first_wrong: row and column of the first element that is wrong.
     """
     if seen and (seen.why or seen.unread or seen.elsewhere):
         return seen
@@ -153,9 +159,25 @@ def explain(
             return _seen(run)
         if run.findings:
             return Seen(elsewhere=_at(smaller, run))
-        if run.ok and seen is None:
-            return Seen(right=True)
+        if first_wrong is not None and seen is None:
+            return _computed(spec, sizes, full, source, first_wrong)
     return seen
+
+
+def _computed(
+    spec: KernelSpec,
+    sizes: Sizes,
+    params: dict[str, int],
+    source: str | None,
+    at: tuple[int, int],
+) -> Seen | None:
+    """That the simulator computes an element right, if its work-group does so without a finding."""
+    group = [position // tile for position, tile in zip(at, spec.tiles(params)[:2], strict=True)]
+    options = {"source": source, "seconds": SECONDS_SMALLER}
+    run = _asked(spec, sizes, params, [tuple(group)], **options)
+    if run is None or not run.ok or run.c[at] != run.expected[at]:
+        return None
+    return Seen(right=f"C({at[0]}, {at[1]})")
 
 
 def closely(
@@ -196,17 +218,16 @@ def _taken(spec: KernelSpec, params: dict[str, int], sizes: Sizes) -> Sizes:
 
 
 def _asked(
-    spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any
+    spec: KernelSpec,
+    sizes: Sizes,
+    params: dict[str, int],
+    groups: list[tuple[int, ...]] | None,
+    **options: Any,
 ) -> simt.ProductRun | None:
     """The product that was asked for, in some of its work-groups; None if it is too large."""
     m, n, k = sizes
     if m * k + k * n > MOST_ELEMENTS or m * n > MOST_ELEMENTS:
         return None
-    local, launch = spec.local_size(params), spec.global_size(m, n, params)
-    counts = [whole // part for whole, part in zip(launch, local, strict=True)]
-    groups = _some_groups(counts, prod(local))
-    if spec.takes_workspace:  # its work-groups hand partial sums to each other
-        groups = None
     return _run(spec, sizes, params, groups=groups, **options)
 
 
@@ -217,12 +238,20 @@ def _run(spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any)
     return run
 
 
-def _some_groups(counts: Sequence[int], items: int) -> list[tuple[int, ...]] | None:
-    """All work-groups, or the first two and the last in each dimension."""
-    if prod(counts) * items <= MOST_ITEMS:
+def _some_groups(
+    spec: KernelSpec, sizes: Sizes, params: dict[str, int]
+) -> list[tuple[int, ...]] | None:
+    """All work-groups (None) where they are few, or hand partial sums to each other; else the first
+    two and the last in each dimension, and some between.
+    """
+    local, launch = spec.local_size(params), spec.global_size(*sizes[:2], params)
+    counts = [whole // part for whole, part in zip(launch, local, strict=True)]
+    if prod(launch) <= MOST_ITEMS or spec.takes_workspace:
         return None
-    ends = [sorted({0, min(1, count - 1), count - 1}) for count in counts]
-    return list(product(*ends))
+    ends = [{0, min(1, count - 1), count - 1} for count in counts]
+    draw = random.Random(0)
+    between = [tuple(draw.randrange(count) for count in counts) for _ in range(BETWEEN)]
+    return sorted({*product(*ends), *between})
 
 
 def _elsewhere(spec: KernelSpec, sizes: Sizes, params: dict[str, int], source: str | None) -> str:

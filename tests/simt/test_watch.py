@@ -142,6 +142,11 @@ ENDLESS = [
 ]
 #: Loops that end, late.
 LATE = [
+    "int k = 0, go = 1; while (go) { acc += 1; (void)(++k < 300 || (go = 0)); }",
+    "int k = 0, go = 1; while (go) { acc += 1; (void)(++k >= 300 && (go = 0)); }",
+    "int k = 0; goto three; two: k++; if (k >= 300) goto end; goto three;"
+    "one: acc += 1; goto two; three: acc += 2; goto one; end: acc += 3;",
+    "float x = -0x1p105f; while (x != 5) x = x != 0 ? -x/2 : 1/x > 0 ? -x : 5;",
     "for (int k = 0; k < 1000; k++) acc += 1;",
     "for (uchar k = 0; k < 255; k++) acc += 1;",
     "int k = 1; while (k != 3) k = k*3 % 257;",
