@@ -42,8 +42,7 @@ def deciding(
             if isinstance(node, tree.Name) and node.variable not in variables:
                 variables[node.variable] = None
                 wanted += values.get(node.variable, [])
-    is_whole = all(v.type.scalar.whole for v in variables)  # 0.0 and -0.0 are equal, but differ
-    return tuple(variables) if is_whole else None
+    return tuple(variables)
 
 
 def _conditions(nodes: Iterable[Node]) -> Iterator[Node | None]:

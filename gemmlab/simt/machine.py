@@ -62,13 +62,17 @@ class Running:
 
 
 def _equal(x: Lanes, y: Lanes, mask: Mask) -> bool:
-    if x.__class__ is not array and y.__class__ is not array:
+    """Whether two values are the same for all lanes of a mask; 0.0 and -0.0 are not."""
+    if x.__class__ is int and y.__class__ is int:
         return bool(x == y)
     if mask is not None and np.ndim(x) and np.shape(x)[-1] == len(mask):
         x = x[..., mask]
     if mask is not None and np.ndim(y) and np.shape(y)[-1] == len(mask):
         y = y[..., mask]
-    return bool(np.all(x == y))
+    same = np.all(x == y)
+    if same and np.result_type(x, y).kind == "f":
+        same = np.all(np.signbit(x) == np.signbit(y))
+    return bool(same)
 
 
 class Held(dict[Any, Any]):
