@@ -6,6 +6,7 @@ import re
 import sys
 import sysconfig
 import textwrap
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -219,10 +220,6 @@ def test_the_wheel_multiplies_from_a_fresh_folder(installed, tmp_path, any_devic
 
 
 def project() -> dict:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
