@@ -1,6 +1,7 @@
 """The package as users get it: quick to import, whole in a wheel, the same packages for conda."""
 
 import ast
+import email
 import importlib.util
 import re
 import sys
@@ -190,6 +191,24 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
     (config,) = of_environment
     assert config.endswith(".data/data/etc/ipython/ipython_kernel_config.json")
     assert any(name.endswith("licenses/LICENSE") for name in held)
+
+
+def test_the_description_on_a_package_index_leads_into_the_repository(wheel):
+    """Each relative link of the README, that of its picture to the file itself."""
+    name, version, *_ = wheel.name.split("-")
+    held = zipfile.ZipFile(wheel).read(f"{name}-{version}.dist-info/METADATA")
+    metadata = email.message_from_bytes(held)
+    urls = dict(one.split(", ") for one in metadata.get_all("Project-URL"))
+    assert urls.keys() == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    link = re.compile(r"(!?)\[[^]]*\]\(([^)]+)")
+    before = link.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    after = link.findall(metadata.get_payload())
+    assert len(before) == len(after) > 20
+    for (picture, target), (_, absolute) in zip(before, after, strict=True):
+        if not target.startswith(("http", "#")):
+            assert (ROOT / target.partition("#")[0]).exists()
+            assert absolute.startswith(f"{urls['Source']}/{'raw' if picture else 'blob'}/")
+            assert absolute.endswith(f"/{target}")
 
 
 def test_the_installed_notebooks_are_written_once(installed, tmp_path):
