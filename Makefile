@@ -1,7 +1,7 @@
 # make lab        set up, and open JupyterLab (OPTIONS: those of Jupyter)
 # make test       set up, and run the tests that need nothing but Python's packages (or those in TESTS)
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
-# make lint       ruff, mypy, and the order of the subpackages (import-linter)
+# make lint       ruff, mypy, the order of the subpackages (import-linter), and workflows (zizmor)
 # make notebooks  build the notebooks from their texts, with outputs     make tables   the README's tables
 # make site       the web site, in site/dist: kernels on the browser's GPU, the documentation, the chapters
 PYTHON ?= python3
@@ -48,6 +48,7 @@ lint: $(VENV)/test.done
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet .github
 
 notebooks: $(VENV)/test.done
 	$(BIN)/python notebooks/rebuild.py
