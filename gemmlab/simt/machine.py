@@ -27,7 +27,7 @@ WARP = 32
 MOST_LANES = 16_384
 MOST_BYTES = 1 << 28  # of arrays in local and private memory
 #: Iterations after which a loop is watched for states that repeat.
-WATCHED = 64
+WATCHED = 8
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -62,6 +62,8 @@ class Running:
 
 
 def _equal(x: Lanes, y: Lanes, mask: Mask) -> bool:
+    if x.__class__ is not array and y.__class__ is not array:
+        return bool(x == y)
     if mask is not None and np.ndim(x) and np.shape(x)[-1] == len(mask):
         x = x[..., mask]
     if mask is not None and np.ndim(y) and np.shape(y)[-1] == len(mask):
