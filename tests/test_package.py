@@ -184,6 +184,7 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
         "notebooks/solutions/*.*",
     ]
     files = [path.relative_to(ROOT).as_posix() for one in patterns for path in ROOT.glob(one)]
+    files.remove("results/nvidia_h200_candidates.json")  # tools/fit.py alone reads it
     wanted = {file if file.startswith("gemmlab/") else f"gemmlab/{file}" for file in files}
     assert len(wanted) > 200
     of_environment = {name for name in held if ".data/" in name}
