@@ -16,6 +16,7 @@ from conftest import run_python
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import gemmlab
 from gemmlab import catalog
@@ -270,6 +271,16 @@ def test_conda_and_binder_install_the_packages_of_the_project():
     assert [p for p in binder if isinstance(p, str) and "python " not in p] == [
         p for p in listed if "python " not in p
     ]
+
+
+def test_the_version_is_the_same_wherever_it_is_written():
+    """In the changelog, that of the next release."""
+    yaml = pytest.importorskip("yaml")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert citation["version"] == gemmlab.__version__
+    newest = re.search(r"^## \[(.+?)\]", changes, re.M)[1]
+    assert newest in (Version(gemmlab.__version__).base_version, "Unreleased")
 
 
 def test_every_import_of_the_package_is_a_declared_dependency():
