@@ -1,7 +1,7 @@
 # make lab        set up, and open JupyterLab (OPTIONS: those of Jupyter)
 # make test       set up, and run the tests that need nothing but Python's packages (or those in TESTS)
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
-# make lint       ruff, mypy, and the order of the subpackages (import-linter)
+# make lint       ruff, mypy, the order of the subpackages (import-linter), and workflows (zizmor)
 # make notebooks  build the notebooks from their texts, with outputs     make tables   the README's tables
 # make site       the web site, in site/dist: kernels on the browser's GPU, the documentation, the chapters
 PYTHON ?= python3
@@ -14,7 +14,9 @@ JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
   gb = os.sysconf('SC_PAGE_SIZE')*os.sysconf('SC_PHYS_PAGES')//10**9; print(max(1, min(8, os.cpu_count() + 2, gb//3)))")
 # Tests start hundreds of processes, which would compile the package each: have Python keep what it has compiled.
 export PYTHONDONTWRITEBYTECODE :=
-comma := ,
+# the groups of pyproject.toml that an environment has, by its name
+GROUP_test := --group dev
+GROUP_site := --group site
 OVERRIDES := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
@@ -46,6 +48,7 @@ lint: $(VENV)/test.done
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet .github
 
 notebooks: $(VENV)/test.done
 	$(BIN)/python notebooks/rebuild.py
@@ -68,10 +71,10 @@ bench: $(VENV)/lab.done
 # PoCL from PyPI computes on the CPU. If it cannot, because the CPU is newer, and no other device works either (exit
 # status 3), Intel's CPU runtime is added, which is proprietary and takes 0.8 GB.
 $(VENV)/%.done: pyproject.toml
-	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 10), 'gemmlab needs Python 3.10 or later'"
+	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'gemmlab needs Python 3.11 or later'"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[lab$(comma)pocl$(comma)distributed$(if $(filter test,$*),$(comma)test)$(if $(filter site test,$*),$(comma)site)]'
+	$(BIN)/python -m pip install --quiet -e '.[lab,pocl,distributed]' $(GROUP_$*)
 	$(BIN)/python -m gemmlab doctor || { test $$? = 3 && echo "Adding Intel's CPU runtime."; \
 	  $(BIN)/python -m pip install --quiet -e '.[intel]' && $(BIN)/python -m gemmlab doctor; }
 	touch $@

@@ -1,11 +1,13 @@
 """The commands: `gemmlab doctor | bench | tune | forget | model | verify | worker | notebooks`.
 
-Also as `python -m gemmlab ...`; others are in tools/.
+Also as `python -m gemmlab ...`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import shutil
 import signal
 import sys
@@ -30,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     installed = Path(sys.argv[0]).stem == "gemmlab"
     program = "gemmlab" if installed else "python -m gemmlab"
     parser = argparse.ArgumentParser(prog=program, description=__doc__)
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action="version", version=f"gemmlab {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (describe, run) in COMMANDS.items():
         command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
@@ -38,7 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
         describe(command)
     given = parser.parse_args(arguments)
     try:
-        return given.run(given)
+        status = given.run(given)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
+        return 1
     except KeyboardInterrupt:
         message = "interrupted"
     except ModuleNotFoundError as error:
@@ -94,10 +101,12 @@ def kernels_or_auto(text: str) -> list:
 
 def size_list(text: str) -> list:
     """Such as 256,512; 64x8192x8192 for M, N and K that differ."""
-    sizes = [tuple(map(count, part.split("x"))) for part in text.split(",")]
-    if any(len(sides) not in (1, 3) for sides in sizes):
-        words = f"give sizes such as 512, or M, N and K as in 64x8192x1024, not {text!r}"
-        raise argparse.ArgumentTypeError(words)
+    parts = text.split(",")
+    for part in parts:
+        if not re.fullmatch(r"[1-9][0-9]*(x[1-9][0-9]*){2}|[1-9][0-9]*", part):
+            words = f"sizes are such as 512, or 64x8192x1024 for M, N and K, not {part!r}"
+            raise argparse.ArgumentTypeError(words)
+    sizes = [tuple(map(int, part.split("x"))) for part in parts]
     return [sides if len(sides) == 3 else sides[0] for sides in sizes]
 
 

@@ -75,6 +75,8 @@ docs/choice
 docs/generate
 docs/webgpu
 CONTRIBUTING
+CODE_OF_CONDUCT
+SECURITY
 CHANGELOG
 docs/*
 tools/README

@@ -1,7 +1,9 @@
 """The commands: each refuses in a sentence, and records what it measured."""
 
 import json
+import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,6 +67,16 @@ def test_each_command_runs_in_a_fresh_process(name, tmp_path, any_device):
     assert word.format(device=any_device.name) in said
 
 
+def test_a_command_ends_in_silence_when_nobody_reads_on(tmp_path):
+    """As in `gemmlab model | head -1`."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as pipe:
+        words = [sys.executable, "-m", "gemmlab", "model"]
+        done = subprocess.run(words, stdout=pipe, stderr=subprocess.PIPE, cwd=tmp_path)
+    assert done.stderr == b""
+
+
 def test_bench_records_what_it_measured(tmp_path, any_device):
     wanted = ["--kernels", "1,13,auto", "--sizes", "64,64x96x32", "--repeats", "2"]
     done = command("bench", *wanted, "--json", "found.json", "--title", "test", folder=tmp_path)
@@ -89,7 +101,8 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
         ("bench --kernels 1,99", "there is no kernel 99"),
         ("bench --kernels 13 --sizes 32", "nothing was measured"),
         ("bench --sizes 64x128", "--sizes"),
-        ("bench --sizes 4x0x5", "'0'"),
+        ("bench --sizes 16,x", "'x'"),
+        ("bench --sizes 4x0x5", "'4x0x5'"),
         ("bench --device 'no such thing'", "no device fits 'no such thing'"),
         ("bench --repeats 0", "--repeats"),
         ("model --kernel tensor_cores", "kernel tensor_cores is not recorded"),

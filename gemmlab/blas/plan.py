@@ -198,7 +198,7 @@ class Plan:
 
         def fill(queue: cl.CommandQueue, memory: Sequence[Any]) -> cl.Event:
             x = _resolved(buffer, memory)
-            return cl.enqueue_fill_buffer(queue, x, np.int16(0), 0, size_bytes)
+            return cl.enqueue_fill_buffer(queue, x, np.array(0, np.int16), 0, size_bytes)
 
         self.steps.append(("fill", fill))
 
@@ -350,7 +350,7 @@ class Plan:
             return ()
         tiles = prod(map(tiles_over, sizes, s.tile))
         counters = cl.Buffer(self.queue.context, cl.mem_flags.READ_WRITE, 4 * tiles)
-        cl.enqueue_fill_buffer(self.queue, counters, np.int32(0), 0, 4 * tiles)
+        cl.enqueue_fill_buffer(self.queue, counters, np.array(0, np.int32), 0, 4 * tiles)
         return self.memory(tiles * s.split_k * prod(s.tile), s.element.sum_size), counters
 
     def _aligned(self, x: Matrix) -> Matrix:

@@ -105,7 +105,7 @@ def _copy(device: Device) -> float:
     """GB/s of copying a large buffer, bytes read plus bytes written."""
     floats = min(64 * 2**20, device.largest // 16) // 4 * 4
     src, dst = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * floats) for _ in range(2))
-    cl.enqueue_fill_buffer(device.timed_queue, src, np.float32(1), 0, 4 * floats)
+    cl.enqueue_fill_buffer(device.timed_queue, src, np.array(1, np.float32), 0, 4 * floats)
     copy, sizes = _compiled(device, {"WIDTH": 1}, "copy"), ((floats // 4,), (_items(device)[0],))
     seconds = clock.launch_seconds(lambda: copy(device.timed_queue, *sizes, src, dst), RUNS)
     return 8 * floats / min(seconds) * 1e-9

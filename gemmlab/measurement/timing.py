@@ -35,7 +35,7 @@ FRAME = 16384
 RUNS = 6
 #: The side of the smallest product that predicts the time of a larger one.
 SIDE = 128
-_PATTERN = np.float32(-7.25e-19)
+_PATTERN = np.array(-7.25e-19, np.float32)
 
 
 class TooSlow(RuntimeError):
@@ -391,7 +391,7 @@ class _Frame:
         self._outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
         self.inside = self._outside[FRAME : FRAME + self._bytes]
         cl.enqueue_fill_buffer(self._queue, self._outside, _PATTERN, 0, size)
-        nan = np.float32(np.nan)
+        nan = np.array(np.nan, np.float32)
         cl.enqueue_fill_buffer(self._queue, self._outside, nan, FRAME, self._bytes)
         self._queue.finish()
 

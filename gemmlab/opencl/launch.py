@@ -152,7 +152,7 @@ class Kernel:
                 self._workspaces.clear()
             made = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.workspace)
             if self._fixup is None:  # the counters at its end start at zero
-                cl.enqueue_fill_buffer(queue, made, np.int32(0), 0, 4 * self.workspace)
+                cl.enqueue_fill_buffer(queue, made, np.array(0, np.int32), 0, 4 * self.workspace)
             self._workspaces[queue] = made
         return self._workspaces[queue]
 

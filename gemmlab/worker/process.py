@@ -43,14 +43,19 @@ class Child:
         self._words: IO[bytes] | None = None
         with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
             self._words = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
-        self.process = subprocess.Popen(
-            [sys.executable, *COMMAND, str(free_memory())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._words or subprocess.DEVNULL,
-            env=environment.of_child(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
-            start_new_session=True,  # interrupting a cell is no message to the child
-        )
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, *COMMAND, str(free_memory())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._words or subprocess.DEVNULL,
+                env=environment.of_child(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
+                start_new_session=True,  # interrupting a cell is no message to the child
+            )
+        except OSError:
+            if self._words:
+                self._words.close()
+            raise
 
     def begin(self, request: Any) -> None:
         """Send a request; a process that has ended does not take it, and has no `answers`."""

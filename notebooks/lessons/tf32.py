@@ -96,7 +96,7 @@ def draw_bits(x: str | float = "pi") -> Picture:
     Digits for the same power of 2 are in one column; x is a name in `NUMBERS`, or a number.
     """
     whole = np.float32(NUMBERS[x] if isinstance(x, str) else x)
-    big, small = (float(part) for part in parts(whole))
+    big, small = (float(part) for part in parts(np.asarray(whole)))
     lost = float(whole) - big - small
     sign = "-" if small < 0 else "+"
     rest = f"and {abs(lost):.1g} is lost" if lost else "nothing is lost"

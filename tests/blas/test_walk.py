@@ -41,7 +41,6 @@ def walk(call) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.optimised(False)
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the qualified names of functions")
 @pytest.mark.parametrize("side", BOUNDS)
 def test_the_walk_of_a_product(side, capsys):
     """Of NumPy arrays on a CPU, as most begin; of device arrays on any device; and as on an H200,
