@@ -8,7 +8,7 @@ from __future__ import annotations
 import cmath
 from collections.abc import Mapping, Sequence
 from numbers import Complex, Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -23,14 +23,20 @@ from .problem import Matrix, check_indices
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
-EDGES = (*choice.EDGES, "auto", "split")
+Edges = Literal["pad", "guard", "shift", "auto", "split"]
+EDGES: tuple[Edges, ...] = get_args(Edges)
 #: The values of `edges` that each of these supports.
 OWN_EDGES = {AUTO: EDGES, GENERATED: ("auto", "guard", "split"), PACKED: ("auto",)}
 #: The types of elements that products support.
 DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
 #: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
+Transposition = bool | Literal[0, 1, 2, "N", "T", "C"]
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
+#: The operands and the result of a product are on the same side: all in NumPy, or all on a device.
+Operand = TypeVar("Operand", np.ndarray[Any, Any], cla.Array)
+#: A factor, such as `alpha`.
+Number = complex | np.number[Any]
 Pairs = tuple[tuple[str, int], ...]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 
 from ..blas import request
+from ..generate.choice import Precision
+from ..ladder import Key
 from ..ladder.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
@@ -27,14 +30,14 @@ SHARE = 0.6
 
 
 def matmul(
-    a,
-    b,
+    a: Any,
+    b: Any,
     *,
-    kernel="auto",
-    params=None,
-    edges: str = "auto",
-    precision: str = "float32",
-    chunks=None,
+    kernel: Key = "auto",
+    params: Mapping[str, int] | None = None,
+    edges: request.Edges = "auto",
+    precision: Precision = "float32",
+    chunks: tuple[int, int, int] | None = None,
 ) -> da.Array:
     """The matrix product a b, lazily: `gemmlab.matmul` of blocks, on the workers' devices.
 

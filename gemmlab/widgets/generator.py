@@ -62,7 +62,7 @@ class Generator(Stepper):
         ``Generator(precision="c", stages=2)``
     """
 
-    def __init__(self, **start):
+    def __init__(self, **start: Any):
         self.text, self._listing = "", ""
         choices = {name: values for name, (values, _) in SWITCHES.items()}
         super().__init__(lambda **values: self._written(values), start, **choices)

@@ -45,7 +45,7 @@ class Stepper(Shell):
         show: ProductRun | Callable[..., Any],
         /,
         start: dict[str, int] | None = None,
-        **choices,
+        **choices: Iterable[Any],
     ):
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show

@@ -14,13 +14,13 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from ..ladder import Key
-from ..measurement.comparison import Comparison
+from ..measurement.comparison import BUDGET, Comparison
 from ..opencl.devices import Device
 from ..simt import ProductRun
 from .look import Seen
@@ -295,19 +295,43 @@ def _worker_of(process: int) -> Worker:
     return Worker()
 
 
-def trial(
-    kernel: Key = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any
+def trial(  # noqa: PLR0913
+    kernel: Key = 1,
+    m: int = 256,
+    n: int | None = None,
+    k: int | None = None,
+    *,
+    params: Mapping[str, int] | None = None,
+    device: Device | int | str | None = None,
+    repeats: int | None = None,
+    source: str | None = None,
+    most_seconds: float | None = None,
+    reference: Mapping[str, Any] | None = None,
+    budget: float | None = None,
 ) -> Outcome:
     """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but
     KeyboardInterrupt).
 
     Args:
-        kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
-            most_seconds), or as `comparison.compare` (reference, budget).
+        kernel, m, n, k, params, device, repeats, source, most_seconds: as in `gemmlab.measure`.
+        reference: the kernel, m, n, k, params and source of a product to compare with: the runs of
+            both alternate (see `comparison.compare`), and the outcome's `compared` says what they
+            show. There are no `repeats` then.
+        budget: seconds for these runs; also without a reference, for an interval of the rate.
     """
-    device = options.pop("device", None)
-    device = device.index if isinstance(device, Device) else device
-    arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
+    arguments: dict[str, Any] = {
+        "kernel": kernel,
+        "m": m,
+        "n": n,
+        "k": k,
+        "params": params,
+        "device": device.index if isinstance(device, Device) else device,
+        "repeats": repeats,
+        "source": source,
+        "most_seconds": most_seconds,
+    }
+    if reference is not None or budget is not None:
+        arguments |= {"reference": reference, "budget": BUDGET if budget is None else budget}
     try:
         return awaited("measure", arguments)
     except TypeError as error:
