@@ -57,6 +57,8 @@ class BuildError(RuntimeError):
     it names.
     """
 
+    __module__ = "gemmlab"
+
     def __init__(self, title: str, log: str, source: str):
         super().__init__(title, log, source)  # all of it, so that it can be sent to another process
         self.log = log

@@ -44,6 +44,8 @@ def _queue_of(context: Context) -> CommandQueue:
 class NoDeviceError(RuntimeError):
     """There is no OpenCL device, or none that fits the request."""
 
+    __module__ = "gemmlab"
+
 
 @dataclass(frozen=True, eq=False)
 class Device:
