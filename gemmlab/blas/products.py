@@ -452,7 +452,7 @@ def _for_type(letter: str, gemm: _Function) -> _Function:
     dtype = PRECISIONS[letter].dtype
 
     @wraps(gemm)
-    def typed(alpha, a, *others, **options):
+    def typed(alpha: Any, a: Any, *others: Any, **options: Any) -> Any:
         return gemm(alpha, checked("a", a, (dtype,)), *others, **options)
 
     typed.__name__ = typed.__qualname__ = f"{letter}gemm"

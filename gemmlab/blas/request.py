@@ -159,7 +159,9 @@ def _complete(kernel: Key, spec: KernelSpec | None, params: Any, precision: str)
     return None if params is None else tuple(spec.complete(params).items())
 
 
-def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
+def checked(
+    name: str, x: Any, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None
+) -> Any:
     """`x`, if it is an array of one of these types, and of two dimensions, or at least `least`."""
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
         raise TypeError(
@@ -178,7 +180,7 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | No
     return x
 
 
-def scalar(name: str, value, dtype: np.dtype) -> float | complex:
+def scalar(name: str, value: Any, dtype: np.dtype) -> float | complex:
     """A number that `dtype` can represent, rounded to it; of float16 products, to float32."""
     dtype = np.result_type(dtype, np.float32)
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
@@ -194,7 +196,7 @@ def scalar(name: str, value, dtype: np.dtype) -> float | complex:
     raise ValueError(f"{name}={value!r} is beyond the range of {dtype}")
 
 
-def transposition(name: str, value) -> str:
+def transposition(name: str, value: Any) -> str:
     """ "N", "T" or "C": as it is, transposed, conjugated and transposed."""
     if not isinstance(value, (str, bool, np.bool_, Integral)) or value not in TRANSPOSITIONS:
         raise ValueError(
@@ -203,7 +205,7 @@ def transposition(name: str, value) -> str:
     return TRANSPOSITIONS[value]
 
 
-def flag(name: str, value) -> bool:
+def flag(name: str, value: Any) -> bool:
     """A truth value: True, False, 0 or 1."""
     if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
         raise ValueError(f"{name} must be True or False, not {value!r}")
@@ -367,7 +369,7 @@ def _extent(x: cla.Array) -> tuple[Any, int, int]:
     return memory, begin + first, begin + last
 
 
-def check_out(out, a, b) -> None:
+def check_out(out: Any, a: Any, b: Any) -> None:
     """Reject a result that is read-only, or on a device shares memory with an operand."""
     if isinstance(out, np.ndarray):
         if not out.flags.writeable:
@@ -381,7 +383,9 @@ def check_out(out, a, b) -> None:
             )
 
 
-def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None, Device]:
+def shared_queue(
+    arrays: Sequence[Any], device: Device | int | str | None
+) -> tuple[cl.CommandQueue | None, Device]:
     """The queue that all device arrays share and its device, or None and the device for NumPy
     arrays. `arrays` are a, b, c and out; None stands for one that was not given.
     """

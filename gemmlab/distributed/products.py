@@ -12,6 +12,7 @@ from dask.array.core import unify_chunks
 from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
+from numpy.typing import DTypeLike
 
 from ..blas import request
 from ..generate.choice import Precision
@@ -184,7 +185,13 @@ class Blocks(NamedTuple):
 
 
 def choose_blocks(
-    m: int, n: int, k: int, dtype="float32", *, memory_bytes: float | None = None, workers: int = 1
+    m: int,
+    n: int,
+    k: int,
+    dtype: DTypeLike = "float32",
+    *,
+    memory_bytes: float | None = None,
+    workers: int = 1,
 ) -> Blocks:
     """Sizes of blocks that fit a worker's memory, with at least two blocks of the result for each
     worker.

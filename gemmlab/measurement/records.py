@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -181,7 +181,9 @@ def recorded() -> list[dict]:
     return [file for file in found if "results" in file]
 
 
-def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
+def ladders(
+    kernels: Iterable[Key] = tuple(catalog), only: tuple[str, ...] = ("",)
+) -> dict[str, dict[Key, float]]:
     """The best recorded GFLOPS of these kernels, {title of the record: {kernel: GFLOPS}}; the
     fastest device comes first.
 

@@ -129,7 +129,13 @@ class Built:
                 self.work_group_limit,
             )
 
-    def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
+    def __call__(
+        self,
+        queue: cl.CommandQueue,
+        global_size: tuple[int, ...],
+        local_size: tuple[int, ...],
+        *args: Any,
+    ) -> cl.Event:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
 
@@ -152,7 +158,7 @@ def build(
     title: str,
     text: str,
     params: Mapping[str, int | str],
-    name="gemm",
+    name: str = "gemm",
     flags: tuple[str, ...] = (),
 ) -> Built:
     """Compile kernel `name` of a text in OpenCL C, once, with `params` as macros and more flags.

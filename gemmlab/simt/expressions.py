@@ -107,7 +107,7 @@ class Expressions:
     def fail(self, node: Node, message: str) -> NoReturn:
         raise TextError(message, node.spot)
 
-    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> Site:
+    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more: Any) -> Site:
         """A new site; `more` are other attributes of `Site`."""
         number, struct = len(self.sites), isinstance(of, Struct)
         found = Site(number, kind, spot, text, of.scalar, of.length, struct, **more)

@@ -532,7 +532,7 @@ class Turn(Thread):
         self.join()
 
 
-def one_for_all(x: np.ndarray):
+def one_for_all(x: np.ndarray) -> int | np.ndarray:
     """A plain number if all entries are alike."""
     x = np.asarray(x, np.int64)
     return int(x[0]) if (x == x[0]).all() else x

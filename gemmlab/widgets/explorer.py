@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -176,7 +176,7 @@ class Explorer(Shell):
         self.bridge.observe(lambda change: self._wait(), "held")
         self._follow_device()
 
-    def _button(self, name: str, tooltip: str, action) -> w.Button:
+    def _button(self, name: str, tooltip: str, action: Callable[[], None]) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
         made.on_click(lambda button: action())
         return made

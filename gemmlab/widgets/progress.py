@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from .. import files
 from ..ladder import sources
@@ -103,7 +104,7 @@ class Progress:
     def __str__(self) -> str:
         return self._map(lambda chapter: chapter.title)
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         def link(chapter: Chapter) -> str:
             return f'<a href="{escape(chapter.file)}">{escape(chapter.title)}</a>'
 

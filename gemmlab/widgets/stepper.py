@@ -215,7 +215,7 @@ def _step(control: w.SelectionSlider, by: int) -> None:
     control.index = min(max(control.index + by, 0), len(control.options) - 1)
 
 
-def _in_order(name: str, values, start: dict[str, Any]) -> Choice:
+def _in_order(name: str, values: Any, start: dict[str, Any]) -> Choice:
     """A slider over these numbers, in order, or buttons for these words or pairs of numbers."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
