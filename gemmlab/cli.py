@@ -12,7 +12,7 @@ import sys
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -84,7 +84,7 @@ def record_file(text: str) -> Path:
     raise argparse.ArgumentTypeError(f"{path} exists and is not a record; it was left unchanged")
 
 
-def kernel_numbers(text: str) -> list:
+def kernel_numbers(text: str) -> list[Any]:
     """Such as 1,10,warp_tiling."""
     numbers = [int(word) if word.isdecimal() else word for word in text.split(",")]
     if unknown := [number for number in numbers if number not in catalog]:
@@ -93,12 +93,12 @@ def kernel_numbers(text: str) -> list:
     return numbers
 
 
-def kernels_or_auto(text: str) -> list:
+def kernels_or_auto(text: str) -> list[Any]:
     """The same, and the word auto."""
     return [w if w == "auto" else kernel_numbers(w)[0] for w in text.split(",")]
 
 
-def size_list(text: str) -> list:
+def size_list(text: str) -> list[Any]:
     """Such as 256,512; 64x8192x8192 for M, N and K that differ."""
     sizes = [tuple(map(count, part.split("x"))) for part in text.split(",")]
     if any(len(sides) not in (1, 3) for sides in sizes):
@@ -177,7 +177,7 @@ def run_bench(given: Arguments) -> int:
 
     device = find_device(given.device)
     runs = list(product(given.kernels, map(choice.dimensions, given.sizes)))
-    results: dict[str, list] = {"auto": [], "results": []}
+    results: dict[str, list[Any]] = {"auto": [], "results": []}
     failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
         try:
@@ -211,7 +211,7 @@ def _measured(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) ->
     return timing.measure(kernel, *sizes, device=device, repeats=repeats)
 
 
-def _record(given: Arguments, device: Device, results: dict[str, list]) -> None:
+def _record(given: Arguments, device: Device, results: dict[str, list[Any]]) -> None:
     """Write the results so far."""
     from .measurement import peaks, records
 

@@ -344,7 +344,7 @@ class Plan:
         sizes, c, batch, before = problem.sizes, problem.c, problem.batch, problem.before
         axes = zip(sizes, s.tile, s.local_size, strict=False)
         items = [tiles_over(size, side) * count for size, side, count in axes]
-        added: tuple = ()
+        added: tuple[Any, ...] = ()
         if before:
             x = before.indexed
             added = *self._factor(problem.beta), x.buffer, x.offset, x.down, x.across

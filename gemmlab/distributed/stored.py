@@ -137,7 +137,7 @@ class Task(NamedTuple):
         """The blocks of a and b that a step multiplies."""
         return np.asarray(self.a[self.rows, step]), np.asarray(self.b[step, self.columns])
 
-    def walk(self, read: Callable[[slice], tuple], work: Callable[..., None]) -> None:
+    def walk(self, read: Callable[[slice], tuple[Any, ...]], work: Callable[..., None]) -> None:
         """Call `work` for each step with what a thread has read meanwhile."""
         with ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(read, self.steps[0])

@@ -137,19 +137,19 @@ def _range(result: Result) -> tuple[float, float]:
     return low, high
 
 
-def entry(result: Result) -> dict:
+def entry(result: Result) -> dict[str, Any]:
     """A result as it is recorded: all its fields, and the GFLOPS that follow from them."""
     return asdict(result) | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
 
 
-def origin(command: str) -> dict:
+def origin(command: str) -> dict[str, Any]:
     """What a record says about how it was made: command, date, versions."""
     versions = {"gemmlab": __version__, "pyopencl": cl.VERSION_TEXT, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     return {"command": command, "date": date.today().isoformat(), "versions": versions}
 
 
-def write(path: str | Path, data: dict) -> None:
+def write(path: str | Path, data: dict[str, Any]) -> None:
     """Write JSON, in one step, with a line for each row of a table, so that versions can be
     compared.
     """
@@ -174,7 +174,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 @cached(1)
-def recorded() -> list[dict]:
+def recorded() -> list[dict[str, Any]]:
     """The records of kernels in ``results/``, which have "title" and "results"."""
     names = sorted(path.stem for path in sources.folder("results").glob("*.json"))
     found = [read(name) for name in names if not name.startswith("landscape_")]

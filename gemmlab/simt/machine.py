@@ -493,7 +493,7 @@ class Wave:
 class Turn(Thread):
     """Runs a wave from barrier to barrier, while nobody else runs."""
 
-    def __init__(self, wave: Wave, work: Callable[[Wave, list], None], args: list):
+    def __init__(self, wave: Wave, work: Callable[[Wave, list[Any]], None], args: list[Any]):
         super().__init__(daemon=True)
         self.wave, self.work, self.args = wave, work, args
         self.goes: SimpleQueue[bool] = SimpleQueue()  # False: it is not to go on
@@ -654,7 +654,7 @@ class Machine:
         for a in self.program.locals:
             self.arrays[a] = Memory(a.name, "local", a.type, copies, slot)
 
-    def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
+    def take_turns(self, group: np.ndarray, args: list[Any], rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""
         self.local(group)
         warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))

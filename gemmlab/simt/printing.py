@@ -17,7 +17,7 @@ MOST_WIDE = 10_000
 _BITS = {s.name: s.bits for s in NUMBERS if s.whole}
 
 
-def printed(form: str, values: list, kinds: list[str]) -> str:
+def printed(form: str, values: list[Any], kinds: list[str]) -> str:
     """printf's text for one work-item; `form` has its quotes, `kinds` are the scalar types."""
     left = list(zip(values, kinds, strict=True))
 

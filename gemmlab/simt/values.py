@@ -164,7 +164,7 @@ def spread(x: Lanes, n: int) -> Lanes:
 
 
 def vector(parts: Iterable[Lanes], of: Scalar) -> Lanes:
-    rows: list = []
+    rows: list[Any] = []
     for part in parts:
         rows.extend(part if part.__class__ is array and part.ndim == 2 else (part,))
     lanes = max(row.shape[0] if row.__class__ is array else 1 for row in rows)
@@ -278,7 +278,7 @@ def dot(a: Lanes, b: Lanes) -> Lanes:
 
 
 #: What atomic functions store, from the old value and their arguments.
-ATOMICS: dict[str, Callable] = {
+ATOMICS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "inc": operator.add,
@@ -365,7 +365,7 @@ def _cross(a: Lanes, b: Lanes) -> Lanes:
 
 
 #: Functions of floats for all lanes at once, by their names in OpenCL C. They compute in double.
-FUNCTIONS: dict[str, Callable] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
     for name in words(
         "sqrt floor ceil trunc rint fmod fmin fmax copysign exp exp2 log log2 log10 log1p expm1 "
@@ -422,7 +422,7 @@ def _rotated(x: int, by: int, of: Scalar) -> int:
     return (x << by) | (x >> (of.bits - by))
 
 
-def _gamma(function: Callable, x: float) -> float:
+def _gamma(function: Callable[..., Any], x: float) -> float:
     try:
         return function(x)
     except OverflowError:
@@ -445,7 +445,7 @@ def _fract(x: float, of: Scalar) -> tuple[float, float]:
 
 
 #: By name: a function of Python's numbers and of the type of the first ...
-_TYPED: dict[str, Callable] = {
+_TYPED: dict[str, Callable[..., Any]] = {
     "add_sat": lambda a, b, of: _saturated(a + b, of),
     "sub_sat": lambda a, b, of: _saturated(a - b, of),
     "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
@@ -459,7 +459,7 @@ _TYPED: dict[str, Callable] = {
     "fract": _fract,
 }
 #: ... or of the numbers alone.
-EACH: dict[str, Callable] = _TYPED | {
+EACH: dict[str, Callable[..., Any]] = _TYPED | {
     "abs": abs,
     "abs_diff": lambda a, b: abs(a - b),
     "min": min,

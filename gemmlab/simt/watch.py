@@ -372,7 +372,7 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
-    found: dict[tuple, Finding] = {}
+    found: dict[tuple[Any, ...], Finding] = {}
     for f in findings:
         found.setdefault((f.kind, f.line, f.column), f)
     return list(found.values())

@@ -156,7 +156,7 @@ class Writer:
         # the module: what comes before its functions, these, and the names of those written
         self.top: Lines = []
         self.bodies: Lines = []
-        self.special: dict[tuple, tuple[str, set[str]]] = {}
+        self.special: dict[tuple[Any, ...], tuple[str, set[str]]] = {}
         # a function: its lines, and the line of the text that they come from
         self.lines: Lines = []
         self.depth = 1

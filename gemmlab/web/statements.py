@@ -362,7 +362,7 @@ class Statements(Expressions):
             return NOTHING
         return self.keep(Value(call, function.type))
 
-    def define(self, function: tree.Function, name: str, pointers: dict) -> set[str]:
+    def define(self, function: tree.Function, name: str, pointers: dict[Any, Any]) -> set[str]:
         """Write a function; returns the ids that it needs as arguments."""
         inner = copy.copy(self)
         inner.lines, inner.depth, inner.scopes = [], 1, [self.scopes[0], set()]

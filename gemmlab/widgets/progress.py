@@ -64,7 +64,7 @@ class Progress:
         self.folder = Path(folder)
 
     @property
-    def entries(self) -> dict[str, dict]:
+    def entries(self) -> dict[str, dict[str, Any]]:
         """What is stored, by the number of an exercise ("03.1") or the question of a prediction:
         whether it was "right" (None before the answer was seen), and the "choice" of a prediction.
 
@@ -83,7 +83,7 @@ class Progress:
             choice: what was predicted.
         """
 
-        def with_entry(known: dict) -> dict:
+        def with_entry(known: dict[str, Any]) -> dict[str, Any]:
             entry = known.get(name, {"right": None})
             entry["right"] = entry["right"] if right is None else right
             if choice is not None:

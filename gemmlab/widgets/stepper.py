@@ -49,7 +49,7 @@ class Stepper(Shell):
     ):
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
-        self._choices, self._replays = list(choices), dict[tuple, Replay]()
+        self._choices, self._replays = list(choices), dict[tuple[Any, ...], Replay]()
         start = start or {}
         controls = {name: _in_order(name, values, start) for name, values in choices.items()}
         first = self._what(**{name: control.value for name, control in controls.items()})
@@ -133,7 +133,7 @@ class Stepper(Shell):
         added["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
         return added
 
-    def _replay(self, values: dict) -> Replay:
+    def _replay(self, values: dict[str, Any]) -> Replay:
         """The run for these positions, with its pictures."""
         choices = {name: values[name] for name in self._choices}
         key = (values.get("group", 0), *choices.values())
@@ -141,7 +141,7 @@ class Stepper(Shell):
             self._replays[key] = Replay(self._what(**choices), key[0])
         return self._replays[key]
 
-    def _fit(self, values: dict, replay: Replay) -> None:
+    def _fit(self, values: dict[str, Any], replay: Replay) -> None:
         """Move the sliders of step and work-item into a replay that has fewer or more of them."""
         self._settling = True
         try:
@@ -159,7 +159,7 @@ class Stepper(Shell):
         finally:
             self._settling = False
 
-    def _content(self, values: dict) -> str:
+    def _content(self, values: dict[str, Any]) -> str:
         """A picture and its words; or words, and below them the kernel's text beside a picture."""
         if not self._film:
             picture = self._what(**values)

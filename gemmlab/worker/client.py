@@ -51,7 +51,7 @@ class Outcome:
     text; None if there are none. `compared` holds the interval of a measured rate.
     """
 
-    arguments: dict
+    arguments: dict[str, Any]
     result: Any = None
     problem: str = ""
     kind: str = ""
@@ -103,7 +103,7 @@ class _Request:
 
     client: str
     job: str
-    arguments: dict
+    arguments: dict[str, Any]
     done: Callable[[Outcome], None]
     step: Callable[[str], None]
     at: str = ""
@@ -137,7 +137,7 @@ class Worker:
     def submit(
         self,
         client: str,
-        arguments: dict,
+        arguments: dict[str, Any],
         done: Callable[[Outcome], None],
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
@@ -173,7 +173,7 @@ class Worker:
         with self._changed:
             self.child = self.child or Child()
 
-    def limit(self, step: str, arguments: dict) -> float:
+    def limit(self, step: str, arguments: dict[str, Any]) -> float:
         """Seconds that a step may take.
 
         Some runtimes compile at the first launch, in whichever step that is. So a launch of a
@@ -349,7 +349,7 @@ def simulated(kernel: Key, params: dict[str, int], source: str | None = None) ->
     return outcome.result
 
 
-def awaited(job: str, arguments: dict) -> Outcome:
+def awaited(job: str, arguments: dict[str, Any]) -> Outcome:
     """The answer to a request of this thread."""
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     client = f"{job} {threading.get_ident()}"
