@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from conftest import run_python
 
+import gemmlab
+
 ROOT = Path(__file__).resolve().parent.parent
 #: Other blocks: pages in docs/ quote sources, and tests/distributed runs the product on workers.
 DOCUMENTS = ["README.md", "docs/programs.md", "docs/colab.md"]
@@ -80,3 +82,10 @@ def test_type_checkers_accept_the_blocks_and_refuse_mistakes(tmp_path, pytestcon
     options = ["--strict", "--untyped-calls-exclude", "dask", "--cache-dir", cache]
     done = run_python("-m", "mypy", *options, ".", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_public_name_is_listed():
+    page = (ROOT / "docs" / "programs.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [a-z].*$", page.partition("## What is public")[2], re.MULTILINE)
+    listed = re.findall(r"`(\w+)`", " ".join(rows))
+    assert sorted(listed) == sorted(gemmlab.__all__)
