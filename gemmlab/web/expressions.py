@@ -472,8 +472,6 @@ class Expressions(Writer):
             self.emit("storageBarrier();")
         return NOTHING
 
-    call_work_group_barrier = call_barrier
-
     def call_mem_fence(self, node: tree.Call) -> Value:
         return NOTHING
 
