@@ -10,15 +10,18 @@ Names load when they are first used: importing the package touches no device and
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import FunctionType
+from typing import Any
 
 from . import environment
-from .caches import clear_caches
-from .ladder import ParameterError, catalog
 from .version import __version__
 
-#: Where each public name lives.
+#: The module of each public name. Type checkers and editors read `__init__.pyi`, which imports the
+#: same names.
 _HOME = {
+    "catalog": "ladder",
+    "ParameterError": "ladder",
+    "clear_caches": "caches",
     "matmul": "blas.products",
     "gemm": "blas.products",
     "sgemm": "blas.products",
@@ -50,30 +53,10 @@ _HOME = {
     "verdict": "widgets.lesson",
 }
 
-__all__ = ["__version__", "catalog", "clear_caches", "ParameterError", *_HOME]
-
-if TYPE_CHECKING:
-    from .blas.explain import auto
-    from .blas.products import cgemm, dgemm, gemm, hgemm, matmul, sgemm, zgemm
-    from .measurement.peaks import peaks
-    from .measurement.records import Result
-    from .measurement.sweeps import sweep
-    from .measurement.timing import measure
-    from .measurement.tuned import tune
-    from .opencl.build import BuildError
-    from .opencl.devices import NoDeviceError, default_device, devices
-    from .opencl.doctor import doctor
-    from .opencl.launch import kernel
-    from .simt import simulate
-    from .widgets.explorer import Explorer
-    from .widgets.generator import Generator
-    from .widgets.lesson import Difference, Prediction, goal, verdict
-    from .widgets.progress import Progress
-    from .widgets.stepper import Stepper
-    from .worker.client import trial
+__all__ = ["__version__", *_HOME]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'gemmlab' has no attribute {name!r}")
     try:
@@ -84,15 +67,17 @@ def __getattr__(name: str):
         command = environment.install(error.name)
         message = f"gemmlab.{name} needs {error.name}, which is not installed:\n  {command}"
         raise ModuleNotFoundError(message, name=error.name) from None
+    if isinstance(value, FunctionType):
+        value.__module__ = __name__  # where `help` says that it is, and where pickle looks for it
     globals()[name] = value
     return value
 
 
-def load_ipython_extension(shell) -> None:
+def load_ipython_extension(shell: Any) -> None:
     """`%load_ext gemmlab` brings `%%gemm`, and starts the process for kernels."""
     import_module(".worker.client", __name__).worker().warm()
     shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(__all__)

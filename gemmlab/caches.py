@@ -32,7 +32,7 @@ class Cached(Protocol[_P, _R_co]):
         """Forget the results."""
 
 
-_caches: list[Cached] = []
+_caches: list[Cached[..., Any]] = []
 
 
 def cached(size: int) -> Callable[[Callable[_P, _R_co]], Cached[_P, _R_co]]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 #: Largest K of the exact check: products of entries +-1/2 and +-3/2 are at most 9 quarters, and 9 K
 #: must stay below 2^24.
 EXACT_K = (2**24 - 1) // 9
 #: The same for complex entries, whose products have parts of at most 3 * 3 + 2 * 2 = 13 quarters.
 EXACT_K_COMPLEX = (2**24 - 1) // 13
+#: Draws an array of this shape.
+Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Verdict:
 
 
 def exact_inputs(
-    m: int, n: int, k: int, seed: int = 0, dtype=np.float32
+    m: int, n: int, k: int, seed: int = 0, dtype: DTypeLike = np.float32
 ) -> tuple[np.ndarray, np.ndarray]:
     """A (m x k) and B (k x n) of `dtype`, column-major, entries drawn from -3/2, -1/2, 1/2, 3/2.
 
@@ -58,7 +62,7 @@ def exact_inputs(
     if k > most:
         raise ValueError(f"k={k} is over {most}; for larger k partial sums may exceed 2^24")
 
-    def draw(rng, shape):
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
         odd = np.array([-1.5, -0.5, 0.5, 1.5], dtype)[rng.integers(0, 4, shape)]
         return odd + np.array([-1j, 0, 1j], dtype)[rng.integers(0, 3, shape)] if gaussian else odd
 
@@ -66,7 +70,7 @@ def exact_inputs(
 
 
 def random_inputs(
-    m: int, n: int, k: int, seed: int = 0, kind: str = "uniform", dtype=np.float32
+    m: int, n: int, k: int, seed: int = 0, kind: str = "uniform", dtype: DTypeLike = np.float32
 ) -> tuple[np.ndarray, np.ndarray]:
     """A (m x k) and B (k x n) of `dtype`, column-major, "uniform" in [-1, 1) or standard "normal",
     in each part.
@@ -79,12 +83,12 @@ def random_inputs(
     dtype = np.dtype(dtype)
     real = np.result_type(np.empty(0, dtype).real.dtype, np.float32)
 
-    def part(rng, shape):
+    def part(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
         if kind == "uniform":
             return rng.random(shape, dtype=real) * 2 - 1
         return rng.standard_normal(shape, dtype=real)
 
-    def draw(rng, shape):
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
         numbers = part(rng, shape)
         if dtype.kind == "c":
             numbers = numbers + 1j * part(rng, shape)
@@ -93,7 +97,7 @@ def random_inputs(
     return _draw(draw, m, n, k, seed)
 
 
-def _draw(draw, m, n, k, seed):
+def _draw(draw: Draw, m: int, n: int, k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     return draw(rng, (k, m)).T, draw(rng, (n, k)).T
 
@@ -133,7 +137,9 @@ def _times(matrix: np.ndarray, x: np.ndarray, rows: int = 1024) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def bound(a: np.ndarray, b: np.ndarray, product: float = 0.0, result=None) -> np.ndarray:
+def bound(
+    a: np.ndarray, b: np.ndarray, product: float = 0.0, result: DTypeLike | None = None
+) -> np.ndarray:
     """How far each element of a product in the operands' type may be from the true one: m x n,
     float64.
 
@@ -177,7 +183,7 @@ def accuracy(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> Verdict:
     return compare(c, a.astype(wider) @ b.astype(wider), allowed)
 
 
-def compare(c: np.ndarray, expected: np.ndarray, allowed) -> Verdict:
+def compare(c: np.ndarray, expected: np.ndarray, allowed: float | np.ndarray) -> Verdict:
     """Compare element by element; a NaN is always wrong. `allowed` is the largest absolute
     difference, one number or m x n. Raises ValueError if the shapes differ.
     """

@@ -14,12 +14,18 @@ import sys
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from . import caches, environment, files
-from .ladder import catalog, key
+from .ladder import Key, catalog, key
 from .version import __version__
+
+if TYPE_CHECKING:
+    from .generate.choice import Sizes
+    from .measurement.records import Result
+    from .opencl.devices import Device
 
 Arguments = argparse.Namespace
 
@@ -85,7 +91,7 @@ def record_file(text: str) -> Path:
     raise argparse.ArgumentTypeError(f"{path} exists and is not a record; it was left unchanged")
 
 
-def kernel_numbers(text: str) -> list:
+def kernel_numbers(text: str) -> list[Any]:
     """Such as 1,10,warp_tiling."""
     numbers = [int(word) if word.isdecimal() else word for word in text.split(",")]
     if unknown := [number for number in numbers if number not in catalog]:
@@ -94,12 +100,12 @@ def kernel_numbers(text: str) -> list:
     return numbers
 
 
-def kernels_or_auto(text: str) -> list:
+def kernels_or_auto(text: str) -> list[Any]:
     """The same, and the word auto."""
     return [w if w == "auto" else kernel_numbers(w)[0] for w in text.split(",")]
 
 
-def size_list(text: str) -> list:
+def size_list(text: str) -> list[Any]:
     """Such as 256,512; 64x8192x8192 for M, N and K that differ."""
     parts = text.split(",")
     for part in parts:
@@ -110,13 +116,13 @@ def size_list(text: str) -> list:
     return [sides if len(sides) == 3 else sides[0] for sides in sizes]
 
 
-def device_option(parser, default: str = "the preferred device") -> None:
+def device_option(parser: argparse.ArgumentParser, default: str = "the preferred device") -> None:
     """Add the option --device."""
     words = f"an index or part of a name (default: {default})"
     parser.add_argument("--device", help=words)
 
 
-def _bench_options(parser) -> None:
+def _bench_options(parser: argparse.ArgumentParser) -> None:
     words = "such as 1,2,warp_tiling,auto (default: all)"
     parser.add_argument("--kernels", type=kernels_or_auto, default=list(catalog), help=words)
     words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
@@ -128,7 +134,7 @@ def _bench_options(parser) -> None:
     parser.add_argument("--title", help="with --json: a short name of the device for charts")
 
 
-def _tune_options(parser) -> None:
+def _tune_options(parser: argparse.ArgumentParser) -> None:
     words = "M x N x K of row-major products, such as 512,64x8192x1024 (default: usual ones)"
     parser.add_argument("--sizes", type=size_list, help=words)
     precisions = ["float32", "tf32", "tf32x3"]
@@ -136,20 +142,20 @@ def _tune_options(parser) -> None:
     device_option(parser)
 
 
-def _model_options(parser) -> None:
+def _model_options(parser: argparse.ArgumentParser) -> None:
     words = "whose records (default: H200)"
     parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help=words)
     words = "all ceilings of this kernel, in sentences"
     parser.add_argument("--kernel", type=key, choices=list(catalog), help=words)
 
 
-def _verify_options(parser) -> None:
+def _verify_options(parser: argparse.ArgumentParser) -> None:
     device_option(parser, "every device, one after the other")
     parser.add_argument("--full", action="store_true", help="everything instead of a sample")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
 
 
-def _worker_options(parser) -> None:
+def _worker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
     words = "an index or part of a name, repeated for several (default: all GPUs, or one device)"
     parser.add_argument("--device", action="append", help=words)
@@ -157,7 +163,7 @@ def _worker_options(parser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help=f"{words} (default: loopback alone)")
 
 
-def _notebooks_options(parser) -> None:
+def _notebooks_options(parser: argparse.ArgumentParser) -> None:
     words = "a new or empty folder for the notebooks"
     parser.add_argument("folder", metavar="DIR", type=Path, help=words)
 
@@ -180,7 +186,7 @@ def run_bench(given: Arguments) -> int:
 
     device = find_device(given.device)
     runs = list(product(given.kernels, map(choice.dimensions, given.sizes)))
-    results: dict[str, list] = {"auto": [], "results": []}
+    results: dict[str, list[Any]] = {"auto": [], "results": []}
     failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
         try:
@@ -204,7 +210,7 @@ def run_bench(given: Arguments) -> int:
     return 1 if failed else 0
 
 
-def _measured(kernel, sizes, device, repeats: int | None):
+def _measured(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) -> Result:
     """The result of a kernel at a size; of "auto" that of what `matmul` runs."""
     from .measurement import timing
 
@@ -214,7 +220,7 @@ def _measured(kernel, sizes, device, repeats: int | None):
     return timing.measure(kernel, *sizes, device=device, repeats=repeats)
 
 
-def _record(given: Arguments, device, results: dict[str, list]) -> None:
+def _record(given: Arguments, device: Device, results: dict[str, list[Any]]) -> None:
     """Write the results so far."""
     from .measurement import peaks, records
 
@@ -285,7 +291,7 @@ def run_notebooks(given: Arguments) -> int:
     return 0
 
 
-def _interrupt(*_) -> None:
+def _interrupt(*_: object) -> None:
     """End once as Ctrl-C does; some programs send a signal twice."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt

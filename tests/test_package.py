@@ -3,12 +3,16 @@
 import ast
 import email
 import importlib.util
+import inspect
+import pickle
 import re
 import sys
 import sysconfig
 import textwrap
 import tomllib
+import traceback
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -129,6 +133,42 @@ def test_every_public_name_is_there():
         _ = gemmlab.matmull
 
 
+def test_type_checkers_read_the_same_names():
+    stub = ast.parse((ROOT / "gemmlab" / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.level]
+    read = {alias.asname: node.module for node in imports for alias in node.names}
+    assert sorted(read) == sorted(gemmlab.__all__)
+    for name, module in read.items():
+        assert getattr(import_module(f"gemmlab.{module}"), name) is getattr(gemmlab, name)
+
+
+FUNCTIONS = [name for name in gemmlab.__all__ if inspect.isfunction(getattr(gemmlab, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_names_its_options_and_itself(name):
+    function = getattr(gemmlab, name)
+    assert (function.__module__, function.__qualname__) == ("gemmlab", name)
+    assert pickle.loads(pickle.dumps(function)) is function
+    signature = inspect.signature(function)
+    assert signature.return_annotation is not inspect.Signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        assert parameter.annotation is not inspect.Parameter.empty, parameter
+
+
+def test_tracebacks_name_an_error_as_users_import_it():
+    errors = {
+        "BuildError": gemmlab.BuildError("kernel 3", "the log", "the source"),
+        "NoDeviceError": gemmlab.NoDeviceError("there is none"),
+        "ParameterError": gemmlab.ParameterError("TS=0"),
+    }
+    for name, error in errors.items():
+        sent = pickle.loads(pickle.dumps(error))
+        assert type(sent) is type(error)
+        assert "".join(traceback.format_exception_only(sent)).startswith(f"gemmlab.{name}: ")
+
+
 @pytest.mark.system
 def test_the_tables_are_those_of_the_records_and_texts():
     done = run_python(str(ROOT / "tools" / "tables.py"), "--check")
@@ -179,7 +219,8 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
     """The code, and from the folders next to it what it reads and what readers open."""
     held = set(zipfile.ZipFile(wheel).namelist())
     patterns = [
-        *("gemmlab/**/*.py", "gemmlab/py.typed", "gemmlab/widgets/*.[jc]s*", "gemmlab/web/*.js"),
+        *("gemmlab/**/*.py", "gemmlab/*.pyi", "gemmlab/py.typed"),
+        *("gemmlab/widgets/*.[jc]s*", "gemmlab/web/*.js"),
         *("kernels/**/*.cl", "results/*.json", "docs/*", "notebooks/*.ipynb"),
         *("notebooks/README.md", "notebooks/checks.py", "notebooks/lessons/*.py"),
         "notebooks/solutions/*.*",

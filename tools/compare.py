@@ -97,7 +97,10 @@ def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
 
 
 def compare(
-    shapes: Iterable[Shape], device: Device, dtype: str = "float32", precision: str | None = None
+    shapes: Iterable[Shape],
+    device: Device,
+    dtype: str = "float32",
+    precision: choice.Precision | None = None,
 ) -> Iterator[Row]:
     """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU) at M, N, K of
     row-major products; with a precision, `matmul` in it and in float32. On a CPU operands and
@@ -122,7 +125,7 @@ def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray
 
 
 def contenders(
-    a: np.ndarray, b: np.ndarray, device: Device, precision: str | None
+    a: np.ndarray, b: np.ndarray, device: Device, precision: choice.Precision | None
 ) -> dict[str, Contender]:
     """`matmul`, then the other library, by name; or `matmul` in a precision, then in float32."""
     if device.kind != "GPU" and not precision:

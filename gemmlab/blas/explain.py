@@ -60,7 +60,7 @@ def auto(
     n: int,
     k: int,
     device: Device | int | str | None = None,
-    precision: str = "float32",
+    precision: choice.Precision = "float32",
     dtype: DTypeLike = np.float32,
 ) -> Explanation:
     """What `matmul` runs for an m x k by k x n product of matrices without gaps, and why; print it.

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def gemm(plan: Plan, problem: Problem) -> None:
         size = height // blocks.rows, tiles_over(steps, blocks.depth)
         from_a = a.buffer, a.offset + k0 * a.across, a.down, a.across
         from_b = b.buffer, b.offset + k0 * b.down, b.across, b.down
-        added: tuple = ()
+        added: tuple[Any, ...] = ()
         if before:
             added = problem.beta, before.buffer, before.offset, before.down, before.across
         plan.launch("pack", Bound(pack, size, (1, 1), (m, steps, *from_a, panels)))

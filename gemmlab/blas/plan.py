@@ -11,6 +11,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..caches import cached
 from ..generate import Schedule, tiles, write
@@ -97,7 +98,13 @@ class Plan:
     Kernels of the catalog support only float32.
     """
 
-    def __init__(self, queue: cl.CommandQueue, device: Device, dtype=np.float32, result=None):
+    def __init__(
+        self,
+        queue: cl.CommandQueue,
+        device: Device,
+        dtype: DTypeLike = np.float32,
+        result: DTypeLike | None = None,
+    ):
         self.queue, self.device = queue, device
         self.dtype = np.dtype(dtype)  # of the operands, and by default of the result
         self.result = self.dtype if result is None else np.dtype(result)
@@ -186,7 +193,14 @@ class Plan:
     def launch(self, name: str, bound: Bound) -> None:
         self.steps.append((name, Launch(bound)))
 
-    def _support(self, file: str, name: str, global_size, local_size, *args) -> None:
+    def _support(
+        self,
+        file: str,
+        name: str,
+        global_size: tuple[int, ...],
+        local_size: tuple[int, ...],
+        *args: Any,
+    ) -> None:
         """Launch a kernel of ``kernels/support``."""
         macros = {"ELEMENT": "ushort"} if file == "pad.cl" and self.dtype.itemsize == 2 else {}
         text, function = sources.read(f"support/{file}"), file.removesuffix(".cl")
@@ -238,7 +252,9 @@ class Plan:
         self._support("pad.cl", name, size, (group, group_columns), *arguments)
         return made
 
-    def axpby(self, alpha, x: Matrix, beta, y: Matrix, out: Matrix) -> None:
+    def axpby(
+        self, alpha: float | complex, x: Matrix, beta: float | complex, y: Matrix, out: Matrix
+    ) -> None:
         """out = alpha x + beta y, all compact; alpha and beta are numbers."""
         (group, each), elements = AXPBY, out.room
         size = (tiles_over(elements, group * each) * group,)
@@ -328,7 +344,7 @@ class Plan:
         sizes, c, batch, before = problem.sizes, problem.c, problem.batch, problem.before
         axes = zip(sizes, s.tile, s.local_size, strict=False)
         items = [tiles_over(size, side) * count for size, side, count in axes]
-        added: tuple = ()
+        added: tuple[Any, ...] = ()
         if before:
             x = before.indexed
             added = *self._factor(problem.beta), x.buffer, x.offset, x.down, x.across

@@ -6,15 +6,17 @@ Every call executes its plan: the first one and later ones alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from ..caches import cached
+from ..generate.choice import Precision
 from ..generate.precision import PRECISIONS, results_of
+from ..ladder import Key
 from ..opencl import cl, cla
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device
@@ -24,7 +26,11 @@ from .problem import Batch, Matrix, Problem, check_sizes, is_wide
 from .request import (
     PLAIN,
     ArraySpec,
+    Edges,
+    Number,
+    Operand,
     Request,
+    Transposition,
     check_apart,
     check_out,
     checked,
@@ -297,7 +303,17 @@ def _strips(call: Call, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> list[s
     return parts
 
 
-def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options):
+def matmul(  # noqa: PLR0913
+    a: Operand,
+    b: Operand,
+    out: Operand | None = None,
+    *,
+    kernel: Key = "auto",
+    params: Mapping[str, int] | None = None,
+    device: Device | int | str | None = None,
+    edges: Edges = "auto",
+    precision: Precision = "float32",
+) -> Operand:
     """The matrix product a b on an OpenCL device, in the type of its operands.
 
     Arrays of more than two dimensions are batches, as in `numpy.matmul`: the last two dimensions
@@ -326,16 +342,13 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
             parameters of its rows (such as TSM) act on columns of the result, and vice versa.
         device: for NumPy arrays: a Device, an index or part of a name; by default the preferred
             device.
-        options: `edges` and `precision`.
-
-            `edges` says what to do if the sizes are not multiples of the tile. For float32: "pad"
-            copies the matrices into larger ones; "guard" checks each index (kernel 12); "shift"
-            moves the last tiles back (kernel 13; the result needs at least one tile). For every
-            type: "split" uses up to four launches, for whole tiles and for each edge. "auto" takes
-            what was measured to be fastest.
-
-            `precision` is for float32: "float32", or on tensor cores (NVIDIA's, compute capability
-            8.0 or later) "tf32", which rounds every element of a and b to 10 bits after the point
+        edges: what to do if the sizes are not multiples of the tile. For float32: "pad" copies the
+            matrices into larger ones; "guard" checks each index (kernel 12); "shift" moves the last
+            tiles back (kernel 13; the result needs at least one tile). For every type: "split" uses
+            up to four launches, for whole tiles and for each edge. "auto" takes what was measured
+            to be fastest.
+        precision: for float32: "float32", or on tensor cores (NVIDIA's, compute capability 8.0 or
+            later) "tf32", which rounds every element of a and b to 10 bits after the point
             (relative errors of about 3e-4), or "tf32x3", which splits it into two such numbers and
             multiplies three times: more accurate than float32 on normal data. If a matrix contains
             infinities, NaN, or magnitudes that cannot be split (below 2^-100, or from 2^127 on),
@@ -343,10 +356,10 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
             "float32" is faster, it is used anyway.
 
     Returns:
-        `out`, or a new row-major array, m x n of the operands' type: a NumPy array, or a device
-        array on the operands' queue (not waited for). Its memory comes from the `allocator` of a or
-        b, or else from a pool of the queue, to which it returns when the array is deleted: keep the
-        array for as long as another queue works with it.
+        `out`, or a new row-major array, m x n of the operands' type: a NumPy array (of two vectors,
+        a NumPy scalar), or a device array on the operands' queue (not waited for). Its memory comes
+        from the `allocator` of a or b, or else from a pool of the queue, to which it returns when
+        the array is deleted: keep the array for as long as another queue works with it.
 
     Raises:
         TypeError: for anything but arrays of one of these types; nothing is converted silently.
@@ -357,7 +370,7 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
             double precision.
         MemoryError: if the device cannot hold the matrices.
     """
-    request = Request.of(kernel, params, **options)
+    request = Request.of(kernel, params, edges, precision)
     a = checked("a", a, least=1)
     b = checked("b", b, (a.dtype,), least=1)
     if out is not None:
@@ -366,7 +379,21 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
     return multiply(Operation(request, 1.0, 0.0, "N", "N", result), (a, b, None, out), device)
 
 
-def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
+def gemm(  # noqa: PLR0913
+    alpha: Number,
+    a: Operand,
+    b: Operand,
+    beta: Number = 0.0,
+    c: Operand | None = None,
+    trans_a: Transposition = 0,
+    trans_b: Transposition = 0,
+    *,
+    overwrite_c: bool | Literal[0, 1] = False,
+    kernel: Key = "auto",
+    params: Mapping[str, int] | None = None,
+    device: Device | int | str | None = None,
+    edges: Edges = "auto",
+) -> Operand:
     """alpha op(a) op(b) + beta c, with the arguments of ``scipy.linalg.blas``.
 
     In float32 on a GPU, a kernel of the catalog multiplies, and a second pass applies alpha and
@@ -381,10 +408,10 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
         trans_a, trans_b: 0 or "N" for the matrix as it is, 1 or "T" for its transpose, 2 or "C" for
             its conjugate transpose. No copy is made for it, unless a kernel of the catalog needs
             one.
-        options: `kernel`, `params`, `device` and `edges`, as in `matmul`; and `overwrite_c`:
-            whether the result may be written to c, which saves memory. c must then be row-major
-            without gaps, and on a device begin with its buffer (or sub-buffer) and share no memory
-            with a and b; otherwise it is not used.
+        overwrite_c: whether the result may be written to c, which saves memory. c must then be
+            row-major without gaps, and on a device begin with its buffer (or sub-buffer) and share
+            no memory with a and b; otherwise it is not used.
+        kernel, params, device, edges: as in `matmul`.
 
     Returns:
         m x n of the operands' type, row-major, as in `matmul`: a new array, or c.
@@ -392,7 +419,7 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
     Raises:
         As `matmul`; ValueError also for a missing c.
     """
-    request, device, overwrites = _options(**options)
+    request, overwrites = Request.of(kernel, params, edges), flag("overwrite_c", overwrite_c)
     a = checked("a", a)
     b = checked("b", b, (a.dtype,))
     alpha, beta = scalar("alpha", alpha, a.dtype), scalar("beta", beta, a.dtype)
@@ -407,12 +434,6 @@ def gemm(alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, **options):
     return multiply(operation, (a, b, c, out), device)
 
 
-def _options(
-    overwrite_c=False, device=None, kernel="auto", params=None, edges="auto"
-) -> tuple[Request, Any, bool]:
-    return Request.of(kernel, params, edges), device, flag("overwrite_c", overwrite_c)
-
-
 def _may_overwrite(c: Any, a: Any, b: Any) -> bool:
     """Whether c is row-major without gaps, and on a device begins with its buffer and shares no
     memory with an operand.
@@ -424,17 +445,24 @@ def _may_overwrite(c: Any, a: Any, b: Any) -> bool:
     return c.offset == 0 and not any(isinstance(x, cla.Array) and overlaps(c, x) for x in (a, b))
 
 
-def _for_type(letter: str) -> Callable[..., Any]:
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _for_type(letter: str, gemm: _Function) -> _Function:
     """`gemm` for one type of elements, under its name in BLAS."""
     dtype = PRECISIONS[letter].dtype
 
     @wraps(gemm)
-    def typed(alpha, a, *others, **options):
+    def typed(alpha: Any, a: Any, *others: Any, **options: Any) -> Any:
         return gemm(alpha, checked("a", a, (dtype,)), *others, **options)
 
     typed.__name__ = typed.__qualname__ = f"{letter}gemm"
     typed.__doc__ = f"`gemm` for {dtype}; its arguments and options are those of `gemm`."
-    return typed
+    return cast(_Function, typed)
 
 
-sgemm, dgemm, cgemm, zgemm, hgemm = map(_for_type, ("s", "d", "c", "z", "h"))
+sgemm = _for_type("s", gemm)
+dgemm = _for_type("d", gemm)
+cgemm = _for_type("c", gemm)
+zgemm = _for_type("z", gemm)
+hgemm = _for_type("h", gemm)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import cmath
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Complex, Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -23,14 +23,20 @@ from .problem import Matrix, check_indices
 #: Values of `kernel` that do not name a kernel of the catalog.
 AUTO, GENERATED, PACKED = "auto", "family", "packed"
 #: Values of `edges`: those of kernels of the catalog, and "split", for generated kernels.
-EDGES = (*choice.EDGES, "auto", "split")
+Edges = Literal["pad", "guard", "shift", "auto", "split"]
+EDGES: tuple[Edges, ...] = get_args(Edges)
 #: The values of `edges` that each of these supports.
 OWN_EDGES = {AUTO: EDGES, GENERATED: ("auto", "guard", "split"), PACKED: ("auto",)}
 #: The types of elements that products support.
 DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
 #: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
+Transposition = bool | Literal[0, 1, 2, "N", "T", "C"]
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
+#: The operands and the result of a product are on the same side: all in NumPy, or all on a device.
+Operand = TypeVar("Operand", np.ndarray[Any, Any], cla.Array)
+#: A factor, such as `alpha`.
+Number = complex | np.number[Any]
 Pairs = tuple[tuple[str, int], ...]
 
 #: The functions that make a NumPy array of an object with one of these attributes.
@@ -162,7 +168,9 @@ def _complete(kernel: Key, spec: KernelSpec | None, params: Any, precision: str)
     return None if params is None else tuple(spec.complete(params).items())
 
 
-def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
+def checked(
+    name: str, x: Any, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None
+) -> Any:
     """`x` as an array, if its elements have one of these types, and if it has two dimensions, or at
     least `least`.
     """
@@ -182,7 +190,7 @@ def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | No
     return x
 
 
-def _in_numpy(name: str, x, dtype: np.dtype) -> tuple[np.ndarray, str]:
+def _in_numpy(name: str, x: Any, dtype: np.dtype) -> tuple[np.ndarray, str]:
     """A NumPy array in the memory of an object that offers it, and the expression that makes it.
 
     Raises TypeError, with the expression that converts `x`, for an object that does not offer its
@@ -219,7 +227,7 @@ def _in_numpy(name: str, x, dtype: np.dtype) -> tuple[np.ndarray, str]:
     return array, expression
 
 
-def scalar(name: str, value, dtype: np.dtype) -> float | complex:
+def scalar(name: str, value: Any, dtype: np.dtype) -> float | complex:
     """A number that `dtype` can represent, rounded to it; of float16 products, to float32."""
     dtype = np.result_type(dtype, np.float32)
     if not isinstance(value, Complex if dtype.kind == "c" else Real):
@@ -235,7 +243,7 @@ def scalar(name: str, value, dtype: np.dtype) -> float | complex:
     raise ValueError(f"{name}={value!r} is beyond the range of {dtype}")
 
 
-def transposition(name: str, value) -> str:
+def transposition(name: str, value: Any) -> str:
     """ "N", "T" or "C": as it is, transposed, conjugated and transposed."""
     if not isinstance(value, (str, bool, np.bool_, Integral)) or value not in TRANSPOSITIONS:
         raise ValueError(
@@ -244,7 +252,7 @@ def transposition(name: str, value) -> str:
     return TRANSPOSITIONS[value]
 
 
-def flag(name: str, value) -> bool:
+def flag(name: str, value: Any) -> bool:
     """A truth value: True, False, 0 or 1."""
     if not isinstance(value, (bool, np.bool_, Integral)) or value not in (0, 1):
         raise ValueError(f"{name} must be True or False, not {value!r}")
@@ -408,7 +416,7 @@ def _extent(x: cla.Array) -> tuple[Any, int, int]:
     return memory, begin + first, begin + last
 
 
-def check_out(out, a, b) -> None:
+def check_out(out: Any, a: Any, b: Any) -> None:
     """Reject a result that is read-only, or on a device shares memory with an operand."""
     if isinstance(out, np.ndarray):
         if not out.flags.writeable:
@@ -422,7 +430,9 @@ def check_out(out, a, b) -> None:
             )
 
 
-def shared_queue(arrays: Sequence[Any], device) -> tuple[cl.CommandQueue | None, Device]:
+def shared_queue(
+    arrays: Sequence[Any], device: Device | int | str | None
+) -> tuple[cl.CommandQueue | None, Device]:
     """The queue that all device arrays share and its device, or None and the device for NumPy
     arrays. `arrays` are a, b, c and out; None stands for one that was not given.
     """

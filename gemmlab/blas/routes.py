@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -242,5 +242,7 @@ def _fits_batch(spec: KernelSpec, params: Params, query: Query) -> bool:
 
 
 @cached(256)
-def _compiled(key: Key, params: tuple, device: Device, context: cl.Context, turned: bool) -> Kernel:
+def _compiled(
+    key: Key, params: tuple[Any, ...], device: Device, context: cl.Context, turned: bool
+) -> Kernel:
     return Kernel(find(key), dict(params), device, context, turned=turned)

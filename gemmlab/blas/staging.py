@@ -69,7 +69,7 @@ class Lane:
             )
             self.ring.put((memory, None))
 
-    def start(self, copy: Callable[..., Any], x: np.ndarray, *more: Any) -> list[Future]:
+    def start(self, copy: Callable[..., Any], x: np.ndarray, *more: Any) -> list[Future[Any]]:
         """Begin to copy a matrix, row by row, each piece by a thread."""
         return [
             self._threads.submit(copy, self, part, at, *more) for at, part in pieces(x, self._piece)
@@ -137,7 +137,7 @@ class Staging:
         self._down = Lane(device, context, threads, threads)
         self._alone = threading.Lock()
 
-    def send(self, x: np.ndarray, buffer: Any) -> list[Future]:
+    def send(self, x: np.ndarray, buffer: Any) -> list[Future[Any]]:
         """Begin to copy a matrix to a buffer, row by row; each piece yields the event of its
         transfer. Neither may be used for anything else before.
         """
@@ -159,7 +159,7 @@ class Staging:
             try:
                 queue.finish()  # the buffers may have been another product's
                 sent = [[f for x in part.operands for f in self.send(*x)] for part in parts]
-                received: list[Future] = []
+                received: list[Future[Any]] = []
                 for part, arriving in zip(parts, sent, strict=True):
                     cl.enqueue_barrier(queue, _results(arriving))
                     _, done = part.launch()[-1]
@@ -173,7 +173,7 @@ class Staging:
                 raise
 
 
-def _results(futures: list[Future]) -> list:
+def _results(futures: list[Future[Any]]) -> list[Any]:
     return [future.result() for future in futures]
 
 

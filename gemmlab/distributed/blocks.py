@@ -13,6 +13,7 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..blas.products import matmul
 from ..opencl import cla
@@ -43,11 +44,11 @@ class DeviceBlock:
             self._block = cla.to_device(queue, np.ascontiguousarray(self._block))
         return self._block
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         block = self._block if isinstance(self._block, np.ndarray) else self._block.get()
         return block if dtype is None else block.astype(dtype)
 
-    def __getitem__(self, part) -> np.ndarray:  # where chunks do not match, Dask cuts blocks
+    def __getitem__(self, part: Any) -> np.ndarray:  # where chunks do not match, Dask cuts blocks
         return np.asarray(self)[part]
 
     def __add__(self, other: DeviceBlock) -> DeviceBlock:
@@ -57,7 +58,7 @@ class DeviceBlock:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # what Dask counts
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return DeviceBlock, (np.asarray(self),)
 
 
@@ -96,12 +97,12 @@ def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
     return result if all(copied) else np.asarray(result)
 
 
-def total(parts: list[Block] | Block, axis=None, keepdims=None) -> Block:
+def total(parts: list[Block] | Block, axis: Any = None, keepdims: Any = None) -> Block:
     """The sum of a list of products; the arguments are those of Dask's reductions."""
     return reduce(operator.add, parts) if isinstance(parts, list) else parts
 
 
-def attempted(call: Callable[[], Any], position: tuple[int, ...], x, y) -> Any:
+def attempted(call: Callable[[], Any], position: tuple[int, ...], x: Block, y: Block) -> Any:
     """What the call returns; an error becomes one that names block, sizes and device."""
     try:
         return call()

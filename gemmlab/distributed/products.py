@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -11,8 +12,11 @@ from dask.array.core import unify_chunks
 from dask.layers import ArrayBlockIdDep
 from distributed import get_client
 from distributed.system import MEMORY_LIMIT
+from numpy.typing import DTypeLike
 
 from ..blas import request
+from ..generate.choice import Precision
+from ..ladder import Key
 from ..ladder.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
@@ -27,14 +31,14 @@ SHARE = 0.6
 
 
 def matmul(
-    a,
-    b,
+    a: Any,
+    b: Any,
     *,
-    kernel="auto",
-    params=None,
-    edges: str = "auto",
-    precision: str = "float32",
-    chunks=None,
+    kernel: Key = "auto",
+    params: Mapping[str, int] | None = None,
+    edges: request.Edges = "auto",
+    precision: Precision = "float32",
+    chunks: tuple[int, int, int] | None = None,
 ) -> da.Array:
     """The matrix product a b, lazily: `gemmlab.matmul` of blocks, on the workers' devices.
 
@@ -181,7 +185,13 @@ class Blocks(NamedTuple):
 
 
 def choose_blocks(
-    m: int, n: int, k: int, dtype="float32", *, memory_bytes: float | None = None, workers: int = 1
+    m: int,
+    n: int,
+    k: int,
+    dtype: DTypeLike = "float32",
+    *,
+    memory_bytes: float | None = None,
+    workers: int = 1,
 ) -> Blocks:
     """Sizes of blocks that fit a worker's memory, with at least two blocks of the result for each
     worker.

@@ -57,7 +57,7 @@ class Mapped:
         self.dtype, self.strides = x.dtype, x.strides
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
-    def __getitem__(self, part) -> np.ndarray:
+    def __getitem__(self, part: Any) -> np.ndarray:
         """This part of the file, mapped: touching it reads the file. Raises OSError if there is no
         such file, TypeError if it has become too short.
         """
@@ -72,14 +72,14 @@ def _mapping(file: str, inode: int, size: int) -> np.memmap:
     return np.memmap(file, np.uint8, "r")
 
 
-def is_stored(x) -> bool:
+def is_stored(x: Any) -> bool:
     """Whether it is a mapped array, or an object that is read by slices."""
     if isinstance(x, (np.ndarray, da.Array, cla.Array)):
         return isinstance(x, np.memmap)
     return all(hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
 
 
-def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Array:
+def matmul(a: Any, b: Any, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Array:
     """The product of two matrices in files as a Dask array; `chunks` are rows, columns and steps
     along k of a block.
     """
@@ -102,7 +102,10 @@ def matmul(a, b, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Ar
 
 
 def block(
-    operands, cuts: list[list[int]], options: dict[str, Any], block_id: tuple[int, int] = (0, 0)
+    operands: tuple[Any, Any],
+    cuts: list[list[int]],
+    options: dict[str, Any],
+    block_id: tuple[int, int] = (0, 0),
 ) -> np.ndarray:
     """A block of the product; rows, columns and steps along k begin at `cuts`."""
     rows, columns = (slice(cut[at], cut[at + 1]) for cut, at in zip(cuts, block_id, strict=False))
@@ -134,7 +137,7 @@ class Task(NamedTuple):
         """The blocks of a and b that a step multiplies."""
         return np.asarray(self.a[self.rows, step]), np.asarray(self.b[step, self.columns])
 
-    def walk(self, read: Callable[[slice], tuple], work: Callable[..., None]) -> None:
+    def walk(self, read: Callable[[slice], tuple[Any, ...]], work: Callable[..., None]) -> None:
         """Call `work` for each step with what a thread has read meanwhile."""
         with ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(read, self.steps[0])
@@ -144,7 +147,7 @@ class Task(NamedTuple):
                     ahead = reader.submit(read, following)
                 work(number, *found)
 
-    def multiply(self, number: int, x, y, out=None) -> Any:
+    def multiply(self, number: int, x: Any, y: Any, out: Any = None) -> Any:
         return self.attempt(partial(multiply, x, y, out=out, **self.options), number)
 
     def attempt(self, call: Callable[[], Any], number: int) -> Any:

@@ -68,7 +68,7 @@ def options(
     ]
 
 
-def private_folder() -> TemporaryDirectory:
+def private_folder() -> TemporaryDirectory[str]:
     """A temporary folder of this user alone, for the blocks that workers put on disk.
 
     Dask's default, /tmp/dask-scratch-space, may belong to another user, who could exchange the

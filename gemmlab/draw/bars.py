@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from ..model import percent
 from .picture import CSS, INK, Picture, faint
@@ -101,5 +103,7 @@ def _draw(ax: Axes, top: float, bar: Bar) -> None:
     _text(ax, place + BAR + LINE, "    ".join(listed), size=9)
 
 
-def _text(ax: Axes, y: float, words: str, color: str = INK, size: float = 10, **options):
+def _text(
+    ax: Axes, y: float, words: str, color: str = INK, size: float = 10, **options: Any
+) -> Text:
     return ax.text(0, y - 4, words, color=color, fontsize=size, va="baseline", **options)

@@ -107,7 +107,9 @@ class Picture(Figure):
         )
         return text.replace("<svg ", f'<svg role="img" aria-label="{alt}" style="{shape}" ', 1)
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         width, height = (round(inches * CSS) for inches in self.get_size_inches())
         # nbconvert reads the size and the description from here
         metadata = {"image/png": {"width": width, "height": height, "alt": self.alt}}

@@ -30,7 +30,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..caches import Notes, cached
 from ..ladder import Key, catalog, find, sources
@@ -44,6 +44,8 @@ Choice = tuple[Key, tuple[tuple[str, int], ...]]
 
 #: The treatments of edges, each with the kernel that runs where the table has no row for it.
 EDGES: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13}
+#: What float32 is multiplied in.
+Precision = Literal["float32", "tf32", "tf32x3"]
 #: The parameters that a precision implies.
 IMPLIED: dict[str, dict[str, int]] = {
     "float32": {},

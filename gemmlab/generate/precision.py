@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..ladder import Limits
 
@@ -71,7 +72,7 @@ PRECISIONS = {
 }
 
 
-def letter_of(dtype, result=None) -> str:
+def letter_of(dtype: DTypeLike, result: DTypeLike | None = None) -> str:
     """The letter of BLAS for two dtypes of NumPy, of operands and result; KeyError if there is
     none.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ..ladder import Limits, ParameterError
 from ..ladder.spec import too_many_items, too_much_memory
@@ -402,5 +403,5 @@ class Schedule:
             )
 
 
-def _is_count(value) -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 65536

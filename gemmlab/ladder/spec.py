@@ -28,6 +28,8 @@ Key = int | str
 class ParameterError(ValueError):
     """Parameters that a kernel or a device does not support: one sentence for each problem."""
 
+    __module__ = "gemmlab"  # as users import it, and as tracebacks show it
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..ladder import find
+from ..ladder import Key, find
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import timing
@@ -148,7 +148,15 @@ def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
     return Comparison(rate, spread, ratio_of(mine, other), interval(other, RATE_ALPHA))
 
 
-def _reference(device: Device, kernel, params, m, n, k, source=None) -> timing.Product:
+def _reference(
+    device: Device,
+    kernel: Key,
+    params: Mapping[str, int] | None,
+    m: int,
+    n: int,
+    k: int,
+    source: str | None = None,
+) -> timing.Product:
     """What is compared with; it was checked before, and runs once, which may compile."""
     built = Kernel(find(kernel), params, device, device.context, source)
     product = timing.Product.random(built, device, (m, n, k))

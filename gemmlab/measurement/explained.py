@@ -77,11 +77,11 @@ def rung(kernel: Key, chip: str = "H200") -> model.Explanation:
     return model.explain(kernel, params, CHIPS[chip], result["gflops"], SIZE)
 
 
-def _results(chip: str) -> dict[Key, dict]:
+def _results(chip: str) -> dict[Key, dict[str, Any]]:
     """The first recorded result of each kernel at `SIZE`."""
     if chip not in CHIPS:
         raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
-    found: dict[Key, dict] = {}
+    found: dict[Key, dict[str, Any]] = {}
     for file in records.recorded():
         for r in [*file["results"], *file.get("auto", [])] if chip in file["title"] else ():
             if (r["m"], r["n"], r["k"]) == (SIZE,) * 3 and not find(r["kernel"]).tensor:

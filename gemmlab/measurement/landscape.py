@@ -55,7 +55,7 @@ class Landscape:
 
     def __init__(self, head: dict[str, Any], kernels: dict[Key, dict[str, Any]] | None = None):
         self.head, self.kernels = head, kernels or {}
-        self._rows: dict[Key, dict[tuple[int, ...], list]] = {}
+        self._rows: dict[Key, dict[tuple[int, ...], list[Any]]] = {}
 
     @classmethod
     def load(cls, path: str | Path) -> Landscape:
@@ -107,7 +107,7 @@ class Landscape:
             return Record(kernel, params, self.size, 0.0, 0.0, problem=row[0])
         return Record(kernel, params, self.size, row[0], row[0] / self.peak, *row[1:])
 
-    def rows(self, kernel: Key) -> dict[tuple[int, ...], list]:
+    def rows(self, kernel: Key) -> dict[tuple[int, ...], list[Any]]:
         """By the values of the parameters: `MEASURED`, or why the setting does not count; none of a
         text that has changed since.
         """
@@ -167,7 +167,7 @@ def _check(head: dict[str, Any]) -> None:
                 raise TypeError(f"kernel {name} has a refused setting without a reason: {why!r}")
 
 
-def _check_numbers(name: str, row: list, length: int | None = None) -> None:
+def _check_numbers(name: str, row: list[Any], length: int | None = None) -> None:
     numbers = (isinstance(x, (int, float)) and 0 <= x < math.inf for x in row if x is not None)
     if not all(numbers) or len(row) != (len(row) if length is None else length):
         raise ValueError(f"{name}: {row!r:.200} must be {length or 'a list of'} numbers")

@@ -11,7 +11,7 @@ from .. import model
 from ..caches import Notes, cached
 from ..ladder import catalog, sources
 from ..opencl import cl
-from ..opencl.build import BuildError, build
+from ..opencl.build import BuildError, Built, build
 from ..opencl.devices import Device, find_device
 from . import clock
 from .records import Result
@@ -116,6 +116,6 @@ def _items(device: Device) -> tuple[int, int]:
     return min(64, device.limits.work_group), device.units * (2048 if device.kind == "GPU" else 64)
 
 
-def _compiled(device: Device, params: dict[str, int], name: str):
+def _compiled(device: Device, params: dict[str, int], name: str) -> Built:
     text = sources.read("support/peaks.cl")
     return build(device, device.context, "peaks.cl", text, params, name, ("-cl-mad-enable",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -139,21 +139,21 @@ def _range(result: Result) -> tuple[float, float]:
     return low, high
 
 
-def entry(result: Result) -> dict:
+def entry(result: Result) -> dict[str, Any]:
     """A result as it is recorded: its fields but `first_wrong`, and the GFLOPS that follow."""
     facts = asdict(result)
     del facts["first_wrong"]
     return facts | {"gflops": result.gflops, "pipeline_gflops": result.pipeline_gflops}
 
 
-def origin(command: str) -> dict:
+def origin(command: str) -> dict[str, Any]:
     """What a record says about how it was made: command, date, versions."""
     versions = {"gemmlab": __version__, "pyopencl": cl.VERSION_TEXT, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     return {"command": command, "date": date.today().isoformat(), "versions": versions}
 
 
-def write(path: str | Path, data: dict) -> None:
+def write(path: str | Path, data: dict[str, Any]) -> None:
     """Write JSON, in one step, with a line for each row of a table, so that versions can be
     compared.
     """
@@ -178,14 +178,16 @@ def read(name: str) -> dict[str, Any]:
 
 
 @cached(1)
-def recorded() -> list[dict]:
+def recorded() -> list[dict[str, Any]]:
     """The records of kernels in ``results/``, which have "title" and "results"."""
     names = sorted(path.stem for path in sources.folder("results").glob("*.json"))
     found = [read(name) for name in names if not name.startswith("landscape_")]
     return [file for file in found if "results" in file]
 
 
-def ladders(kernels=tuple(catalog), only: tuple[str, ...] = ("",)) -> dict[str, dict[Key, float]]:
+def ladders(
+    kernels: Iterable[Key] = tuple(catalog), only: tuple[str, ...] = ("",)
+) -> dict[str, dict[Key, float]]:
     """The best recorded GFLOPS of these kernels, {title of the record: {kernel: GFLOPS}}; the
     fastest device comes first.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def transposing(
     flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
     source = cl.Buffer(device.context, flags, hostbuf=x)
     target = cl.Buffer(device.context, cl.mem_flags.WRITE_ONLY, x.nbytes)
-    arguments: tuple = (size, size), (16, 16), size, size, source, target
+    arguments: tuple[Any, ...] = (size, size), (16, 16), size, size, source, target
     if coalesced:
         arguments = (size, size // 4), (32, 8), size, size, size, 0, source, size, target
     seconds = clock.launch_seconds(lambda: built(device.timed_queue, *arguments))
@@ -88,7 +89,7 @@ def transposing(
 
 
 @cached(1)
-def recorded() -> dict:
+def recorded() -> dict[str, Any]:
     """The parameter sweeps recorded on an NVIDIA H200, with numbers as keys."""
     found = dict(records.read("nvidia_h200_chapters"))
     for part in ("curves", "registers"):

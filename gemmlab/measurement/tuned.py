@@ -42,7 +42,7 @@ BEST = 8
 def tune(
     shapes: Iterable[tuple[int, int, int]] = USUAL,
     device: Device | int | str | None = None,
-    precision: str = "float32",
+    precision: choice.Precision = "float32",
 ) -> list[Explanation]:
     """Time the best candidates for some shapes on this device; `matmul` runs the winners from now
     on.

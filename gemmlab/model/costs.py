@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def _phases(
     log: Iterable[Entry], bank_bytes: int, fewest: bool, aligned: bool
 ) -> tuple[Phase, ...]:
     """The phases of a run; `aligned`: whether columns are whole cache lines apart."""
-    sites: dict[int, dict[tuple, list[Entry]]] = {}
+    sites: dict[int, dict[tuple[Any, ...], list[Entry]]] = {}
     for e in log:
         phase = e.phase if isinstance(e.phase, int) else int(e.phase.max())
         sites.setdefault(phase, {}).setdefault((e.site.number, id(e.memory)), []).append(e)

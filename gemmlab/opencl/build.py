@@ -57,6 +57,8 @@ class BuildError(RuntimeError):
     it names.
     """
 
+    __module__ = "gemmlab"
+
     def __init__(self, title: str, log: str, source: str):
         super().__init__(title, log, source)  # all of it, so that it can be sent to another process
         self.log = log
@@ -130,7 +132,13 @@ class Built:
                 self.work_group_limit,
             )
 
-    def __call__(self, queue: cl.CommandQueue, global_size, local_size, *args) -> cl.Event:
+    def __call__(
+        self,
+        queue: cl.CommandQueue,
+        global_size: tuple[int, ...],
+        local_size: tuple[int, ...],
+        *args: Any,
+    ) -> cl.Event:
         with self._lock:
             return self.kernel(queue, global_size, local_size, *args)
 
@@ -153,7 +161,7 @@ def build(
     title: str,
     text: str,
     params: Mapping[str, int | str],
-    name="gemm",
+    name: str = "gemm",
     flags: tuple[str, ...] = (),
 ) -> Built:
     """Compile kernel `name` of a text in OpenCL C, once, with `params` as macros and more flags.

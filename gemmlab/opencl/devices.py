@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from importlib import metadata
 from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import pyopencl as cl
 from pyopencl import CommandQueue, Context, command_queue_properties
@@ -47,6 +48,8 @@ def _queue_of(context: Context) -> CommandQueue:
 
 class NoDeviceError(RuntimeError):
     """There is no OpenCL device, or none that fits the request."""
+
+    __module__ = "gemmlab"
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +259,7 @@ def _features(d: cl.Device) -> frozenset[str]:
     return frozenset(name for name, has in features.items() if has)
 
 
-def _preference(d: cl.Device) -> tuple:
+def _preference(d: cl.Device) -> tuple[Any, ...]:
     """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then PoCL, newer
     versions first, then the rest, such as Mesa's llvmpipe.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -41,11 +42,11 @@ class Kernel:
     def __init__(
         self,
         spec: KernelSpec,
-        params,
+        params: Mapping[str, int] | None,
         device: Device,
         context: cl.Context,
         text: str | None = None,
-        turned=False,
+        turned: bool = False,
     ):
         self.spec, self.device, self.context, self.turned = spec, device, context, turned
         self.params = spec.validate(params, device.limits)
@@ -111,7 +112,7 @@ class Kernel:
         return self.spec.global_size(m, n, self.params)
 
     def bound(
-        self, m: int, n: int, k: int, buffers, queue: cl.CommandQueue
+        self, m: int, n: int, k: int, buffers: Sequence[Any], queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
         """What computes C = A B, by name: "gemm", and "fix-up" where needed. Hold `sharing` until
         everything is launched, on this queue, which runs in order.
@@ -136,7 +137,13 @@ class Kernel:
         return launches
 
     def batch(
-        self, m: int, n: int, k: int, number: int, shared: tuple[bool, bool], buffers
+        self,
+        m: int,
+        n: int,
+        k: int,
+        number: int,
+        shared: tuple[bool, bool],
+        buffers: Sequence[Any],
     ) -> Bound:
         """What launches so many products of adjacent matrices; see `batched`."""
         text = batched(self.source, shared)
@@ -186,7 +193,11 @@ def batched(text: str, shared: tuple[bool, bool]) -> str:
     return text[: begin.end()] + lines + text[begin.end() :]
 
 
-def kernel(number: Key, params: dict[str, int] | None = None, device=None) -> Kernel:
+def kernel(
+    number: Key,
+    params: Mapping[str, int] | None = None,
+    device: Device | int | str | None = None,
+) -> Kernel:
     """Compile kernel `number` for a device, to use its source, options and launch sizes elsewhere.
 
     Args:

@@ -18,7 +18,7 @@ ask of a run. NumPy is the only dependency.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .text import TextError, UnknownError
 
@@ -30,7 +30,7 @@ __all__ = ["EVENT", "Empty", "ProductRun", "Run", "run", "shrunk", "simulate",
            "Entry", "Finding", "WorkItem", "TextError", "UnknownError"]  # fmt: skip
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """The names that need NumPy are loaded when they are used: the front end does without it."""
     if name not in __all__:
         raise AttributeError(f"module 'gemmlab.simt' has no attribute {name!r}")

@@ -19,7 +19,7 @@ from ..ladder.sources import read
 from ..ladder.spec import positive
 from . import count
 from .budget import Budget, OutOfBudget
-from .machine import Machine
+from .machine import Machine, Order
 from .memory import Memory
 from .reasons import reasons, roundings, slips
 from .text import Spot, TextError, explained
@@ -257,7 +257,7 @@ def run(  # noqa: PLR0913
     args: Sequence[object],
     defines: Mapping[str, object] | None = None,
     *,
-    order: str = "lockstep",
+    order: Order = "lockstep",
     seed: int = 0,
     limit: int = 5_000,
 ) -> Run:
@@ -384,7 +384,7 @@ def simulate(  # noqa: PLR0913
     params: Mapping[str, int] | None = None,
     source: str | None = None,
     *,
-    order: str = "lockstep",
+    order: Order = "lockstep",
     seed: int = 0,
     groups: Sequence[tuple[int, ...]] | None = None,
     limit: int | None = None,

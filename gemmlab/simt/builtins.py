@@ -201,7 +201,7 @@ def _shuffle(two: str) -> Iterator[Signature]:
 
 _TYPE = "([a-z]+(?:_t)?(?:2|3|4|8|16)?)"
 #: Functions with names of a pattern, and their versions.
-_FAMILIES: list[tuple[re.Pattern, Callable[..., Iterable[Signature]]]] = [
+_FAMILIES: list[tuple[re.Pattern[str], Callable[..., Iterable[Signature]]]] = [
     (re.compile(f"as_{_TYPE}"), _as),
     (re.compile(f"convert_{_TYPE}(_sat)?(?:_rt[ezpn])?"), _convert),
     (re.compile(r"v(load|store)(a?_half)?(2|3|4|8|16)?(?:_rt[ezpn])?"), _vector_access),

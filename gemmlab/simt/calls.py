@@ -53,7 +53,7 @@ class Calls(Expressions):
     def args(self, node: tree.Call) -> list[Value]:
         return [self.value(arg) for arg in node.args]
 
-    def applied(self, node: tree.Call, function: Callable) -> Value:
+    def applied(self, node: tree.Call, function: Callable[..., Any]) -> Value:
         """A function of the arguments."""
         args = self.args(node)
         return lambda w: function(*[arg(w) for arg in args])
@@ -116,7 +116,7 @@ class Calls(Expressions):
 
     call_async_work_group_strided_copy = call_async_work_group_copy
 
-    def counted(self, node: tree.Call, function: Callable) -> Value:
+    def counted(self, node: tree.Call, function: Callable[..., Any]) -> Value:
         """A function of the arguments that is a multiply-add of each of their numbers."""
         args, of = self.args(node), node.args[0].type
         site = self.site("multiply-add", node.spot, written(node), of)
@@ -258,7 +258,7 @@ class Calls(Expressions):
 
         return run
 
-    families: dict[str, Callable] = {
+    families: dict[str, Callable[..., Any]] = {
         "as_": reinterpreted, "convert_": converted, "vload": vector_access,
         "vstore": vector_access, "atomic_": atomic, "atom_": atomic,
         **dict.fromkeys(IDENTIFIERS, identifier),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Counts:
 
 def by_line(log: Iterable[Entry]) -> dict[int, Counts]:
     """The cost of each line."""
-    places: dict[tuple, list[Entry]] = {}
+    places: dict[tuple[Any, ...], list[Entry]] = {}
     for e in log:
         places.setdefault((e.site.number, id(e.memory), id(e.wave)), []).append(e)
     lines: dict[int, Counts] = {}
@@ -157,7 +158,7 @@ def merged(log: Iterable[Entry]) -> list[Entry]:
     whether it does, only its output says.
     """
     result: list[Entry] = []
-    places: dict[tuple, list[Entry]] = {}
+    places: dict[tuple[Any, ...], list[Entry]] = {}
     for e in log:
         loads = e.site.kind == "load" and e.memory is not None and e.memory.space == "local"
         if loads and e.site.width == 1 and e.mask is None and isinstance(e.phase, int):

@@ -79,7 +79,7 @@ class Place:
             return [self]
         return [replace(self, type=self.type.scalar, at=(i,)) for i in self.at]
 
-    def finder(self) -> Callable[[Wave], list]:
+    def finder(self) -> Callable[[Wave], list[Any]]:
         """What must be computed once for a load and a store: pointer and indices."""
         parts = [index for index, *_ in self.indices]
         if self.base:
@@ -107,7 +107,7 @@ class Expressions:
     def fail(self, node: Node, message: str) -> NoReturn:
         raise TextError(message, node.spot)
 
-    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more) -> Site:
+    def site(self, kind: str, spot: Spot, text: str = "", of: Type = INT, **more: Any) -> Site:
         """A new site; `more` are other attributes of `Site`."""
         number, struct = len(self.sites), isinstance(of, Struct)
         found = Site(number, kind, spot, text, of.scalar, of.length, struct, **more)
@@ -289,7 +289,7 @@ class Expressions:
         at, site = place.at, self.site("unset", node.spot, variable.name, place.whole)
         part, unset = self.part(place.vector, at) if at else None, variable in self.unset
 
-        def read(w: Wave, where: list) -> Any:
+        def read(w: Wave, where: list[Any]) -> Any:
             value = w.held[variable]
             if unset:
                 w.check(site, w.given[variable])
@@ -329,7 +329,7 @@ class Expressions:
         variable, at = place.variable, list(place.at)
         if variable:
 
-            def write(w: Wave, where: list, x: Any) -> None:
+            def write(w: Wave, where: list[Any], x: Any) -> None:
                 w.assign(variable, values.changed(w.held[variable], at, x) if at else x)
 
             return write
@@ -337,7 +337,7 @@ class Expressions:
         if len(parts) == 1:
             return parts[0]
 
-        def write_each(w: Wave, where: list, x: Any) -> None:
+        def write_each(w: Wave, where: list[Any], x: Any) -> None:
             for number, part in enumerate(parts):
                 part(w, where, values.element(x, number))
 
@@ -421,7 +421,7 @@ class Expressions:
         return lambda w, x, y: w.fits(apply(x, y), overflow)
 
     @staticmethod
-    def of_pointers(apply: Callable, a: Type, b: Type) -> Change:
+    def of_pointers(apply: Callable[..., Any], a: Type, b: Type) -> Change:
         """The difference of two pointers in elements, or a pointer that is moved by so many."""
         of_a = a.to.stride if isinstance(a, Pointer) else 1
         of_b = b.to.stride if isinstance(b, Pointer) else 1
@@ -429,7 +429,7 @@ class Expressions:
             return lambda w, x, y: (x - y) // of_a
         return lambda w, x, y: apply(x * of_b, y * of_a)
 
-    def division(self, node: tree.Binary, apply: Callable) -> Change:
+    def division(self, node: tree.Binary, apply: Callable[..., Any]) -> Change:
         scalar, text = node.left.type.scalar, written(node)
         if not scalar.whole:
             ratio = self.site("ratio", node.spot, text)

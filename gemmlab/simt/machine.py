@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from .watch import Entry, Finding, Site, Stop, WorkItem, found_at
 #: MIDDLE, so that a pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+#: In which order work-items run.
+Order = Literal["lockstep", "warps"]
 MOST_LANES = 16_384
 MOST_BYTES = 1 << 28  # of arrays in local and private memory
 #: Iterations after which a loop is watched for states that repeat.
@@ -499,7 +501,7 @@ class Wave:
 class Turn(Thread):
     """Runs a wave from barrier to barrier, while nobody else runs."""
 
-    def __init__(self, wave: Wave, work: Callable[[Wave, list], None], args: list):
+    def __init__(self, wave: Wave, work: Callable[[Wave, list[Any]], None], args: list[Any]):
         super().__init__(daemon=True)
         self.wave, self.work, self.args = wave, work, args
         self.goes: SimpleQueue[bool] = SimpleQueue()  # False: it is not to go on
@@ -538,7 +540,7 @@ class Turn(Thread):
         self.join()
 
 
-def one_for_all(x: np.ndarray):
+def one_for_all(x: np.ndarray) -> int | np.ndarray:
     """A plain number if all entries are alike."""
     x = np.asarray(x, np.int64)
     return int(x[0]) if (x == x[0]).all() else x
@@ -602,10 +604,10 @@ class Machine:
         own = np.unravel_index(item, self.local_size, order="F")
         return WorkItem(tuple(map(int, where[:used])), tuple(map(int, own[:used])))
 
-    def run(self, args: Sequence[object], order: str = "lockstep", seed: int = 0,
+    def run(self, args: Sequence[object], order: Order = "lockstep", seed: int = 0,
             groups: Sequence[tuple[int, ...]] | None = None) -> None:  # fmt: skip
         """Run all groups, or some, on numbers and `Memory`; `order` is "lockstep" or "warps"."""
-        if order not in ("lockstep", "warps"):
+        if order not in get_args(Order):
             raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
         for memory in (a for a in args if isinstance(a, Memory)):
             memory.address = 0  # what it has is of another launch
@@ -660,7 +662,7 @@ class Machine:
         for a in self.program.locals:
             self.arrays[a] = Memory(a.name, "local", a.type, copies, slot)
 
-    def take_turns(self, group: np.ndarray, args: list, rng: np.random.Generator) -> None:
+    def take_turns(self, group: np.ndarray, args: list[Any], rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""
         self.local(group)
         warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))

@@ -12,7 +12,7 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import builtins, tree
 from .text import Spot, TextError, UnknownError, near
@@ -58,7 +58,7 @@ def remainder_of(a: int, b: int) -> int:
 
 #: What operators do to numbers that are known before the kernel runs; in C's way, and no divisor is
 #: 0.
-CONSTANT: dict[str, Callable] = {
+CONSTANT: dict[str, Callable[..., Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -80,7 +80,7 @@ CONSTANT: dict[str, Callable] = {
 }
 
 
-_SIGNS: dict[str, Callable] = {
+_SIGNS: dict[str, Callable[..., Any]] = {
     "+": operator.pos,
     "-": operator.neg,
     "!": operator.not_,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from . import tree
 from .budget import no_limit
@@ -101,7 +101,8 @@ class Parser(Meaning):
         self.functions: dict[str, list[tree.Function]] = {}
         self.function: tree.Function | None = None
         self.labels: set[str] = set()
-        self.switches: list[tuple[int, list, Type] | None] = []  # loops (None) and switches around
+        #: loops (None) and switches around
+        self.switches: list[tuple[int, list[Any], Type] | None] = []
 
     # ---- tokens
     def ahead(self, steps: int = 1) -> Token:
@@ -829,7 +830,7 @@ class Parser(Meaning):
             self.fail(f"one value is expected here, not {len(values)}", spot)
         return of, self.convert(values[0], of)
 
-    def fill(self, of: Type, offset: int, filled: list, value: Expr | None = None) -> int:
+    def fill(self, of: Type, offset: int, filled: list[Any], value: Expr | None = None) -> int:
         """Read the initial value of something in memory; its first part may have been read, as
         `value`.
 
@@ -856,7 +857,7 @@ class Parser(Meaning):
             self.fill(to, where, filled, None if number else value)
         return 1
 
-    def parts(self, of: Type, offset: int, filled: list) -> int:
+    def parts(self, of: Type, offset: int, filled: list[Any]) -> int:
         """Read the values of an array or a structure between { and }, in order or as named."""
         next_part = most = 0
         for _ in self.listed("the values of an array"):
@@ -900,7 +901,7 @@ class Parser(Meaning):
         assert isinstance(of, Array)
         return name, of.of, offset + name * of.of.stride
 
-    def characters(self, of: Array, item: tree.Text, offset: int, filled: list) -> int:
+    def characters(self, of: Array, item: tree.Text, offset: int, filled: list[Any]) -> int:
         """Fill an array with a string."""
         if of.of.stride != 1:
             self.fail(f"a string cannot become {an(of)}", item.spot)
@@ -1097,7 +1098,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 def unescaped(text: str) -> str:
     """A string's text, with \\n as the end of a line."""
 
-    def meant(match: re.Match) -> str:
+    def meant(match: re.Match[str]) -> str:
         code = match[1]
         if code[0] == "x" and len(code) > 1:
             return chr(int(code[1:], 16) & 255)

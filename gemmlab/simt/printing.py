@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
 from .parse import unescaped
 from .types import NUMBERS
@@ -16,7 +17,7 @@ MOST_WIDE = 10_000
 _BITS = {s.name: s.bits for s in NUMBERS if s.whole}
 
 
-def printed(form: str, values: list, kinds: list[str]) -> str:
+def printed(form: str, values: list[Any], kinds: list[str]) -> str:
     """printf's text for one work-item; `form` has its quotes, `kinds` are the scalar types."""
     left = list(zip(values, kinds, strict=True))
 
@@ -32,7 +33,7 @@ def printed(form: str, values: list, kinds: list[str]) -> str:
     return _PART.sub(shown, unescaped(form[1:-1]))
 
 
-def _one(part: re.Match[str], value, scalar: str) -> str:
+def _one(part: re.Match[str], value: Any, scalar: str) -> str:
     kind, flags, precision = part["kind"], part["flags"], part["precision"]
     digits = "" if precision is None else f".{min(int(precision[1:] or 0), MOST_WIDE)}"
     if isinstance(value, str):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -248,7 +248,7 @@ def _listed(numbers: Iterable[int], what: str) -> str:
 
 
 # ---- which rows and columns are used
-def _wrong_index(run: ProductRun, again: Callable) -> list[Finding]:
+def _wrong_index(run: ProductRun, again: Callable[..., Any]) -> list[Finding]:
     """A work-item that uses a row of A, or a column of B, of no element of C that it stores."""
     (m, k), n = run.a.shape, run.n
     if run.a.dtype.itemsize < 4 or m * k + k * n > 2**20:

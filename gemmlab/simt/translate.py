@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .machine import Wave
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
-Function = Callable[["Wave", list], Any]
+Function = Callable[["Wave", list[Any]], Any]
 #: Where lanes that have jumped wait: a word, a label or the numbers of a case, and a serial number.
 Target = tuple[Hashable, int]
 
@@ -125,7 +125,7 @@ class Translator(Calls):
             self.around.pop()
         return self.done[function]
 
-    def defined(self, function: tree.Function, nodes: list[Node]) -> Callable:
+    def defined(self, function: tree.Function, nodes: list[Node]) -> Callable[..., Any]:
         params, void = function.params, function.type is VOID
         made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
@@ -133,7 +133,7 @@ class Translator(Calls):
         body = self.statements(nodes)
         site = self.site("unset", function.spot, f"the result of {function.name}")
 
-        def run(w: Wave, args: list) -> Any:
+        def run(w: Wave, args: list[Any]) -> Any:
             before = w.mask
             w.held[function], w.since[function] = blank, before
             for variable, make, value in zip(params, made, args, strict=True):
@@ -175,7 +175,7 @@ class Translator(Calls):
 
         return run
 
-    def labelled(self, body: list[Node], names: list) -> tuple[Value, list[Target]]:
+    def labelled(self, body: list[Node], names: list[Any]) -> tuple[Value, list[Target]]:
         """Statements with labels or cases, at which lanes wait; they run until none waits."""
         outer, self.skips = (self.targets, self.skips), True
         targets = [self.target(name) for name in names]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ Lanes = Any  # a number, or an array with an entry per lane
 Mask = Any  # None, False or an array of bool
 
 
-def nothing(of: Type):
+def nothing(of: Type) -> Lanes:
     """What a variable holds before it has a value."""
     zero = 0 if of.scalar.whole else of.scalar.dtype.type(0)
     return np.full((of.n, 1), zero) if isinstance(of, Vector) else zero
@@ -39,12 +39,12 @@ def extremes(x: np.ndarray) -> tuple[int, int]:
     return x.item(x.argmin()), x.item(x.argmax())
 
 
-def some(x) -> bool:
+def some(x: Lanes) -> bool:
     """Whether any number is not 0; np.any takes twenty times as long for one."""
     return bool(x.any() if x.__class__ is array else x)
 
 
-def pick(condition, yes, no):
+def pick(condition: Lanes, yes: Lanes, no: Lanes) -> Lanes:
     """condition ? yes : no of computed sides; one is None if no lane wants it."""
     if yes is None or no is None:
         return no if yes is None else yes
@@ -53,14 +53,14 @@ def pick(condition, yes, no):
     return yes if condition else no
 
 
-def one_of(x, numbers: range):
+def one_of(x: Lanes, numbers: range) -> Lanes:
     """Whether a value is one of some numbers, without gaps."""
     if len(numbers) == 1:
         return x == numbers[0]
     return (x >= numbers.start) & (x < numbers.stop)
 
 
-def union(whole, a, b):
+def union(whole: Mask, a: Mask, b: Mask) -> Mask:
     """The lanes of both masks; `whole` itself if all: masks are compared by identity."""
     if a is False:
         both = b
@@ -74,7 +74,7 @@ def union(whole, a, b):
     return whole if is_all else both
 
 
-def without(mask, gone):
+def without(mask: Mask, gone: Mask) -> Mask:
     """The lanes of `mask` that are not in `gone`."""
     if gone is False:
         return mask
@@ -87,7 +87,7 @@ def without(mask, gone):
 
 
 # ---- from one type to another
-def cut(x, of: Scalar):
+def cut(x: Lanes, of: Scalar) -> Lanes:
     """The lower bits of a whole number as a type reads them; a ulong is held as a long."""
     if of.kind == "uint" and of.size < 8:
         return x & of.most
@@ -97,18 +97,18 @@ def cut(x, of: Scalar):
     return ((x + half) & (2 * half - 1)) - half
 
 
-def unsigned(x):
+def unsigned(x: Lanes) -> Lanes:
     """The number that the bits of a ulong mean."""
     return x.view(np.uint64) if x.__class__ is array else x & (2**64 - 1)
 
 
-def floating(x, of: Scalar):
+def floating(x: Lanes, of: Scalar) -> Lanes:
     """A number as float, half or double: the nearest there is."""
     # an array without lanes, such as np.where makes of two numbers, is a number
     return x.astype(of.dtype)[()] if x.__class__ is array else of.dtype.type(x)
 
 
-def converted(x, of: Scalar, to: Scalar):
+def converted(x: Lanes, of: Scalar, to: Scalar) -> Lanes:
     """A number or vector as C converts it; floats are truncated, and nan becomes 0."""
     if not to.whole:
         return floating(unsigned(x) if of.name == "ulong" else x, to)
@@ -117,7 +117,7 @@ def converted(x, of: Scalar, to: Scalar):
     return cut(int(x) if math.isfinite(x) else 0, to)
 
 
-def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
+def bits_as(x: Lanes, of: Scalar, to: Scalar, n: int = 0) -> Lanes:
     """as_uint(x): the same bytes as `n` numbers of another type; 0: no vector."""
     lanes = np.atleast_1d(np.asarray(x)).astype(of.dtype).T
     bits = np.ascontiguousarray(lanes)  # a row for each lane
@@ -131,11 +131,11 @@ def bits_as(x, of: Scalar, to: Scalar, n: int = 0):
     return cut(new[0, 0].item(), to) if to.whole else new[0, 0]
 
 
-def rounded_by(x, rounding: str):
+def rounded_by(x: Lanes, rounding: str) -> Lanes:
     return {"rte": np.rint, "rtz": np.trunc, "rtp": np.ceil, "rtn": np.floor}[rounding](x)
 
 
-def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
+def converted_by(x: Lanes, of: Scalar, to: Scalar, rounding: str, saturated: bool) -> Lanes:
     """convert_...: saturated, or rounded in an unusual direction."""
     if of.name == "ulong":
         x = unsigned(x)
@@ -150,7 +150,7 @@ def converted_by(x, of: Scalar, to: Scalar, rounding: str, saturated: bool):
     return np.where(further.get(rounding, False), np.nextafter(near, back), near)[()]
 
 
-def of_python(x, to: Scalar):
+def of_python(x: Lanes, to: Scalar) -> Lanes:
     """Python's numbers, one or an array of objects, as lanes hold those of a type."""
     if not to.whole:
         return floating(x, to)
@@ -159,12 +159,12 @@ def of_python(x, to: Scalar):
 
 
 # ---- vectors
-def spread(x, n):
+def spread(x: Lanes, n: int) -> Lanes:
     return np.broadcast_to(x, (n, x.shape[-1])) if x.__class__ is array else np.full((n, 1), x)
 
 
-def vector(parts, of: Scalar):
-    rows: list = []
+def vector(parts: Iterable[Lanes], of: Scalar) -> Lanes:
+    rows: list[Any] = []
     for part in parts:
         rows.extend(part if part.__class__ is array and part.ndim == 2 else (part,))
     lanes = max(row.shape[0] if row.__class__ is array else 1 for row in rows)
@@ -174,18 +174,18 @@ def vector(parts, of: Scalar):
     return out
 
 
-def element(v, i):
+def element(v: Lanes, i: int) -> Lanes:
     if v.shape[1] > 1:
         return v[i]
     return v[i, 0] if v.dtype.kind == "f" else int(v[i, 0])
 
 
-def numbers_of(x):
+def numbers_of(x: Lanes) -> Lanes:
     """A row with one entry as one number for all lanes."""
     return x if x.shape[0] > 1 else x[0] if x.dtype.kind == "f" else x[0].item()
 
 
-def shuffled(vectors, at, n):
+def shuffled(vectors: Sequence[Lanes], at: Lanes, n: int) -> Lanes:
     """shuffle and shuffle2: numbers of vectors by their places; n of them in all."""
     lanes = max(x.shape[1] for x in (*vectors, at))
     parts = [np.broadcast_to(v, (len(v), lanes)) for v in vectors]
@@ -193,7 +193,7 @@ def shuffled(vectors, at, n):
     return np.take_along_axis(np.concatenate(parts), np.broadcast_to(at, (len(at), lanes)) % n, 0)
 
 
-def changed(old, at, new):
+def changed(old: Lanes, at: Lanes, new: Lanes) -> Lanes:
     """The vector `old` with new numbers at these places."""
     lanes = max(x.shape[-1] for x in (new, old) if x.__class__ is array)
     out = np.empty((len(old), lanes), old.dtype)
@@ -203,26 +203,26 @@ def changed(old, at, new):
 
 
 # ---- arithmetic
-def mad(a, b, c):
+def mad(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """a*b + c in double, which holds the product of two floats exactly."""
     return np.multiply(a, b, dtype=np.float64) + c
 
 
-def fma(a, b, c):
+def fma(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """a*b + c, rounded once: an inexact sum in double is made odd, so it is not half-way."""
     if np.result_type(a, b, c) == np.float64:
         return _fma_of_doubles(a, b, c)
     return _odd_sum(np.multiply(a, b, dtype=np.float64), c)
 
 
-def _two_sum(x, y):
+def _two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
     """The sum of doubles, and its error."""
     total = x + y
     back = total - x
     return total, (x - (total - back)) + (y - back)
 
 
-def _odd_sum(x, y):
+def _odd_sum(x: Lanes, y: Lanes) -> Lanes:
     """The sum of doubles; one that is inexact is rounded to the neighbour with an odd last bit."""
     total, error = map(np.asarray, _two_sum(x, y))
     if not np.any(error):
@@ -232,14 +232,14 @@ def _odd_sum(x, y):
     return np.where(even & inexact, np.nextafter(total, np.copysign(np.inf, error)), total)[()]
 
 
-def _halves(x):
+def _halves(x: Lanes) -> tuple[Lanes, Lanes]:
     """A double as the sum of two whose products are exact (Veltkamp, 1968)."""
     scaled = (2.0**27 + 1) * x
     high = scaled - (scaled - x)
     return high, x - high
 
 
-def _fma_of_doubles(a, b, c):
+def _fma_of_doubles(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """By exact sums and products of pairs (Boldo and Melquiond, 2008), or as fractions where those
     could overflow or underflow.
     """
@@ -273,12 +273,12 @@ def _fused(a: float, b: float, c: float) -> float:
         return math.inf if exact > 0 else -math.inf
 
 
-def dot(a, b):
+def dot(a: Lanes, b: Lanes) -> Lanes:
     return numbers_of((a * b).sum(0, dtype=a.dtype))
 
 
 #: What atomic functions store, from the old value and their arguments.
-ATOMICS: dict[str, Callable] = {
+ATOMICS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "inc": operator.add,
@@ -293,33 +293,33 @@ ATOMICS: dict[str, Callable] = {
 }
 
 
-def _smooth(a, b, x):
+def _smooth(a: Lanes, b: Lanes, x: Lanes) -> Lanes:
     t = np.clip((x - a) / (b - a), 0, 1)
     return t * t * (3 - 2 * t)
 
 
-def _extreme(larger: bool, a, b):
+def _extreme(larger: bool, a: Lanes, b: Lanes) -> Lanes:
     x, y = np.abs(a), np.abs(b)
     first, second = (x > y, x < y) if larger else (x < y, x > y)
     return np.where(first, a, np.where(second, b, (np.fmax if larger else np.fmin)(a, b)))
 
 
-def _length(x):
+def _length(x: Lanes) -> Lanes:
     return numbers_of(np.hypot.reduce(x, 0)) if x.ndim == 2 else np.abs(x)
 
 
-def _normalized(x):
+def _normalized(x: Lanes) -> Lanes:
     if x.ndim != 2:
         return _sign(x)
     length = _length(x)
     return np.where(length == 0, x, x / length)
 
 
-def _sign(x):
+def _sign(x: Lanes) -> Lanes:
     return np.where(x == 0, x, np.sign(x))
 
 
-def _of_half_turns(x, quarters: int):
+def _of_half_turns(x: Lanes, quarters: int) -> Lanes:
     """sin(pi*x + quarters*pi/2), exact where that is 0 or 1."""
     x = np.fmod(x, 2)
     nearest = np.rint(2 * x)
@@ -329,16 +329,16 @@ def _of_half_turns(x, quarters: int):
     return np.select([at == 0, at == 1, at == 2, at == 3], [sine, cosine, -sine, -cosine], np.nan)
 
 
-def _sinpi(x):
+def _sinpi(x: Lanes) -> Lanes:
     y = _of_half_turns(x, 0)
     return np.where(y == 0, np.copysign(0, x), y)
 
 
-def _cospi(x):
+def _cospi(x: Lanes) -> Lanes:
     return _of_half_turns(x, 1) + 0.0  # never -0
 
 
-def _rootn(x, n):
+def _rootn(x: Lanes, n: Lanes) -> Lanes:
     root = np.power(np.abs(x), 1 / np.longdouble(n)).astype(float)  # 1/n as a double is too coarse
     is_odd = n % 2 == 1
     return np.where(
@@ -346,26 +346,26 @@ def _rootn(x, n):
     )
 
 
-def _powr(x, y):
+def _powr(x: Lanes, y: Lanes) -> Lanes:
     """exp(y * log(x)), and NaN where that is 0 * inf."""
     unclear = np.where(y == 0, (x == 0) | np.isinf(x), (x == 1) & np.isinf(y))
     unclear = unclear | (x < 0) | np.isnan(x) | np.isnan(y)
     return np.where(unclear, np.nan, np.power(np.abs(x), y))
 
 
-def _logb(x):
+def _logb(x: Lanes) -> Lanes:
     power = np.frexp(x)[1] - 1.0
     return np.where(x == 0, -np.inf, np.where(np.isfinite(x), power, np.abs(x)))
 
 
-def _cross(a, b):
+def _cross(a: Lanes, b: Lanes) -> Lanes:
     a, b = np.broadcast_arrays(a, b)
     rows = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
     return np.array([*rows, *(np.zeros_like(a[0]) for _ in range(len(a) - 3))])
 
 
 #: Functions of floats for all lanes at once, by their names in OpenCL C. They compute in double.
-FUNCTIONS: dict[str, Callable] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
     for name in words(
         "sqrt floor ceil trunc rint fmod fmin fmax copysign exp exp2 log log2 log10 log1p expm1 "
@@ -422,7 +422,7 @@ def _rotated(x: int, by: int, of: Scalar) -> int:
     return (x << by) | (x >> (of.bits - by))
 
 
-def _gamma(function: Callable, x: float) -> float:
+def _gamma(function: Callable[..., Any], x: float) -> float:
     try:
         return function(x)
     except OverflowError:
@@ -445,7 +445,7 @@ def _fract(x: float, of: Scalar) -> tuple[float, float]:
 
 
 #: By name: a function of Python's numbers and of the type of the first ...
-_TYPED: dict[str, Callable] = {
+_TYPED: dict[str, Callable[..., Any]] = {
     "add_sat": lambda a, b, of: _saturated(a + b, of),
     "sub_sat": lambda a, b, of: _saturated(a - b, of),
     "clz": lambda x, of: of.bits - (x & (2**of.bits - 1)).bit_length(),
@@ -459,7 +459,7 @@ _TYPED: dict[str, Callable] = {
     "fract": _fract,
 }
 #: ... or of the numbers alone.
-EACH: dict[str, Callable] = _TYPED | {
+EACH: dict[str, Callable[..., Any]] = _TYPED | {
     "abs": abs,
     "abs_diff": lambda a, b: abs(a - b),
     "min": min,
@@ -526,7 +526,9 @@ EACH |= {
 }
 
 
-def each(name: str, given, types: list[Scalar], results: list[Scalar], vector: bool):
+def each(
+    name: str, given: Sequence[Lanes], types: list[Scalar], results: list[Scalar], vector: bool
+) -> list[Lanes]:
     """The one or two results of a function of `EACH`; what compares gives -1 in vectors, else 1."""
     meant = [unsigned(v) if t.name == "ulong" else v for v, t in zip(given, types, strict=True)]
     function = partial(EACH[name], of=types[0]) if name in _TYPED else EACH[name]

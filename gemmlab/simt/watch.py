@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Finding:
 
 
 def found_at(
-    site: Site, kind: str, message: str, items: tuple[WorkItem, ...], count: int = 2, **more
+    site: Site, kind: str, message: str, items: tuple[WorkItem, ...], count: int = 2, **more: Any
 ) -> Finding:
     """A finding at a place in the text; `more` is the array and the element of a race."""
     return Finding(kind, message, site.line, site.column, items, count, site.spot.macro, **more)
@@ -375,7 +375,7 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
 
 
 def distinct(findings: Iterable[Finding]) -> list[Finding]:
-    found: dict[tuple, Finding] = {}
+    found: dict[tuple[Any, ...], Finding] = {}
     for f in findings:
         found.setdefault((f.kind, f.line, f.column), f)
     return list(found.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ..simt import tree
 from ..simt.meaning import COMPARISONS, as_number, known
@@ -31,6 +32,7 @@ from .memory import (
     UNARY,
     KeptError,
     Lines,
+    Node,
     Range,
     Ref,
     Value,
@@ -103,24 +105,24 @@ class Expressions(Writer):
         """An index, as an i32."""
         return self.converted(self.expression(node), INT, node)
 
-    def _name(self, node):
+    def _name(self, node: tree.Name) -> Value:
         entry = self.entries.get(node.variable)
         if entry is None:
             raise refuse(f"{node.name!r} is not translated", node)
         return entry if isinstance(entry, Value) else self.load(entry, node)
 
-    def _index(self, node):
+    def _index(self, node: tree.Index) -> Value:
         if isinstance(node.array.type, Vector):
             raise refuse("an element of a vector by its number is not translated; use .s0", node)
         return self.load(self.reference(node), node)
 
-    def _member(self, node):
+    def _member(self, node: tree.Member) -> Value:
         letters = "".join("xyzw"[i] for i in node.at)
         vector = self.expression(node.vector)
         return Value(f"{vector.at_least(ATOM)}.{letters}", node.type, fixed=vector.fixed)
 
     # ---- operators
-    def _unary(self, node):
+    def _unary(self, node: tree.Unary) -> Value:
         if node.op == "&":
             return self.address(self.reference(node.operand), node.type)
         if node.op == "!":
@@ -136,11 +138,11 @@ class Expressions(Writer):
         code = f"{node.op}{value.at_least(ATOM)}"
         return Value(code, node.type, UNARY, range=span, fixed=value.fixed)
 
-    def truth(self, value: Value, node) -> Value:
+    def truth(self, value: Value, node: Expr) -> Value:
         """A bool as the 0 or 1 that C makes of it."""
         return Value(f"{self.value_type(node.type, node)}({value.code})", node.type, range=(0, 1))
 
-    def _binary(self, node):
+    def _binary(self, node: tree.Binary) -> Value:
         if node.op == ",":
             self.effect(node.left)
             return self.expression(node.right)
@@ -162,7 +164,7 @@ class Expressions(Writer):
             self.lines += lines
         return a, b
 
-    def operation(self, op: str, a: Value, b: Value, node) -> Value:
+    def operation(self, op: str, a: Value, b: Value, node: Expr) -> Value:
         to = node.common if isinstance(node, tree.Assign) else node.type
         b = self.right_operand(op, b, to, node)
         if a.fixed and b.fixed:  # WGSL would refuse it if the result overflows
@@ -171,7 +173,7 @@ class Expressions(Writer):
         code = f"{a.at_least(level or UNARY)} {op} {b.at_least(level + 1 if level else UNARY)}"
         return Value(code, to, level, range=combined(op, a.range, b.range))
 
-    def right_operand(self, op: str, b: Value, to: Type, node) -> Value:
+    def right_operand(self, op: str, b: Value, to: Type, node: Expr) -> Value:
         """Return the right operand of an operation in a type, as WGSL accepts it."""
         if op in ("<<", ">>"):
             if b.constant is not None:
@@ -184,13 +186,13 @@ class Expressions(Writer):
             raise refuse("division by zero", node)
         return self.computed(b) if isinstance(to, Vector) else b
 
-    def comparison(self, node) -> Value:
+    def comparison(self, node: tree.Binary) -> Value:
         if isinstance(node.left.type, Pointer):
             return self.moved(node)
         a, b = self.both(node.left, node.right)
         return Value(f"{a.at_least(SUM)} {node.op} {b.at_least(SUM)}", BOOL, COMPARISON)
 
-    def logical(self, node) -> Value:
+    def logical(self, node: tree.Binary) -> Value:
         left = self.condition(node.left)
         lines, right = self.captured(lambda: self.condition(node.right))
         if not lines:
@@ -202,7 +204,7 @@ class Expressions(Writer):
         self.emit("}")
         return Value(name, BOOL, named=True)
 
-    def _choice(self, node):
+    def _choice(self, node: tree.Choice) -> Value:
         """A choice as an if: only the side that is chosen is computed."""
         if isinstance(node.type, Pointer):
             raise refuse("a pointer that is chosen at run time is not translated", node)
@@ -224,7 +226,7 @@ class Expressions(Writer):
         self.emit(f"    {name} = {value.code};")
 
     # ---- conversions
-    def _cast(self, node):
+    def _cast(self, node: tree.Cast) -> Value:
         if node.type is VOID:
             self.effect(node.operand)
             return NOTHING
@@ -236,19 +238,19 @@ class Expressions(Writer):
             return self.condition(node.operand)
         return self.converted(self.expression(node.operand), node.type, node)
 
-    def as_pointer(self, node) -> Value:
+    def as_pointer(self, node: Any) -> Value:
         value = self.expression(node.operand)
         if value.ref is None:
             raise refuse("a pointer that is not the address of anything is not translated", node)
         self.same_scalar(value.ref, node.type.to, node)
         return Value("", node.type, ref=replace(value.ref, type=node.type.to))
 
-    def same_scalar(self, ref: Ref, of: Type, node) -> None:
+    def same_scalar(self, ref: Ref, of: Type, node: Node) -> None:
         held = ref.memory.scalar
         if leaf_of(of)[0].scalar is not held:
             raise refuse(f"memory of {held} read as {of} is not translated", node)
 
-    def converted(self, value: Value, to: Type, node) -> Value:
+    def converted(self, value: Value, to: Type, node: Node) -> Value:
         of = value.type
         if of == to or to is VOID:
             return value
@@ -270,7 +272,7 @@ class Expressions(Writer):
         span = value.range if b.whole and value.range and value.range[0] >= 0 else None
         return Value(f"{kind}({self.computed(value).code})", to, range=span)
 
-    def _vectorliteral(self, node):
+    def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
         parts = [self.expression(part) for part in node.parts]
         code = f"{self.value_type(node.type, node)}({', '.join(part.code for part in parts)})"
         return Value(code, node.type, fixed=any(part.fixed for part in parts))
@@ -303,7 +305,7 @@ class Expressions(Writer):
             raise refuse(f"{written(node)} is not translated as a pointer", node)
         return value.ref
 
-    def moved(self, node) -> Value:
+    def moved(self, node: tree.Binary) -> Value:
         """A pointer plus or minus a number."""
         if node.op not in "+-" or not isinstance(node.type, Pointer):
             raise refuse("pointers are not compared or subtracted in WGSL; use indices", node)
@@ -327,12 +329,13 @@ class Expressions(Writer):
             if value.type is not VOID:
                 self.keep(value)
 
-    def _assign(self, node):
+    def _assign(self, node: tree.Assign) -> Value:
         if node.step != "after":
             return self.read(self.assign(node), node.target)
         old = self.expression(node.target)
         if old.ref is not None:
             value, unit = self.pointer(node.target)
+            assert value.ref is not None
             before = self.keep(Value(value.code, INT))
             old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
         else:
@@ -340,7 +343,7 @@ class Expressions(Writer):
         self.assign(node)
         return old
 
-    def assign(self, node) -> Ref | None:
+    def assign(self, node: tree.Assign) -> Ref | None:
         """Returns the element that is assigned; None for a variable of WGSL."""
         target, op = node.target, node.op
         if isinstance(target.type, Pointer):
@@ -367,16 +370,16 @@ class Expressions(Writer):
             self.emit(f"{self.expression(target).code} {op}= {value.code};")
         return ref
 
-    def element_of(self, target) -> Ref | None:
+    def element_of(self, target: Expr) -> Ref | None:
         """The element of an array that a target is; None for a variable of WGSL."""
         if isinstance(target, tree.Name) and isinstance(self.entries[target.variable], Value):
             return None
         return self.reference(target)
 
-    def read(self, ref: Ref | None, target) -> Value:
+    def read(self, ref: Ref | None, target: Expr) -> Value:
         return self.expression(target) if ref is None else self.load(ref, target)
 
-    def assign_member(self, node) -> None:
+    def assign_member(self, node: Any) -> None:
         vector, at = node.target.vector, node.target.at
         ref = self.element_of(vector)
         value = self.expression(node.value)
@@ -394,7 +397,7 @@ class Expressions(Writer):
             piece = value.code if len(at) == 1 else f"{value.code}.{'xyzw'[number]}"
             self.emit(f"{code}.{'xyzw'[i]} {node.op}= {piece};")
 
-    def move(self, node) -> None:
+    def move(self, node: tree.Assign) -> None:
         """A pointer that is assigned: it must stay in its array."""
         pointer, unit = self.pointer(node.target)
         assert pointer.ref is not None
@@ -412,7 +415,7 @@ class Expressions(Writer):
             raise refuse("a pointer that is not aligned is not translated", node)
         self.emit(f"{pointer.code} {node.op}= {code};")
 
-    def pointer(self, target) -> tuple[Value, int]:
+    def pointer(self, target: Expr) -> tuple[Value, int]:
         """A pointer that moves, and the numbers that its offset counts as one."""
         if not isinstance(target, tree.Name):
             raise refuse(f"{written(target)} is not translated as a pointer that moves", target)
@@ -421,7 +424,7 @@ class Expressions(Writer):
         return value, value.ref.terms[0][0]
 
     # ---- calls
-    def _call(self, node):
+    def _call(self, node: tree.Call) -> Value:
         name = node.name
         if node.target is not None:
             return self.own_call(node)
@@ -444,10 +447,10 @@ class Expressions(Writer):
         what = "atomic functions are" if name.startswith("atom") else f"the function {name!r} is"
         raise refuse(f"{what} not translated", node)
 
-    def own_call(self, node) -> Value:
+    def own_call(self, node: tree.Call) -> Value:
         raise NotImplementedError
 
-    def applied(self, function: str, node) -> Value:
+    def applied(self, function: str, node: Any) -> Value:
         values = [self.expression(arg) for arg in node.args]
         if isinstance(node.type, Vector):  # clamp(v, 0.0f, 1.0f)
             values = [self.converted(value, node.type, node) for value in values]
@@ -461,7 +464,7 @@ class Expressions(Writer):
         code = f"{function}({', '.join(value.code for value in values)})"
         return Value(code, node.type)
 
-    def call_barrier(self, node) -> Value:
+    def call_barrier(self, node: tree.Call) -> Value:
         flags = int(known(node.args[0]) or 0)
         if flags & 1 or not flags:
             self.emit("workgroupBarrier();")
@@ -469,16 +472,16 @@ class Expressions(Writer):
             self.emit("storageBarrier();")
         return NOTHING
 
-    def call_mem_fence(self, node) -> Value:
+    def call_mem_fence(self, node: tree.Call) -> Value:
         return NOTHING
 
     call_read_mem_fence = call_write_mem_fence = call_prefetch = call_mem_fence
 
-    def call_abs(self, node) -> Value:
+    def call_abs(self, node: tree.Call) -> Value:
         value = self.applied("abs", node)
         return self.converted(replace(value, type=node.args[0].type), node.type, node)
 
-    def identifier(self, node) -> Value:
+    def identifier(self, node: tree.Call) -> Value:
         which = known(node.args[0])
         if which is None:
             raise refuse(f"{node.name} takes a number that is known before the kernel runs", node)
@@ -494,19 +497,19 @@ class Expressions(Writer):
         span = (0, self.size[at] - 1) if short == "lid" else None
         return Value(f"{short}.{letter}", ULONG, range=span, named=True)
 
-    def call_convert(self, node) -> Value:
+    def call_convert(self, node: tree.Call) -> Value:
         if "_sat" in node.name or "_rt" in node.name:
             raise refuse(f"{node.name} is not translated; convert_{node.type} is", node)
         return self.converted(self.expression(node.args[0]), node.type, node)
 
-    def call_as(self, node) -> Value:
+    def call_as(self, node: tree.Call) -> Value:
         value = self.expression(node.args[0])
         if node.type.length != value.type.length:
             raise refuse(f"{node.name} of {value.type} is not translated", node)
         code = f"bitcast<{self.value_type(node.type, node)}>({self.computed(value).code})"
         return Value(code, node.type)
 
-    def vector_access(self, node) -> Value:
+    def vector_access(self, node: tree.Call) -> Value:
         if "half" in node.name:
             raise refuse(f"{node.name} is not translated", node)
         *stored, index, pointer = node.args

@@ -7,8 +7,9 @@ what remains of it at run time is an offset, counted in numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from ..simt import tree
 from ..simt.text import TextError
@@ -37,6 +38,7 @@ Range = tuple[int, int]
 Lines = list[tuple[str, int]]
 #: What a refusal points to.
 Node = tree.Node | tree.Variable
+_Result = TypeVar("_Result")
 
 
 class RefusedError(TextError):
@@ -154,7 +156,7 @@ class Writer:
         # the module: what comes before its functions, these, and the names of those written
         self.top: Lines = []
         self.bodies: Lines = []
-        self.special: dict[tuple, tuple[str, set[str]]] = {}
+        self.special: dict[tuple[Any, ...], tuple[str, set[str]]] = {}
         # a function: its lines, and the line of the text that they come from
         self.lines: Lines = []
         self.depth = 1
@@ -191,7 +193,7 @@ class Writer:
         self.emit(f"var {name} = {value.code};")
         return Value(name, value.type, named=True)
 
-    def captured(self, work):
+    def captured(self, work: Callable[[], _Result]) -> tuple[Lines, _Result]:
         """The lines that `work` emits, which are not emitted yet, and its result."""
         outer, self.lines = self.lines, []
         try:
@@ -273,7 +275,7 @@ class Writer:
         """The element that many positions further on."""
         return replace(ref, terms=(*ref.terms, (sign * numbers_of(ref.type), index)))
 
-    def sum(self, terms, unit: int) -> tuple[str, int, Range | None]:
+    def sum(self, terms: Any, unit: int) -> tuple[str, int, Range | None]:
         """A sum of terms in multiples of `unit`, or of what divides all of them; and its range."""
         for times, value in terms:
             factor = 1 if value.constant is None else int(value.constant)

@@ -90,7 +90,9 @@ def translate(
         return _translated(text, kernel, defines, style)
 
 
-def _translated(text, kernel, defines, style) -> Shader:
+def _translated(
+    text: str, kernel: str | None, defines: Mapping[str, object] | None, style: Style
+) -> Shader:
     functions, constants = parsed(text, Preprocessor(defines))
     chosen = kernel_of(functions, kernel)
     if chosen.problem is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from typing import Any
 
 from ..simt import tree
 from ..simt.meaning import known
@@ -361,7 +362,7 @@ class Statements(Expressions):
             return NOTHING
         return self.keep(Value(call, function.type))
 
-    def define(self, function: tree.Function, name: str, pointers: dict) -> set[str]:
+    def define(self, function: tree.Function, name: str, pointers: dict[Any, Any]) -> set[str]:
         """Write a function; returns the ids that it needs as arguments."""
         inner = copy.copy(self)
         inner.lines, inner.depth, inner.scopes = [], 1, [self.scopes[0], set()]
@@ -395,7 +396,7 @@ class Statements(Expressions):
         else:
             self.entries[param] = value
 
-    def pointer_parameter(self, param, memory: Memory, unit: int, rows: int) -> list[str]:
+    def pointer_parameter(self, param: Any, memory: Memory, unit: int, rows: int) -> list[str]:
         names = [self.claim(f"{param.name}_row") for _ in range(rows)]
         at = self.claim(f"{param.name}_at")
         indices = tuple(Value(n, INT, named=True) for n in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from html import escape
@@ -62,7 +63,15 @@ class Explorer(Shell):
     """
 
     def __init__(
-        self, kernel: Key = 1, m=None, n=None, k=None, *, params=None, device=None, source=None
+        self,
+        kernel: Key = 1,
+        m: int | None = None,
+        n: int | None = None,
+        k: int | None = None,
+        *,
+        params: Mapping[str, int] | None = None,
+        device: Device | int | str | None = None,
+        source: str | None = None,
     ):
         super().__init__()
         if source is not None and not isinstance(source, str):
@@ -95,7 +104,7 @@ class Explorer(Shell):
         self._arrived = threading.Event()
         self._lay_out()
 
-    def _find(self, device) -> Device | Browser:
+    def _find(self, device: Device | int | str | None) -> Device | Browser:
         if device == NAME:
             return Browser(self._follow_device)
         try:
@@ -167,7 +176,7 @@ class Explorer(Shell):
         self.bridge.observe(lambda change: self._wait(), "held")
         self._follow_device()
 
-    def _button(self, name: str, tooltip: str, action) -> w.Button:
+    def _button(self, name: str, tooltip: str, action: Callable[[], None]) -> w.Button:
         made = w.Button(description=name, tooltip=tooltip, layout=w.Layout(width="auto"))
         made.on_click(lambda button: action())
         return made

@@ -13,7 +13,7 @@ from .listing import block
 from .stepper import Stepper
 
 #: The values of each switch, which starts at the first one, and what it means.
-SWITCHES: dict[str, tuple[tuple, str]] = {
+SWITCHES: dict[str, tuple[tuple[Any, ...], str]] = {
     "precision": (("s", "d", "c", "z"), "float32, float64, complex64, complex128"),
     "a": (("N", "T", "C"), "A as it is, transposed, or conjugated and transposed"),
     "b": (("N", "T", "C"), "B as it is, transposed, or conjugated and transposed"),
@@ -62,7 +62,7 @@ class Generator(Stepper):
         ``Generator(precision="c", stages=2)``
     """
 
-    def __init__(self, **start):
+    def __init__(self, **start: Any):
         self.text, self._listing = "", ""
         choices = {name: values for name, (values, _) in SWITCHES.items()}
         super().__init__(lambda **values: self._written(values), start, **choices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import threading
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -23,7 +24,7 @@ class GemmMagics(Magics):
     """`%gemm 3` writes kernel 3 into a new cell; `%%gemm 3 TS=32` runs a cell as kernel 3."""
 
     @line_cell_magic
-    def gemm(self, line: str, cell: str | None = None):
+    def gemm(self, line: str, cell: str | None = None) -> Explorer | None:
         """Show an explorer for the kernel in this cell.
 
         %%gemm NUMBER [NAME=VALUE ...]   NAME: a parameter of the kernel, M, N, K, or device, which
@@ -96,7 +97,7 @@ def _add_stepper(explorer: Explorer) -> None:
         inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
         free(stepper.box)
 
-    def pressed(change) -> None:
+    def pressed(change: Mapping[str, Any]) -> None:
         inside.children = (w.HTML("simulating …"),) if change["new"] else ()
         if change["new"]:
             threading.Thread(target=fill, daemon=True).start()

@@ -105,7 +105,7 @@ class Maps(anywidget.AnyWidget):
         return self._map(f"{self.machine}, GFLOPS · fills as you measure", values, describe)
 
     def _map(
-        self, title: str, values: Values, describe: Callable[[dict[str, int]], dict]
+        self, title: str, values: Values, describe: Callable[[dict[str, int]], dict[str, Any]]
     ) -> dict[str, Any]:
         xs, ys = self._choices(self._across), self._choices(self._down)
         cells = []

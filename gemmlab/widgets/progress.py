@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from .. import files
 from ..ladder import sources
@@ -63,7 +64,7 @@ class Progress:
         self.folder = Path(folder)
 
     @property
-    def entries(self) -> dict[str, dict]:
+    def entries(self) -> dict[str, dict[str, Any]]:
         """What is stored, by the number of an exercise ("03.1") or the question of a prediction:
         whether it was "right" (None before the answer was seen), and the "choice" of a prediction.
 
@@ -82,7 +83,7 @@ class Progress:
             choice: what was predicted.
         """
 
-        def with_entry(known: dict) -> dict:
+        def with_entry(known: dict[str, Any]) -> dict[str, Any]:
             entry = known.get(name, {"right": None})
             entry["right"] = entry["right"] if right is None else right
             if choice is not None:
@@ -103,7 +104,7 @@ class Progress:
     def __str__(self) -> str:
         return self._map(lambda chapter: chapter.title)
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         def link(chapter: Chapter) -> str:
             return f'<a href="{escape(chapter.file)}">{escape(chapter.title)}</a>'
 

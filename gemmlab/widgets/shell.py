@@ -51,7 +51,11 @@ class Bridge(anywidget.AnyWidget):
 
 
 def choice(
-    name: str, options, value, words: Mapping[Any, str] | None = None, meaning: str = ""
+    name: str,
+    options: Sequence[Any],
+    value: Any,
+    words: Mapping[Any, str] | None = None,
+    meaning: str = "",
 ) -> Choice:
     """A labelled control: a slider over numbers, buttons for words and switches."""
     style = {"description_width": f"{max(64, 9 * len(name))}px"}  # most tracks begin at one x
@@ -152,7 +156,7 @@ class Shell:
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
         display({"text/html": again, "text/plain": GONE}, raw=True)
-        still, size = self.still(), {}
+        still, size = self.still(), dict[str, Any]()
         if isinstance(still, str):
             bundle = {"text/html": still}
         else:

@@ -45,11 +45,11 @@ class Stepper(Shell):
         show: ProductRun | Callable[..., Any],
         /,
         start: dict[str, int] | None = None,
-        **choices,
+        **choices: Iterable[Any],
     ):
         super().__init__()
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
-        self._choices, self._replays = list(choices), dict[tuple, Replay]()
+        self._choices, self._replays = list(choices), dict[tuple[Any, ...], Replay]()
         start = start or {}
         controls = {name: _in_order(name, values, start) for name, values in choices.items()}
         first = self._what(**{name: control.value for name, control in controls.items()})
@@ -133,7 +133,7 @@ class Stepper(Shell):
         added["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
         return added
 
-    def _replay(self, values: dict) -> Replay:
+    def _replay(self, values: dict[str, Any]) -> Replay:
         """The run for these positions, with its pictures."""
         choices = {name: values[name] for name in self._choices}
         key = (values.get("group", 0), *choices.values())
@@ -141,7 +141,7 @@ class Stepper(Shell):
             self._replays[key] = Replay(self._what(**choices), key[0])
         return self._replays[key]
 
-    def _fit(self, values: dict, replay: Replay) -> None:
+    def _fit(self, values: dict[str, Any], replay: Replay) -> None:
         """Move the sliders of step and work-item into a replay that has fewer or more of them."""
         self._settling = True
         try:
@@ -159,7 +159,7 @@ class Stepper(Shell):
         finally:
             self._settling = False
 
-    def _content(self, values: dict) -> str:
+    def _content(self, values: dict[str, Any]) -> str:
         """A picture and its words; or words, and below them the kernel's text beside a picture."""
         if not self._film:
             picture = self._what(**values)
@@ -215,7 +215,7 @@ def _step(control: w.SelectionSlider, by: int) -> None:
     control.index = min(max(control.index + by, 0), len(control.options) - 1)
 
 
-def _in_order(name: str, values, start: dict[str, Any]) -> Choice:
+def _in_order(name: str, values: Any, start: dict[str, Any]) -> Choice:
     """A slider over these numbers, in order, or buttons for these words or pairs of numbers."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")

@@ -36,7 +36,7 @@ def limit_memory(number: int) -> None:
             resource.setrlimit(resource.RLIMIT_DATA, (number, number))
 
 
-def _read(stream: IO[bytes], requests: queue.SimpleQueue) -> None:
+def _read(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             requests.put(pickle.load(stream))

@@ -14,13 +14,13 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from ..ladder import Key
-from ..measurement.comparison import Comparison
+from ..measurement.comparison import BUDGET, Comparison
 from ..opencl.devices import Device
 from ..simt import ProductRun
 from .look import Seen
@@ -51,7 +51,7 @@ class Outcome:
     text; None if there are none. `compared` holds the interval of a measured rate.
     """
 
-    arguments: dict
+    arguments: dict[str, Any]
     result: Any = None
     problem: str = ""
     kind: str = ""
@@ -103,7 +103,7 @@ class _Request:
 
     client: str
     job: str
-    arguments: dict
+    arguments: dict[str, Any]
     done: Callable[[Outcome], None]
     step: Callable[[str], None]
     at: str = ""
@@ -137,7 +137,7 @@ class Worker:
     def submit(
         self,
         client: str,
-        arguments: dict,
+        arguments: dict[str, Any],
         done: Callable[[Outcome], None],
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
@@ -173,7 +173,7 @@ class Worker:
         with self._changed:
             self.child = self.child or Child()
 
-    def limit(self, step: str, arguments: dict) -> float:
+    def limit(self, step: str, arguments: dict[str, Any]) -> float:
         """Seconds that a step may take.
 
         Some runtimes compile at the first launch, in whichever step that is. So a launch of a
@@ -295,19 +295,43 @@ def _worker_of(process: int) -> Worker:
     return Worker()
 
 
-def trial(
-    kernel: Key = 1, m: int = 256, n: int | None = None, k: int | None = None, **options: Any
+def trial(  # noqa: PLR0913
+    kernel: Key = 1,
+    m: int = 256,
+    n: int | None = None,
+    k: int | None = None,
+    *,
+    params: Mapping[str, int] | None = None,
+    device: Device | int | str | None = None,
+    repeats: int | None = None,
+    source: str | None = None,
+    most_seconds: float | None = None,
+    reference: Mapping[str, Any] | None = None,
+    budget: float | None = None,
 ) -> Outcome:
     """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but
     KeyboardInterrupt).
 
     Args:
-        kernel, m, n, k, options: as `gemmlab.measure` (params, device, repeats, source,
-            most_seconds), or as `comparison.compare` (reference, budget).
+        kernel, m, n, k, params, device, repeats, source, most_seconds: as in `gemmlab.measure`.
+        reference: the kernel, m, n, k, params and source of a product to compare with: the runs of
+            both alternate (see `comparison.compare`), and the outcome's `compared` says what they
+            show. There are no `repeats` then.
+        budget: seconds for these runs; also without a reference, for an interval of the rate.
     """
-    device = options.pop("device", None)
-    device = device.index if isinstance(device, Device) else device
-    arguments = {"kernel": kernel, "m": m, "n": n, "k": k, "device": device, **options}
+    arguments: dict[str, Any] = {
+        "kernel": kernel,
+        "m": m,
+        "n": n,
+        "k": k,
+        "params": params,
+        "device": device.index if isinstance(device, Device) else device,
+        "repeats": repeats,
+        "source": source,
+        "most_seconds": most_seconds,
+    }
+    if reference is not None or budget is not None:
+        arguments |= {"reference": reference, "budget": BUDGET if budget is None else budget}
     try:
         return awaited("measure", arguments)
     except TypeError as error:
@@ -325,7 +349,7 @@ def simulated(kernel: Key, params: dict[str, int], source: str | None = None) ->
     return outcome.result
 
 
-def awaited(job: str, arguments: dict) -> Outcome:
+def awaited(job: str, arguments: dict[str, Any]) -> Outcome:
     """The answer to a request of this thread."""
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     client = f"{job} {threading.get_ident()}"
