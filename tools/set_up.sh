@@ -41,8 +41,8 @@ fail() {
     *"Permission denied"* | *"Read-only file system"*)
       say "You may not write to $VENV. Use another folder:" "  $elsewhere" ;;
     *Retrying* | *"Could not find a version"* | *"No matching distribution"*)
-      say "$1" | tail -n 2
-      say "" "The packages cannot be downloaded. Is there a network? Behind a proxy:" \
+      say "$1" | grep ERROR: | tail -n 2
+      say "The packages cannot be downloaded. Is there a network? Behind a proxy:" \
         "  HTTPS_PROXY=http://NAME:PORT make $what" \
         "docs/install.md says how to set up a machine without a network." ;;
     *) say "$1" "" "The set-up failed. To begin again:" "  make clean $what" ;;
