@@ -96,10 +96,11 @@ if [ $status = 3 ]; then
       fi ;;
   esac
 fi
-tail -n 1 "$VENV/doctor.txt"
 if [ $status = 0 ]; then
+  tail -n 1 "$VENV/doctor.txt"
   touch "$VENV/$what.done"
 else
-  say "No OpenCL device works ($bin/python -m gemmlab doctor says why). What works without one: the pictures, the" \
-    "simulator, and, in a browser with WebGPU, kernels on the browser's GPU."
+  say "No OpenCL device works. This adds the CPU on Debian and Ubuntu; '$bin/python -m gemmlab doctor' says more:" \
+    "  sudo apt install pocl-opencl-icd" \
+    "What works without a device: the pictures, the simulator, and, in browsers with WebGPU, kernels on the GPU."
 fi
