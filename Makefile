@@ -16,7 +16,7 @@ JOBS_ALL ?= $(shell $(BIN)/python -c "import os; \
 export PYTHONDONTWRITEBYTECODE :=
 # Jupyter writes into the home, wherever that can be written.
 ifneq ($(shell test -w "$$HOME" && echo writable),writable)
-export HOME := $(shell mkdir -p $(VENV)/home && cd $(VENV)/home && pwd)
+export HOME := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/home
 endif
 OVERRIDES := $(VENV)/share/jupyter/lab/settings/overrides.json
 

@@ -64,12 +64,14 @@ if ! works; then
       "  make $what PYTHON=python3.12"
     exit 1
   fi
-  # This also completes an environment that was interrupted. What it cannot complete is made anew, unless the folder
-  # is no environment: it might be somebody's home.
-  output=$("$python" -m venv "$VENV" 2>&1)
-  if ! works && [ -e "$VENV/pyvenv.cfg" ]; then
-    output=$("$python" -m venv --clear "$VENV" 2>&1)
+  # An environment that is cleared must be one: the folder might be somebody's home.
+  if [ ! -e "$VENV/pyvenv.cfg" ] && [ -n "$(ls -A "$VENV")" ]; then
+    say "$VENV is not empty, and no environment of Python. Remove it, or name another folder:" "  $elsewhere"
+    exit 1
   fi
+  # This completes an environment, too, whose set-up was interrupted, in most cases.
+  output=$("$python" -m venv "$VENV" 2>&1)
+  works || output=$("$python" -m venv --clear "$VENV" 2>&1)
   works || fail "$output"
 fi
 
