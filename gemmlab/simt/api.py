@@ -238,7 +238,7 @@ def _races(machine: Machine) -> tuple[list[Finding], Finding | None]:
         for race in races(machine.log, machine.budget):
             found.append(race)
     except OutOfBudget as error:
-        return found, Finding("unfinished", f"{error} in its search for races")
+        return found, Finding("unfinished", f"{error}, in its search for races")
     return found, None
 
 

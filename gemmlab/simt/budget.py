@@ -41,10 +41,10 @@ class Budget:
     def __call__(self, share: float = 1.0) -> None:
         """Raise OutOfBudget if more than this share of the time has been spent."""
         if self.seconds is not None and self.spent > share * self.seconds:
-            raise OutOfBudget(f"the simulator stopped after {self.seconds:g} s")
+            raise OutOfBudget(f"it stopped after {self.seconds:g} s")
 
     def take(self, size: int) -> None:
         """Take bytes; raise OutOfBudget if there are not so many left."""
         self.left -= size
         if self.left < 0:
-            raise OutOfBudget(f"the simulator stopped after {self.size >> 20} MB of records")
+            raise OutOfBudget(f"it stopped after {self.size >> 20} MB of records")

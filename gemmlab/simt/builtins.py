@@ -119,8 +119,7 @@ cross | T(T,T) | cross
 one | z(u) | get_global_id get_local_id get_group_id get_local_size get_global_size
     get_num_groups get_global_offset
 one | u() | get_work_dim
-one | v(u) | barrier work_group_barrier mem_fence read_mem_fence write_mem_fence
-one | v(u,i) | work_group_barrier
+one | v(u) | barrier mem_fence read_mem_fence write_mem_fence
 one | v(i,*e) | wait_group_events
 moved | e(l*T,gc*T,z,e) | async_work_group_copy
 moved | e(g*T,lc*T,z,e) | async_work_group_copy

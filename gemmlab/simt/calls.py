@@ -91,7 +91,7 @@ class Calls(Expressions):
 
         return wait
 
-    call_work_group_barrier = call_wait_group_events = call_barrier
+    call_wait_group_events = call_barrier
 
     def call_async_work_group_copy(self, node: tree.Call) -> Value:
         """All work-items of the group copy together, each some of the elements."""

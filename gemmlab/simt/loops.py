@@ -35,7 +35,7 @@ def deciding(
     wanted = [c for c in (condition, *_conditions(nodes)) if not _always(c)]
     variables: dict[Variable, None] = {}
     while wanted:
-        expression = wanted.pop()
+        expression = wanted.pop(0)
         for node in expression.walk() if expression is not None else ():
             if not _is_plain(node):
                 return None

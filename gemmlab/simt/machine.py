@@ -27,7 +27,7 @@ WARP = 32
 MOST_LANES = 16_384
 MOST_BYTES = 1 << 28  # of arrays in local and private memory
 #: Iterations after which a loop is watched for states that repeat.
-WATCHED = 64
+WATCHED = 8
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -62,6 +62,8 @@ class Running:
 
 
 def _equal(x: Lanes, y: Lanes, mask: Mask) -> bool:
+    if x.__class__ is not array and y.__class__ is not array:
+        return bool(x == y)
     if mask is not None and np.ndim(x) and np.shape(x)[-1] == len(mask):
         x = x[..., mask]
     if mask is not None and np.ndim(y) and np.shape(y)[-1] == len(mask):
@@ -395,7 +397,7 @@ class Wave:
         machine, loop.rounds = self.machine, loop.rounds + 1
         machine.budget(RUNNING)
         if machine.limit and loop.rounds > machine.limit:
-            raise OutOfBudget(f"the simulator stopped at its limit of {machine.limit:,} iterations")
+            raise OutOfBudget(f"it stopped at its limit of {machine.limit:,} iterations")
         if loop.rounds < WATCHED or loop.variables is None:
             return
         state = [self.held.get(variable) for variable in loop.variables]
@@ -403,8 +405,8 @@ class Wave:
             loop.variables = None
         elif loop.repeats(mask, state):
             names = " and ".join(sorted({v.name for v in loop.variables if v.assigned}))
-            why = f"only old values of {names} come again" if names else "nothing can end it"
-            text = f"this loop never ends for {{}}: {why}"
+            why = f"{names} only repeat{'s' * (' ' not in names)} earlier values"
+            text = f"{why if names else 'nothing can end it'}, so this loop never ends for {{}}"
             self.mask = mask
             self.find("endless loop", loop.site, text, stop=True)
 
@@ -641,7 +643,7 @@ class Machine:
         if not loops:
             return Finding("unfinished", why)
         loop = (long or loops)[-1]
-        text = f"{why} in iteration {loop.rounds:,} of this loop"
+        text = f"{why}, in iteration {loop.rounds:,} of this loop"
         return found_at(loop.site, "unfinished", text, (), 0)
 
     def local(self, groups: np.ndarray) -> None:

@@ -222,7 +222,7 @@ class Parser(Meaning):
             if of is None:
                 self.fail(f"'{' '.join(words)}' is no type", start.spot)
         if of is None:
-            self.here(f"expected a type, {self.found()}")
+            self.here(f"expected a type, {self.found()}{near(self.token.text, ())}")
         if restrict and not isinstance(of, Pointer):
             self.fail(f"restrict is for pointers, not for {an(of)}", restrict)
         found.type = of

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .api import ProductRun
 
 #: Multiply-adds of the largest product that is searched for a reason.
-MOST = 1 << 21
+MOST = 1 << 23
 LAYOUTS = {"A": "A(m, k) is element k*M + m", "B": "B(k, n) is element n*K + k",
            "C": "C(m, n) is element n*M + m"}  # fmt: skip
 

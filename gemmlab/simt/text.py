@@ -87,7 +87,28 @@ class Token:
     hidden: frozenset[str] = frozenset()
 
 
+#: What other languages call differently: CUDA, and OpenCL C from version 2 on.
+ELSEWHERE = {
+    "threadIdx": "get_local_id(0)",
+    "blockIdx": "get_group_id(0)",
+    "blockDim": "get_local_size(0)",
+    "gridDim": "get_num_groups(0)",
+    "warpSize": "32 on NVIDIA's devices",
+    "__syncthreads": "barrier(CLK_LOCAL_MEM_FENCE)",
+    "__threadfence": "mem_fence(CLK_GLOBAL_MEM_FENCE)",
+    "__shared__": "__local",
+    "__global__": "__kernel",
+    "__device__": "nothing: a function needs no qualifier",
+    "__ldg": "a plain load",
+    "atomicAdd": "atomic_add, for integers",
+    "work_group_barrier": "barrier",
+}
+
+
 def near(name: str, known: Iterable[str]) -> str:
+    """What a name that is not known may mean, to end a sentence with."""
+    if name in ELSEWHERE:
+        return f"; in OpenCL C 1.2 it is {ELSEWHERE[name]}"
     by_lower = {n.lower(): n for n in known if n != name}
     close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.6)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -322,7 +322,7 @@ def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
             for c in now.conflicts(now.item):
                 yield _race(c, _unordered(c, memory.space))
     if too_many:
-        raise OutOfBudget(f"the simulator compared only the first {MOST_ACCESSES:,} accesses")
+        raise OutOfBudget(f"it compared only the first {MOST_ACCESSES:,} accesses")
 
 
 def _first(entries: Sequence[Entry]) -> Sequence[Entry]:

@@ -469,7 +469,6 @@ class Expressions(Writer):
             self.emit("storageBarrier();")
         return NOTHING
 
-    call_work_group_barrier = call_barrier
 
     def call_mem_fence(self, node) -> Value:
         return NOTHING

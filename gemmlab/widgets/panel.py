@@ -75,7 +75,7 @@ def verdict(outcome: Outcome, source: str = "") -> str:
         return _head("✔", sentence(outcome.verdict), "right")
     if HOLE in source:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
-    note = '<div class="gemmlab-note">Only a right kernel has a rate.</div>'
+    note = '<div class="gemmlab-note">Only correct kernels are timed.</div>'
     return _head("✘", sentence(outcome.verdict), "b" if outcome.state == "luck" else "wrong") + note
 
 

@@ -64,7 +64,7 @@ class Seen:
         if self.unread:
             parts.append(f"the simulator did not look for races: {self.unread}")
         if self.unfinished:
-            parts.append(f"not all was looked at: {self.unfinished}")
+            parts.append(f"the simulator saw only a part: {self.unfinished}")
         if self.elsewhere:
             parts.append(self.elsewhere)
         if self.right:

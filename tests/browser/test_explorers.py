@@ -10,7 +10,8 @@ from gemmlab.ladder import sources
 pytestmark = pytest.mark.system
 
 TEXT = sources.read("03_work_per_thread.cl")
-FOREVER = TEXT.replace("    // store", "    for (;;) {}\n\n    // store")
+WAITS = "    while (*(volatile const __global float*)A < 1e6f) {}"
+FOREVER = TEXT.replace("    // store", f"{WAITS}\n\n    // store")
 RACE = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 1)
 #: The cells, by their place in the notebook.
 EXPLORER, OTHER, STEPPER, FILM, GEMM, BROKEN, ENDLESS, SLOW, QUICK, BARE = range(1, 11)

@@ -109,13 +109,13 @@ READ = "const __global float* A, const __global float* B"
     (f"int M, int N, int K, {READ}, __global double* C", 8, "double. C"),
     (f"int M, int N, int K, __global float* C, {READ}", 8, "C, A, B"),
     (f"{READ}, __global float* C, int M, int N, int K", 8, "A, B, C, M"),
-    (f"int M, int N, int K, {READ}, __global float* C", 2**20, "bytes of local memory"),
+    (f"int M, int N, int K, {READ}, __global float* C", 2**20, "bytes of local memory|shared data"),
 ])  # fmt: skip
 def test_a_text_that_must_not_be_launched(parameters, floats, name, device):
     """On some runtimes the launch would end the process."""
     assert device.limits.local_memory < 4 * 2**20
     source = OWN.format(parameters, floats)
-    with pytest.raises(ValueError, match=name):
+    with pytest.raises((ValueError, BuildError), match=name):
         gemmlab.measure(1, 128, params={"TS": 8}, source=source, device=device)
 
 

@@ -27,7 +27,7 @@ SHORT = dict.fromkeys(("predict", "check", "time"), 3.0)
 NAIVE = sources.read("01_naive.cl")
 #: The loop never ends, but neither a compiler nor the simulator can know that: no element of A is
 #: that large.
-ENDLESS = edited(1, ("k < K; k++", "k < K; k += (A[0] > 1e6f)"))
+ENDLESS = edited(1, ("k < K; k++", "k < K; k += (*(volatile const __global float*)A > 1e6f)"))
 #: Far outside any memory of the process.
 FAR = edited(1, and_store(1, "C[(long)(M + 1)*100000000000] = 1.0f;"))
 JUST_OUTSIDE = edited(1, and_store(1, "C[M*N] = 1.0f;"))
