@@ -218,12 +218,16 @@ def test_the_wheel_multiplies_from_a_fresh_folder(installed, tmp_path, any_devic
 # The packages that it needs
 
 
-def project() -> dict:
+def toml(name: str) -> dict:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
+def project() -> dict:
+    return toml("pyproject.toml")["project"]
 
 
 def bounds(requirements: list[str]) -> dict[str, SpecifierSet]:
@@ -253,6 +257,13 @@ def test_conda_and_binder_install_the_packages_of_the_project():
     assert [p for p in binder if isinstance(p, str) and "python " not in p] == [
         p for p in listed if "python " not in p
     ]
+
+
+def test_pixi_installs_packages_of_the_project():
+    """Their lower bounds are those of the package itself, which it installs, too."""
+    python, *packages = toml("pixi.toml")["dependencies"].items()
+    assert python == ("python", project()["requires-python"])
+    assert {name for name, _ in packages} <= {"pocl", *declared()}
 
 
 def test_every_import_of_the_package_is_a_declared_dependency():
