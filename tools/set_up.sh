@@ -34,12 +34,18 @@ install() {
   "$bin/python" -m pip install --quiet --disable-pip-version-check "$@" 2>&1
 }
 
+# Whether less than 20 MB are free. A Python that cannot complete an environment does not say so.
+is_full() {
+  [ "$(df -Pk "$VENV" | awk 'NR == 2 { print $4 }')" -lt 20000 ]
+} 2>/dev/null
+
 # Explain what a command has printed, and open JupyterLab with what an earlier call has installed.
 fail() {
+  if is_full; then set -- "No space left"; fi
   case $1 in
     *"No space left"* | *"Disk quota exceeded"*)
       say "The disk is full: this takes $size. Free some space, or use another disk:" "  $elsewhere" ;;
-    *ensurepip* | *"No module named venv"*)
+    *"ensurepip is not available"* | *"No module named venv"* | *"No module named ensurepip"*)
       say "This Python cannot make environments. On Debian and Ubuntu, add what is missing:" \
         "  sudo apt install python3-venv  # or python3.N-venv for python3.N" ;;
     *"Permission denied"* | *"Read-only file system"*)
@@ -79,7 +85,7 @@ if ! works; then
   works || fail "$output"
 fi
 
-say "Installing Python packages into $VENV ($size) ..."
+say "Installing Python packages into $VENV (up to $size) ..."
 output=$(install --upgrade pip && install -e ".[$extras]") || fail "$output"
 
 say "Trying the OpenCL devices ..."
