@@ -309,9 +309,10 @@ def matmul(a, b, out=None, *, kernel="auto", params=None, device=None, **options
     last launch.
 
     Args:
-        a: m x k float32, float64, complex64, complex128 or float16: a NumPy array of any layout, or
-            a ``pyopencl.array.Array`` with one contiguous dimension. Products of float16 are added
-            up in float32 and rounded once.
+        a: m x k float32, float64, complex64, complex128 or float16: a NumPy array of any layout, an
+            object in the host's memory with ``__dlpack__`` or ``__array_interface__`` (such as a
+            tensor of PyTorch), or a ``pyopencl.array.Array`` with one contiguous dimension.
+            Products of float16 are added up in float32 and rounded once.
         b: k x n of the same type, on the same side; device arrays on the same queue, which runs in
             order.
         out: where to write the result: an array of its shape and type, on the same side and queue;

@@ -6,7 +6,7 @@ Nothing is converted silently. What is wrong is rejected here, with the name of 
 from __future__ import annotations
 
 import cmath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Complex, Integral, Real
 from typing import Any, NamedTuple
 
@@ -32,6 +32,15 @@ DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
 
 Pairs = tuple[tuple[str, int], ...]
+
+#: The functions that make a NumPy array of an object with one of these attributes.
+READERS: dict[str, Callable[[Any], np.ndarray]] = {
+    "__array_interface__": np.asarray,
+    "__dlpack__": np.from_dlpack,
+}
+#: DLPack's numbers of the devices whose memory the host can read: the CPU, pinned memory of CUDA
+#: and of ROCm, and managed memory of CUDA.
+HOST_MEMORY = (1, 3, 11, 13)
 
 
 class Request(NamedTuple):
@@ -154,22 +163,60 @@ def _complete(kernel: Key, spec: KernelSpec | None, params: Any, precision: str)
 
 
 def checked(name: str, x, dtypes: tuple[np.dtype, ...] = DTYPES, least: int | None = None):
-    """`x`, if it is an array of one of these types, and of two dimensions, or at least `least`."""
+    """`x` as an array, if its elements have one of these types, and if it has two dimensions, or at
+    least `least`.
+    """
+    expression = name
     if not isinstance(x, (np.ndarray, cla.Array)) or isinstance(x, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}"
-        )
+        x, expression = _in_numpy(name, x, dtypes[0])
     if x.dtype not in dtypes:
         wanted = " or ".join(map(str, dtypes))
         is_real = x.dtype.kind in "iuf" and name != "out"  # a converted copy of `out` would be lost
         widest = x.dtype.kind == "f" and x.dtype.itemsize > 8  # as longdouble is
         to = "float64" if widest and np.dtype("float64") in dtypes else dtypes[0]
-        how = f"; convert it with {name}.astype(np.{to})" if is_real else ""
+        how = f"; convert it with {expression}.astype(np.{to})" if is_real else ""
         raise TypeError(f"{name} must be {wanted}, not {x.dtype}{how}")
     if x.ndim != 2 and (least is None or x.ndim < least):
         wanted = "2 dimensions" if least is None else f"at least {least} dimension"
         raise ValueError(f"{name} must have {wanted}, not {x.ndim} (its shape is {x.shape})")
     return x
+
+
+def _in_numpy(name: str, x, dtype: np.dtype) -> tuple[np.ndarray, str]:
+    """A NumPy array in the memory of an object that offers it, and the expression that makes it.
+
+    Raises TypeError, with the expression that converts `x`, for an object that does not offer its
+    memory or whose memory is not the host's, and for a masked array. An `out` must be an array
+    itself, because a call returns what the caller passed.
+    """
+    must = f"{name} must be a NumPy array or a pyopencl.array.Array, not {type(x).__name__}"
+    is_masked = isinstance(x, np.ma.MaskedArray)
+    if is_masked or isinstance(x, np.generic):
+        make = None
+    else:
+        make = next((make for method, make in READERS.items() if hasattr(x, method)), None)
+    if make is None:
+        how = f"replace what is masked: {name}.filled(0)"
+        if not is_masked:
+            how = f"convert it: np.asarray({name}, np.{dtype})"
+        raise TypeError(must if name == "out" else f"{must}; {how}")
+    expression = f"np.{make.__name__}({name})"
+    try:
+        on_host = make is np.asarray or x.__dlpack_device__()[0] in HOST_MEMORY
+        array = make(x) if on_host else None
+    except Exception as error:  # of any kind: the object's own code runs
+        raise TypeError(
+            f"{must}, and {expression} fails: {error}; convert it, in PyTorch by {name}.detach(), "
+            f"or by {name}.float() if NumPy lacks its type"
+        ) from error
+    if array is None:
+        raise TypeError(
+            f"{must} in the memory of a GPU; copy it to the host: {name}.cpu() in PyTorch, "
+            f"{name}.get() in CuPy, jax.device_get({name}) in JAX"
+        )
+    if name == "out":
+        raise TypeError(f"{must}; give {expression}")
+    return array, expression
 
 
 def scalar(name: str, value, dtype: np.dtype) -> float | complex:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
+import sys
 import tempfile
 import threading
 import warnings
@@ -25,6 +27,8 @@ from ..version import __version__
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
+#: NVIDIA's driver for OpenCL.
+NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
 
 #: Held where all threads must get the same object: Python's caches call a function once for each
 #: thread that comes before the first result.
@@ -116,27 +120,82 @@ def intel_library() -> Path | None:
     return next((Path(str(f.locate())) for f in files if f.name == "libintelocl.so"), None)
 
 
-@contextmanager
-def _intel_registered() -> Iterator[None]:
-    """Show Intel's CPU runtime from PyPI to the loader while it looks for platforms.
+def problem_of(library: str) -> str:
+    """Why a library cannot be loaded; an empty string if it can."""
+    try:
+        ctypes.CDLL(library)
+    except OSError as error:
+        return str(error)
+    return ""
 
-    The wheel's own .icd names a path that does not exist. So while the loader reads its list, it
-    sees a folder with a correct .icd and copies of the others: the system's, or those of the folder
-    that the environment variable OCL_ICD_VENDORS names. If the variable names a single file, the
-    user chose that runtime alone.
+
+def vendors() -> Path:
+    """The folder of .icd files that the loader reads on Linux, or the only such file.
+
+    Environment variables name it. By default the loaders of Linux distributions and of PyPI's
+    PyOpenCL read the system's folder, and conda's reads the folder of its environment.
     """
-    library, named = intel_library(), os.environ.get("OCL_ICD_VENDORS")
-    if library is None or (named is not None and not Path(named).is_dir()):
+    named = os.environ.get("OCL_ICD_VENDORS") or os.environ.get("OPENCL_VENDOR_PATH")
+    if named:
+        return Path(named)
+    is_from_conda = any(Path(sys.prefix, "conda-meta").glob("pyopencl-*.json"))
+    return Path(sys.prefix, "etc/OpenCL/vendors") if is_from_conda else SYSTEM_VENDORS
+
+
+def icd_files() -> list[Path]:
+    """The files that register drivers with the loader on Linux."""
+    named = vendors()
+    if named.is_file():
+        return [named]
+    bundled = Path(cl.__file__).parent / ".libs"  # of drivers from PyPI
+    return [*sorted(named.glob("*.icd")), *sorted(bundled.glob("*.icd"))]
+
+
+def library_in(icd: Path) -> str:
+    """The library that a .icd file names; an empty string if it names none."""
+    try:
+        return icd.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def unregistered() -> list[str]:
+    """Libraries of runtimes that gemmlab shows to the loader, because no .icd file does.
+
+    These are Intel's CPU runtime from PyPI, whose own .icd file names a path that does not exist,
+    and NVIDIA's driver, whose .icd file most containers lack. There are none if the environment
+    variable OCL_ICD_VENDORS names a single file, or nothing that exists: the user chose that.
+    """
+    if os.environ.get("OCL_ICD_VENDORS") and not vendors().is_dir():
+        return []
+    intel = intel_library()
+    libraries = [str(intel.resolve())] if intel else []
+    nvidia = [library for library in map(library_in, icd_files()) if "nvidia" in library]
+    if all(map(problem_of, nvidia)) and not problem_of(NVIDIA_LIBRARY):
+        libraries.append(NVIDIA_LIBRARY)
+    return libraries
+
+
+@contextmanager
+def _all_registered() -> Iterator[None]:
+    """Let the loader see the runtimes of `unregistered`, besides those that are registered.
+
+    The loader reads its list of .icd files once. Meanwhile OCL_ICD_VENDORS names a temporary
+    folder with copies of the registered files and a file for each of the others.
+    """
+    libraries = unregistered()
+    if not libraries:
         yield
         return
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
-            (Path(folder) / "gemmlab-intel.icd").write_text(f"{library.resolve()}\n")
+            for number, library in enumerate(libraries):
+                Path(folder, f"gemmlab-{number}.icd").write_text(f"{library}\n")
         except OSError as error:
-            warnings.warn(f"Intel's CPU runtime is left out: {error}", stacklevel=4)
+            warnings.warn(f"{', '.join(libraries)}: not loaded: {error}", stacklevel=4)
         else:
-            for icd in (Path(named) if named else SYSTEM_VENDORS).glob("*.icd"):
+            for icd in vendors().glob("*.icd"):
                 with suppress(OSError):  # the loader cannot read it either
                     shutil.copy(icd, folder)
             stack.enter_context(environment.variables({"OCL_ICD_VENDORS": folder}))
@@ -234,7 +293,7 @@ def platforms() -> tuple[cl.Platform, ...]:
     """Every platform that the loader lists, whether or not it has devices."""
     if not _process:
         _process.append(os.getpid())
-    with _intel_registered(), environment.variables(environment.pocl_variables()):
+    with _all_registered(), environment.variables(environment.pocl_variables()):
         try:
             return tuple(cl.get_platforms())
         except cl.Error:

@@ -4,7 +4,6 @@ repairs what does not work.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import re
@@ -22,11 +21,11 @@ from ..ladder import sources
 from ..version import __version__
 from . import devices
 
-#: NVIDIA's driver for OpenCL, which containers often have without its registration.
-NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
-
-#: Names of environment variables that change what the loader, the runtimes or gemmlab find.
-VARIABLES = r"(GEMMLAB|OCL|RUSTICL|POCL|PYOPENCL)_|XDG_CACHE_HOME$|\w*_VISIBLE_DEVICES$"
+#: Names of environment variables that change what the loader, the runtimes or gemmlab find; not
+#: PYOPENCL_HOME, which PyOpenCL sets itself.
+VARIABLES = (
+    r"(GEMMLAB|OCL|OPENCL|RUSTICL|POCL)_|PYOPENCL_(?!HOME$)|XDG_CACHE_HOME$|\w*_VISIBLE_DEVICES$"
+)
 
 #: The folder of the GPUs that Linux knows.
 RENDER_NODES = Path("/dev/dri")
@@ -132,41 +131,19 @@ def loader_facts() -> Iterator[str]:
         with suppress(cl.Error):  # some runtimes call it an error to have none
             number = len(p.get_devices())
         yield f"platform {p.name.strip()} ({p.version.strip()}): {number or 'no'} devices"
-    for file in icd_files():
-        with suppress(OSError, UnicodeDecodeError):
-            library = file.read_text(encoding="utf-8").split("\n")[0].strip()
-            yield f"driver {file}: {loaded(library) if library else 'it is empty'}"
-    if intel := devices.intel_library():
-        yield f"driver intel-opencl-rt: {loaded(str(intel.resolve()))}"
+    for file in devices.icd_files():
+        library = devices.library_in(file)
+        yield f"driver {file}: {loaded(library) if library else 'it is empty'}"
+    for library in devices.unregistered():
+        yield f"unregistered driver: {loaded(library)}"
     for name, value in sorted(os.environ.items()):
         if re.match(VARIABLES, name):
             yield f"variable {name}={value}"
 
 
-def icd_files() -> list[Path]:
-    """The files that register drivers, where the loader looks for them on Linux."""
-    named = os.environ.get("OCL_ICD_VENDORS")
-    folders = [Path(named) if named else devices.SYSTEM_VENDORS]
-    if "CONDA_PREFIX" in os.environ:
-        folders.append(Path(os.environ["CONDA_PREFIX"]) / "etc" / "OpenCL" / "vendors")
-    if not named or folders[0].is_dir():  # a single file is meant to be alone
-        folders.append(Path(cl.__file__).parent / ".libs")  # of drivers from PyPI
-    files = [f for folder in folders for f in sorted(folder.glob("*.icd"))]
-    return [*([folders[0]] if folders[0].is_file() else []), *files]
-
-
 def loaded(library: str) -> str:
-    problem = problem_of(library)
+    problem = devices.problem_of(library)
     return f"{library} cannot be loaded: {problem}" if problem else f"{library} can be loaded"
-
-
-def problem_of(library: str) -> str:
-    """Why a library cannot be loaded; an empty string if it can."""
-    try:
-        ctypes.CDLL(library)
-    except OSError as error:
-        return str(error)
-    return ""
 
 
 def findings() -> Iterator[str]:
@@ -175,15 +152,8 @@ def findings() -> Iterator[str]:
     if named and not Path(named).exists():
         yield f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
     gpus = [d for d in devices.listed() if d.type & cl.device_type.GPU]
-    folder = devices.SYSTEM_VENDORS
-    has_nvidia = any("nvidia" in d.platform.name.lower() for d in gpus)
-    if not has_nvidia and not problem_of(NVIDIA_LIBRARY):
-        yield (
-            "NVIDIA's OpenCL driver is installed, but not registered, so no program finds it. "
-            "Register it:\n"
-            f"  mkdir -p {folder} && echo {NVIDIA_LIBRARY} > {folder}/nvidia.icd\n"
-            "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
-        )
+    if devices.NVIDIA_LIBRARY in devices.unregistered():
+        yield from unregistered_nvidia(any("nvidia" in d.platform.name.lower() for d in gpus))
     nodes = sorted(RENDER_NODES.glob("renderD*"))
     for node in nodes:
         if not os.access(node, os.R_OK | os.W_OK):
@@ -211,6 +181,22 @@ def findings() -> Iterator[str]:
             f"Compiled kernels cannot be cached ({problem}). Each process compiles them again, and "
             "without a temporary folder PoCL has no device. Repair that, or name a folder of "
             "yours:\n  export XDG_CACHE_HOME=$(mktemp -d)"
+        )
+
+
+def unregistered_nvidia(has_gpu: bool) -> Iterator[str]:
+    """What it means that no .icd file names NVIDIA's driver, and how to add one."""
+    folder, library = devices.vendors(), devices.NVIDIA_LIBRARY
+    yield (
+        "NVIDIA's OpenCL driver is installed, but not registered. gemmlab loads it anyway; other "
+        "programs need its registration:\n"
+        f"  mkdir -p {folder} && echo {library} > {folder}/nvidia.icd\n"
+        "or put that file into another folder and set OCL_ICD_VENDORS to that folder."
+    )
+    if not has_gpu:
+        yield (
+            "NVIDIA's OpenCL driver offers no GPU. This shows whether the driver works:\n"
+            "  nvidia-smi"
         )
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Accesses to an array that are compared at a time: two million take half a second.
 MOST_ACCESSES = 1 << 21
+#: Entries of the log that are compared at a time.
+MOST_ENTRIES = 1 << 14
 
 
 @dataclass(eq=False)
@@ -218,14 +220,15 @@ class Touches:
     @cached_property
     def value(self) -> np.ndarray:
         """What is stored in each row, 0 where nothing is."""
-        found = np.zeros(len(self.place))
-        for number, e in enumerate(self.entries):
+        rows = np.bincount(self.entry, minlength=len(self.entries)).tolist()
+        parts = []
+        for e, count in zip(self.entries, rows, strict=True):
+            part = np.zeros(count)
             if e.site.kind == "store":
                 values = e.of(np.asarray(e.value, np.float64)).T.reshape(-1, e.site.width)
-                found[self.entry == number] = np.repeat(
-                    values, e.site.scalar.size // self.grain, axis=1
-                ).ravel()
-        return found
+                part = np.repeat(values, e.site.scalar.size // self.grain, axis=1).ravel()
+            parts.append(part)
+        return np.concatenate(parts)
 
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
         """One of stores, and one of atomic functions with plain reads, if there are any."""
@@ -322,13 +325,14 @@ def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
             for c in now.conflicts(now.item):
                 yield _race(c, _unordered(c, memory.space))
     if too_many:
-        raise OutOfBudget(f"it compared only the first {MOST_ACCESSES:,} accesses")
+        raise OutOfBudget("it compared only the first accesses to an array")
 
 
 def _first(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The first entries, of not more than `MOST_ACCESSES` accesses together; at least one."""
-    total = np.cumsum([e.wave.lanes * e.site.width for e in entries])
-    return entries[: max(1, int(np.searchsorted(total, MOST_ACCESSES, "right")))]
+    """The first entries, as many as are compared at a time; at least one."""
+    some = entries[:MOST_ENTRIES]
+    total = np.cumsum([e.wave.lanes * e.site.width for e in some])
+    return some[: max(1, int(np.searchsorted(total, MOST_ACCESSES, "right")))]
 
 
 def _unordered(c: Conflict, space: str) -> str:

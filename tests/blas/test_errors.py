@@ -16,7 +16,7 @@ from texts import portable
 
 import gemmlab
 from gemmlab import ParameterError, gemm, matmul, sgemm
-from gemmlab.blas import plan
+from gemmlab.blas import plan, request
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -78,6 +78,78 @@ def test_what_is_no_array_of_the_right_type(name, any_device, no_launch):
         arrays = {"a": SQUARE.astype(first), "b": SQUARE.astype(first), name: SQUARE.astype(second)}
         refused(TypeError, other, gemm if name == "c" else matmul, *[1] * (name == "c"), **arrays)
     refused(TypeError, "a", gemmlab.dgemm, 1, SQUARE, SQUARE)
+
+
+class Interface:
+    """An object that offers its memory as PIL's images do."""
+
+    def __init__(self, array: np.ndarray):
+        self.array, self.__array_interface__ = array, array.__array_interface__
+
+
+class Tensor:
+    """An object that offers its memory as PyTorch's tensors do, on a device of DLPack."""
+
+    def __init__(self, array: np.ndarray, device: int = 1):
+        self.array, self.device = array, device
+
+    def __dlpack_device__(self):
+        return self.device, 0
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__()
+
+
+class Gradient(Tensor):
+    """A tensor that does not let others read its memory."""
+
+    def __dlpack__(self, **options):
+        raise BufferError("tensors that require gradients are not exported")
+
+
+@pytest.mark.parametrize("kind", [Interface, Tensor, lambda array: Tensor(array, 3)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_arrays_of_other_libraries_are_read_where_they_are(kind, dtype, any_device):
+    a, b = (np.arange(12).reshape(shape).astype(dtype) for shape in ((3, 4), (4, 3)))
+    for first, second in ((kind(a), b), (a, kind(b)), (kind(np.asfortranarray(a)), kind(b))):
+        assert np.array_equal(matmul(first, second, device=any_device), a @ b)
+    c = np.ones((3, 3), dtype)
+    result = gemm(2, kind(a), kind(b), 1, kind(c), device=any_device)
+    assert np.array_equal(result, 2 * (a @ b) + c)
+    converted = request.checked("a", kind(a))
+    assert np.shares_memory(converted, a) and converted.strides == a.strides
+    assert np.array_equal(c, np.ones((3, 3))), "not asked to overwrite c"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "remedy"),
+    [
+        ([[1.0] * 4] * 4, "np.asarray({}, np.float32)"),
+        (3, "np.asarray({}, np.float32)"),
+        (np.ma.ones((4, 4), F32), "{}.filled(0)"),
+        (Tensor(SQUARE, 2), "{}.cpu()"),
+        (Gradient(SQUARE), "{}.detach()"),
+        (Tensor(SQUARE.astype("i4")), "np.from_dlpack({}).astype(np.float32)"),
+        (Interface(SQUARE.astype("i4")), "np.asarray({}).astype(np.float32)"),
+    ],
+)
+def test_what_is_not_read_is_refused_with_the_line_that_converts_it(
+    wrong, remedy, any_device, no_launch
+):
+    for name in ("a", "b"):
+        with pytest.raises(TypeError, match=re.escape(remedy.format(name))):
+            matmul(**{"a": SQUARE, "b": SQUARE, name: wrong})
+    refused(TypeError, "out", matmul, SQUARE, SQUARE, out=wrong)
+
+
+def test_an_out_is_an_array_itself(any_device, no_launch):
+    """A call returns the object that it is given."""
+    for wrong, remedy in (
+        (Tensor(SQUARE), "np.from_dlpack(out)"),
+        (Interface(SQUARE), "np.asarray(out)"),
+    ):
+        with pytest.raises(TypeError, match=re.escape(remedy)):
+            matmul(SQUARE, SQUARE, out=wrong)
 
 
 def test_shapes_that_do_not_match(device, no_launch):

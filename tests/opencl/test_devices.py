@@ -6,13 +6,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import lacking, run_python
 
 import gemmlab
+from gemmlab.opencl import devices
 from gemmlab.opencl.devices import find_device
 
 
@@ -75,3 +78,50 @@ def test_a_forked_process_is_told_and_does_not_hang(any_device):
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert np.array_equal(gemmlab.matmul(a, a, device=any_device), a @ a)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no .icd files")
+@pytest.mark.parametrize(
+    ("registered", "loads", "added"),
+    [
+        ([], True, True),
+        ([], False, False),
+        (["libother.so.1"], True, True),
+        (["libother.so.1", "{nvidia}"], True, False),
+        (["/moved/libnvidia-opencl.so.1"], True, True),
+    ],
+)
+def test_nvidias_driver_needs_no_icd_file(registered, loads, added, tmp_path, monkeypatch):
+    """The loader gets it besides what is registered, and nothing remains of that."""
+    nvidia, vendors, temporary = (tmp_path / name for name in ("libnvidia.so", "icd", "tmp"))
+    if loads:
+        maps = Path("/proc/self/maps").read_text().split()
+        nvidia.symlink_to(next(word for word in maps if re.search(r"/libc[.-]", word)))
+    drivers = {name.format(nvidia=nvidia) for name in registered}
+    vendors.mkdir()
+    for number, driver in enumerate(drivers):
+        (vendors / f"{number}.icd").write_text(f"{driver}\n")
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(devices, "NVIDIA_LIBRARY", str(nvidia))
+    monkeypatch.setattr(devices, "intel_library", lambda: None)
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(vendors))
+    seen = []
+
+    def get_platforms():
+        files = Path(os.environ["OCL_ICD_VENDORS"]).glob("*.icd")
+        seen.extend(file.read_text().strip() for file in files)
+        return []
+
+    monkeypatch.setattr("pyopencl.get_platforms", get_platforms)
+    devices.platforms()
+    assert sorted(seen) == sorted(drivers | ({str(nvidia)} if added else set()))
+    assert os.environ["OCL_ICD_VENDORS"] == str(vendors) and not any(temporary.iterdir())
+
+
+@pytest.mark.parametrize("chosen", ["only.icd", "nowhere"])
+def test_nothing_is_added_to_a_single_runtime(chosen, tmp_path, monkeypatch):
+    (tmp_path / "only.icd").write_text("libother.so.1\n")
+    monkeypatch.setattr(devices, "problem_of", lambda library: "")
+    monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / chosen))
+    assert devices.unregistered() == []

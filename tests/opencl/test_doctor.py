@@ -42,16 +42,18 @@ def advice(tmp_path, monkeypatch):
         return "\n".join(doctor.findings())
 
     monkeypatch.setattr(doctor, "RENDER_NODES", tmp_path)
-    monkeypatch.setattr(doctor, "problem_of", lambda library: "there is no such file")
+    monkeypatch.setattr(devices, "unregistered", lambda: [])
     monkeypatch.setattr(devices, "intel_library", lambda: None)
     assert given() == ""
     return given
 
 
 def test_a_driver_that_is_not_registered(monkeypatch, advice):
-    monkeypatch.setattr(doctor, "problem_of", lambda library: "")
-    assert "echo libnvidia-opencl.so.1 >" in advice()
-    assert advice(("NVIDIA CUDA", GPU)) == ""
+    monkeypatch.setattr(devices, "unregistered", lambda: [devices.NVIDIA_LIBRARY])
+    register, examine = "echo libnvidia-opencl.so.1 >", "nvidia-smi"
+    assert register in advice() and examine in advice()
+    with_gpu = advice(("NVIDIA CUDA", GPU))
+    assert register in with_gpu and examine not in with_gpu
 
 
 def test_a_gpu_that_no_driver_offers_or_that_may_not_be_opened(tmp_path, monkeypatch, advice):
