@@ -8,32 +8,34 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 # One more than there are cores, because many tests wait for a child process, a page or a time limit.
-JOBS ?= $(shell $(PYTHON) -c "import os; print(min(8, os.cpu_count() + 1))")
+JOBS ?= $(shell $(BIN)/python -c "import os; print(min(8, os.cpu_count() + 1))")
 # For test-all two more: pages wait more than they compute. A process takes up to 3 GB of memory when it tests pages.
-JOBS_ALL ?= $(shell $(PYTHON) -c "import os; \
+JOBS_ALL ?= $(shell $(BIN)/python -c "import os; \
   gb = os.sysconf('SC_PAGE_SIZE')*os.sysconf('SC_PHYS_PAGES')//10**9; print(max(1, min(8, os.cpu_count() + 2, gb//3)))")
 # Tests start hundreds of processes, which would compile the package each: have Python keep what it has compiled.
 export PYTHONDONTWRITEBYTECODE :=
-# the groups of pyproject.toml that an environment has, by its name
-GROUP_test := --group dev
-GROUP_site := --group site
+# Jupyter writes into the home, wherever that can be written.
+ifneq ($(shell test -w "$$HOME" && echo writable),writable)
+export HOME := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/home
+endif
 OVERRIDES := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
 lab: $(VENV)/lab.done $(VENV)/trusted $(OVERRIDES)
-	$(BIN)/python -m jupyterlab --allow-root --ServerApp.root_dir="$(CURDIR)" $(OPTIONS) \
+	@echo "Starting JupyterLab; Ctrl-C ends it."
+	@$(BIN)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir="$(CURDIR)" $(OPTIONS) \
 	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb --LabApp.expose_app_in_browser=True
 
 # The buttons in stored outputs work only in notebooks that are trusted.
 $(VENV)/trusted: notebooks/*.ipynb | $(VENV)/lab.done
-	$(BIN)/python -m nbformat.sign notebooks/*.ipynb >/dev/null
-	touch "$@"
+	@$(BIN)/python -m nbformat.sign notebooks/*.ipynb >/dev/null
+	@touch "$@"
 
 # JupyterLab asks new users whether they want news, in a box that would cover the first panel.
 $(OVERRIDES): | $(VENV)/lab.done
-	mkdir -p "$(@D)"
-	echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' > "$@"
+	@mkdir -p "$(@D)"
+	@echo '{"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' > "$@"
 
 # Several processes test at the same time, so NumPy gets one thread in each: its threads would wait busily.
 test: $(VENV)/test.done
@@ -68,16 +70,9 @@ site: $(VENV)/site.done
 bench: $(VENV)/lab.done
 	$(BIN)/python -m gemmlab bench
 
-# PoCL from PyPI computes on the CPU. If it cannot, because the CPU is newer, and no other device works either (exit
-# status 3), Intel's CPU runtime is added, which is proprietary and takes 0.8 GB.
-$(VENV)/%.done: pyproject.toml
-	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'gemmlab needs Python 3.11 or later'"
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[lab,pocl,distributed]' $(GROUP_$*)
-	$(BIN)/python -m gemmlab doctor || { test $$? = 3 && echo "Adding Intel's CPU runtime."; \
-	  $(BIN)/python -m pip install --quiet -e '.[intel]' && $(BIN)/python -m gemmlab doctor; }
-	touch $@
+# When no device works, the environment is complete, but the file is not written: the next call looks again.
+$(VENV)/%.done: pyproject.toml tools/set_up.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh tools/set_up.sh $*
 
 clean:
 	rm -rf $(VENV)

@@ -19,6 +19,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 #: Bytes that a folder for kernels must have room for: PoCL ends the process on a full disk.
@@ -160,6 +162,17 @@ def bad_folder(folder: Path) -> str:
     return ""
 
 
+def is_installed(package: str) -> bool:
+    """Whether this Python has a package, by its name on PyPI."""
+    try:
+        metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 def install(*packages: str) -> str:
-    """The command that installs packages for this Python."""
-    return f"{shlex.quote(sys.executable)} -m pip install {' '.join(packages)}"
+    """The command that installs packages for this Python; environments of uv have no pip."""
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    return f"{pip} {' '.join(packages)}"

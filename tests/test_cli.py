@@ -30,7 +30,7 @@ def no_devices(tmp_path, monkeypatch):
 def test_without_a_device_commands_fail_and_doctor_says_what_to_do(tmp_path, no_devices):
     done = command("doctor", folder=tmp_path)
     assert done.returncode == 1 and "No OpenCL device works here" in done.stdout
-    assert f"{sys.executable} -m pip install" in done.stdout and done.stderr == ""
+    assert "sudo apt install" in done.stdout and done.stderr == ""
     assert "conda install" in done.stdout and "unset OCL_ICD_VENDORS" in done.stdout
     for name in ("verify", "bench"):
         done = command(name, folder=tmp_path)

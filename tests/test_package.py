@@ -281,8 +281,12 @@ def test_the_wheel_multiplies_from_a_fresh_folder(installed, tmp_path, any_devic
 # The packages that it needs
 
 
+def toml(name: str) -> dict:
+    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
 def project() -> dict:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return toml("pyproject.toml")["project"]
 
 
 def bounds(requirements: list[str]) -> dict[str, SpecifierSet]:
@@ -322,6 +326,13 @@ def test_the_version_is_the_same_wherever_it_is_written():
     assert citation["version"] == gemmlab.__version__
     newest = re.search(r"^## \[(.+?)\]", changes, re.M)[1]
     assert newest in (Version(gemmlab.__version__).base_version, "Unreleased")
+
+
+def test_pixi_installs_packages_of_the_project():
+    """Their lower bounds are those of the package itself, which it installs, too."""
+    python, *packages = toml("pixi.toml")["dependencies"].items()
+    assert python == ("python", project()["requires-python"])
+    assert {name for name, _ in packages} <= {"pocl", *declared()}
 
 
 def test_every_import_of_the_package_is_a_declared_dependency():

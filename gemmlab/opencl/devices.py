@@ -51,6 +51,10 @@ class NoDeviceError(RuntimeError):
 
     __module__ = "gemmlab"
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback: no code has to be repaired."""
+        return [f"NoDeviceError: {self}"]
+
 
 @dataclass(frozen=True, eq=False)
 class Device:
@@ -364,7 +368,8 @@ def find_device(device: Device | int | str | None = None) -> Device:
     if not usable:
         raise NoDeviceError(
             "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
-            "doctor`, says what is missing"
+            "doctor`, says what is missing. What works without one: pictures, steppers, "
+            "`gemmlab.simulate`, and in a browser with WebGPU explorers and %%gemm cells"
         )
     if device is None:
         device = os.environ.get("GEMMLAB_DEVICE", "").strip()

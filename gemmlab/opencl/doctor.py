@@ -17,6 +17,7 @@ from pathlib import Path
 import pyopencl as cl
 
 from .. import environment
+from ..ladder import sources
 from ..version import __version__
 from . import devices
 
@@ -43,13 +44,11 @@ except Exception as error:
     print(f"{type(error).__name__}: {error}")
 """
 
-#: What gives any machine a device.
-NO_DEVICE = f"""\
-No OpenCL device works here. One of these adds one, on the CPU:
-  {environment.install("pocl-binary-distribution")}  # Linux, x86-64, CPUs until 2022
-  {environment.install("intel-opencl-rt", "intel-cmplr-lib-rt")}  # Linux, Windows, x86-64
-  conda install -c conda-forge pyopencl pocl  # any system; on macOS also ocl_icd_wrapper_apple
-For a GPU, install its vendor's driver; docs/drivers.md says which."""
+#: Runtimes for the CPU on PyPI: packages, and for which machines they are.
+RUNTIMES = {
+    ("pocl-binary-distribution",): "Linux, x86-64; not AMD's processors from 2024 on",
+    ("intel-opencl-rt", "intel-cmplr-lib-rt"): "Linux, Windows, x86-64; 0.8 GB, proprietary",
+}
 
 
 def doctor() -> bool:
@@ -77,8 +76,19 @@ def doctor() -> bool:
         default = devices.default_device()
         print(f"The default is {default}; GEMMLAB_DEVICE or device= chooses another.")
     else:
-        print(NO_DEVICE)
+        print(*no_device(), sep="\n")
     return works > 0
+
+
+def no_device() -> Iterator[str]:
+    """What gives a machine a device, except packages that are installed and do not help."""
+    yield "No OpenCL device works here. One of these adds one, on the CPU:"
+    yield "  sudo apt install pocl-opencl-icd  # Debian and Ubuntu"
+    for packages, machines in RUNTIMES.items():
+        if not all(map(environment.is_installed, packages)):
+            yield f"  {environment.install(*packages)}  # {machines}"
+    yield "  conda install -c conda-forge pyopencl pocl  # any; macOS: also ocl_icd_wrapper_apple"
+    yield f"For a GPU, install its vendor's driver; {sources.folder('docs')}/drivers.md says which."
 
 
 def product(device: devices.Device) -> tuple[str, list[str]]:
@@ -157,6 +167,13 @@ def findings() -> Iterator[str]:
             "  sudo apt install intel-opencl-icd   # Intel\n"
             "  sudo apt install nvidia-opencl-icd  # NVIDIA\n"
             "  sudo apt install mesa-opencl-icd && export RUSTICL_ENABLE=radeonsi  # AMD"
+        )
+    intel = devices.intel_library()
+    if intel and " " in str(intel.resolve()):
+        yield (
+            f"Intel's CPU runtime does not start from a path with a space ({intel.resolve()}). "
+            "Use an environment elsewhere; in a clone of gemmlab:\n"
+            "  make lab VENV=$HOME/gemmlab-venv"
         )
     problem = environment.bad_pocl_folder() or environment.bad_database()
     if problem:

@@ -55,6 +55,7 @@ class Browser(anywidget.AnyWidget):
         #: the arguments of the newest request, and who waits for its answer
         self._waiting: tuple[dict[str, Any], Callable[[Outcome], None]] | None = None
         self._page = 0  # the id that its result will have; 0 before the page is asked
+        self._simulated = ""  # what the simulator says about a text that the page may run
         self.observe(self._found, "gpu")
         self.observe(self._answered, "result")
 
@@ -106,6 +107,10 @@ class Browser(anywidget.AnyWidget):
             if problem:
                 self._refuse(problem)
             else:
+                self._simulated = ""
+                if arguments["source"] is not None:
+                    limits = f" ({seen})" if seen else ""
+                    self._simulated = f" The simulator finds nothing wrong{limits}."
                 step("page")
                 self._page = self.request.get("id", 0) + 1
                 self.request = {"id": self._page, **options}
@@ -126,6 +131,8 @@ class Browser(anywidget.AnyWidget):
 
     def _answered(self, change: Mapping[str, Any]) -> None:
         result = change["new"]
+        if "error" in result:
+            result = {**result, "error": f"{result['error']}{self._simulated}"}
         if result.get("id") == self._page:
             self._end(lambda arguments: outcome(arguments, result))
 

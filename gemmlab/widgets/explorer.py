@@ -105,7 +105,7 @@ class Explorer(Shell):
         self._lay_out()
 
     def _find(self, device: Device | int | str | None) -> Device | Browser:
-        if device == NAME:
+        if device == NAME or (device is None and not devices()):
             return Browser(self._follow_device)
         try:
             return find_device(device)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import lacking
+from conftest import lacking, run_python
 
 import gemmlab
 from gemmlab.opencl import devices
@@ -38,6 +38,12 @@ def test_what_fits_no_device_is_named_with_the_devices_that_there_are(
     monkeypatch.setattr("gemmlab.opencl.devices._find", lambda: ())
     with pytest.raises(gemmlab.NoDeviceError, match="gemmlab doctor"):
         gemmlab.matmul(x, x)
+
+
+def test_without_a_device_a_notebook_shows_a_sentence(tmp_path):
+    nothing = {"OCL_ICD_VENDORS": str(tmp_path / "nothing"), "IPYTHONDIR": str(tmp_path)}
+    done = run_python("-m", "IPython", "-c", "import gemmlab; gemmlab.default_device()", **nothing)
+    assert "gemmlab.doctor()" in done.stdout and "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.system

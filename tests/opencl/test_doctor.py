@@ -43,6 +43,7 @@ def advice(tmp_path, monkeypatch):
 
     monkeypatch.setattr(doctor, "RENDER_NODES", tmp_path)
     monkeypatch.setattr(devices, "unregistered", lambda: [])
+    monkeypatch.setattr(devices, "intel_library", lambda: None)
     assert given() == ""
     return given
 
@@ -61,6 +62,19 @@ def test_a_gpu_that_no_driver_offers_or_that_may_not_be_opened(tmp_path, monkeyp
     assert advice(("Intel(R) OpenCL Graphics", GPU)) == ""
     monkeypatch.setattr(doctor.os, "access", lambda *given: False)
     assert "sudo usermod -aG" in advice()
+
+
+def test_intels_runtime_in_a_path_with_a_space(tmp_path, monkeypatch, advice):
+    for folder, remedy in (("words", False), ("two words", True)):
+        library = tmp_path / folder / "libintelocl.so"
+        monkeypatch.setattr(devices, "intel_library", lambda library=library: library)
+        assert ("make lab VENV=" in advice()) is remedy
+
+
+def test_no_package_is_advised_that_is_installed(monkeypatch):
+    for there in (True, False):
+        monkeypatch.setattr(doctor.environment, "is_installed", lambda package, there=there: there)
+        assert any("intel-opencl-rt" in line for line in doctor.no_device()) is not there
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no .icd files")

@@ -339,6 +339,20 @@ def test_the_browsers_gpu_is_a_device_like_any_other(desk):
     assert state(made) == "page" and "offers no GPU" in made.panel.value
 
 
+def test_without_a_device_an_explorer_uses_the_browsers_gpu(desk, monkeypatch):
+    """And without that, the simulator judges a text."""
+    monkeypatch.setattr(explorer_module, "devices", list)
+    made = explorer_module.Explorer(3, m=64, source=TEXT)
+    assert made._devices.value == "browser"
+    made.set(START)
+    desk.looked[-1][1](Outcome(desk.looked[-1][0]))
+    made.device.result = {"id": 1, "error": "the browser offers no GPU"}
+    text = made.panel.value
+    assert "offers no GPU" in text and "simulator finds nothing wrong" in text
+    with pytest.raises(RuntimeError, match="no such thing"):
+        explorer_module.Explorer(3, m=64, device="no such thing")
+
+
 class Page:
     """The browser's GPU as a device, and what it has answered."""
 
