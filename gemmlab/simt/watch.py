@@ -225,7 +225,9 @@ class Touches:
         for e, count in zip(self.entries, rows, strict=True):
             part = np.zeros(count)
             if e.site.kind == "store":
-                values = e.of(np.asarray(e.value, np.float64)).T.reshape(-1, e.site.width)
+                with np.errstate(invalid="ignore"):  # NaN in half precision
+                    stored = np.asarray(e.value, np.float64)
+                values = e.of(stored).T.reshape(-1, e.site.width)
                 part = np.repeat(values, e.site.scalar.size // self.grain, axis=1).ravel()
             parts.append(part)
         return np.concatenate(parts)

@@ -80,10 +80,13 @@ class Outcome:
         if self.state == "luck":
             return f"right here, by luck: {self.seen}"
         words = self.result.verdict if self.result else self.problem
-        if not self.seen or (self.seen.unread and self.kind == "BuildError"):
+        seen = self.seen
+        if self.state == "wrong" and seen:  # what was not looked at explains nothing
+            seen = replace(seen, unfinished="")
+        if not seen or not str(seen) or (seen.unread and self.kind == "BuildError"):
             return words
         between = "\n" if "\n" in words else " " if words.endswith("?") else "; "
-        return f"{words}{between}{self.seen}"
+        return f"{words}{between}{seen}"
 
     def __str__(self) -> str:
         if self.result:
