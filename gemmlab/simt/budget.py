@@ -1,10 +1,12 @@
-"""What a simulation may spend: seconds of processor time, and bytes for what it records."""
+"""What a simulation may spend: seconds of its thread, and bytes for what it records."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from time import process_time
 
+#: Processor time of the present thread, in seconds; WebAssembly has no such clock.
+thread_time = getattr(time, "thread_time", time.perf_counter)
 #: Called now and then by anything that may take long; raises `OutOfBudget` when time is up.
 Clock = Callable[[], None]
 #: Bytes that the log and the output of printf may take, without and with a deadline.
@@ -25,7 +27,7 @@ class Budget:
     """A deadline, and bytes to be taken.
 
     Args:
-        seconds: processor time of this process from now on; None for no deadline.
+        seconds: processor time of this thread from now on; None for no deadline.
 
     Attributes:
         spent: seconds since it began, as of the last time that it looked.
@@ -34,7 +36,7 @@ class Budget:
     def __init__(self, seconds: float | None = None):
         self.seconds = seconds
         self.size = self.left = MOST_BYTES if seconds is None else MOST_BYTES_TIMED
-        self.begun, self.spent, self.calls = process_time(), 0.0, 0
+        self.begun, self.spent, self.calls = thread_time(), 0.0, 0
 
     def __call__(self, share: float = 1.0) -> None:
         """Raise OutOfBudget if more than this share of the time has been spent.
@@ -44,7 +46,7 @@ class Budget:
         self.calls += 1
         if self.calls % 16:
             return
-        self.spent = process_time() - self.begun
+        self.spent = thread_time() - self.begun
         if self.seconds is not None and self.spent > share * self.seconds:
             raise OutOfBudget(f"it stopped after {self.seconds:g} s")
 
