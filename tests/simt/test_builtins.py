@@ -41,7 +41,7 @@ PERIODIC = {"sin", "cos", "tan", "sincos"}
 #: Functions of which runtimes return a zero of either sign.
 ANY_ZERO = {"fract", "fmin", "fmax", "remquo"}
 #: Functions whose results for NaN are undefined ...
-NO_NAN = {"min", "max", "clamp", "step"} | MODERATE
+NO_NAN = {"ilogb", "min", "max", "clamp", "step"} | MODERATE
 #: ... and those of which an argument has to be less than another one.
 ORDERED = {"clamp": (1, 2), "smoothstep": (0, 1)}
 
