@@ -403,8 +403,8 @@ def simulate(  # noqa: PLR0913
         order, seed, limit: as in `run`; seed also draws the inputs. Without a limit loops may
             iterate as often as they want; one that provably never ends is a finding.
         groups: only these work-groups, such as [(0, 0)].
-        seconds: processor time of its thread that it may take, findings included. After that the run is
-            `unfinished`, and so it is after 128 MB of records (512 MB without `seconds`).
+        seconds: processor time of its thread that it may take, findings included. After that the
+            run is `unfinished`, and so it is after 128 MB of records (512 MB without `seconds`).
         local_memory: bytes that a device gives to a work-group; a kernel with more is refused.
 
     Raises:
