@@ -233,8 +233,8 @@ def test_what_is_typed_beside_a_slider_is_taken_or_refused(book):
     assert "TS cannot be 'many'" in alert.inner_text() and "choose one of" in alert.inner_text()
     assert book.value(EXPLORER, "TS") == "32"
     assert book.follows(EXPLORER)
-    type_("TS", "30")  # a new position: those after it move up
-    book.wait_until(lambda: book.value(EXPLORER, "TS") == "30" and settled(book, EXPLORER))
+    type_("TS", "56")  # a new position: those after it move up
+    book.wait_until(lambda: book.value(EXPLORER, "TS") == "56" and settled(book, EXPLORER))
     book.press(EXPLORER, "TS", "End")
     book.wait_until(lambda: book.value(EXPLORER, "TS") == "64" and settled(book, EXPLORER))
     book.box(EXPLORER).locator("[data-x='64'][data-y='8']").first.click()
