@@ -79,8 +79,13 @@ class Seen:
 
 
 def is_edited(kernel: Key, source: str | None) -> bool:
-    """Whether a text differs from the kernel's own, which the tests have looked at."""
-    return source is not None and source.strip() != sources.read(find(kernel).file).strip()
+    """Whether a text differs from the kernel's own, which the tests have looked at, as a file or as
+    a cell has it.
+    """
+    if source is None:
+        return False
+    own = sources.read(find(kernel).file)
+    return source.strip() not in (own.strip(), sources.code(own))
 
 
 def look(  # noqa: PLR0913
