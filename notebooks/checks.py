@@ -134,7 +134,9 @@ def _wrong(kernel: int, source: str, sizes, params=None) -> str:
     """What goes wrong with a text at some of these sizes, if only a race; "" if nothing does."""
     for m, n, k in sizes:  # the source begins in the cell's second line
         outcome = gemmlab.trial(kernel, m, n, k, source=f"\n{source}", params=params, repeats=1)
-        if not outcome.ok or outcome.seen:  # what the simulator could not read may have a race
+        seen = outcome.seen
+        # what the simulator could not read may have a race; a limit only ends the search for more
+        if not outcome.ok or (seen and (seen.unread or seen.elsewhere)):
             return f"at M={m}, N={n}, K={k}: {outcome.verdict}"
     return ""
 
