@@ -56,8 +56,6 @@ HARMLESS = [
     ("warp_tiling", "index", "block = &Atile[0][0 + 1][0]"),
     # sums are moved more often, which rounds nothing here
     ("tensor_cores", "guard", "%EVERY == EVERY - 1"),
-    # who splits numbers of one part again gets the same parts
-    ("warpgroups", "guard", "if (1 || i == 0) {"),
     # it waits for asynchronous copies; copies of another kind have arrived at the barrier before
     ("warpgroups", "barrier", "CUT_B(next, 1 - odd);"),
     # it makes an array longer
