@@ -42,7 +42,7 @@ _HOME = {
     "peaks": "measurement.peaks",
     "sweep": "measurement.sweeps",
     "trial": "worker.client",
-    "simulate": "simt",
+    "simulate": "simulation",
     "Explorer": "widgets.explorer",
     "Stepper": "widgets.stepper",
     "Generator": "widgets.generator",

@@ -24,7 +24,7 @@ from .opencl.devices import default_device as default_device
 from .opencl.devices import devices as devices
 from .opencl.doctor import doctor as doctor
 from .opencl.launch import kernel as kernel
-from .simt import simulate as simulate
+from .simulation import simulate as simulate
 from .version import __version__ as __version__
 from .widgets.explorer import Explorer as Explorer
 from .widgets.generator import Generator as Generator

@@ -6,13 +6,14 @@ from functools import partial
 
 import numpy as np
 
+import clscope
 import gemmlab
-from gemmlab import check, model, simt
+from clscope import views
+from gemmlab import check, model
 from gemmlab.generate import Schedule, tiles, write
 from gemmlab.ladder import sources
 from gemmlab.measurement import landscape
 from gemmlab.measurement.comparison import BUDGET
-from gemmlab.simt import views
 from gemmlab.widgets import panel
 from lessons import board, cluster, divergence, edges, rates, schedules, selection, tf32
 
@@ -851,10 +852,10 @@ def check_14_2(text):
     a, b = check.exact_inputs(m, n, k)
     bias = np.linspace(-20, 20, m, dtype=np.float32).round()
     flat = [x.T.ravel() for x in (a, b)]
-    args = [m, n, k, 2.0, flat[0], 0, m, flat[1], 0, k, 3.0, bias, 0, 1, 0, simt.Empty(m * n)]
+    args = [m, n, k, 2.0, flat[0], 0, m, flat[1], 0, k, 3.0, bias, 0, 1, 0, clscope.Empty(m * n)]
     schedule = Schedule(beta=True, tile=(8, 8), micro_tile=(2, 2), depth=8)
     source = write(schedule, store=lambda c: text.strip("\n").splitlines())
-    run = simt.run(source, None, (8, 4), None, args)
+    run = clscope.run(source, None, (8, 4), None, args)
     got, plain = run.arrays["C"].reshape(n, m).T, 2 * a @ b + 3 * bias[:, None]
     typical = {
         "negative sums are not replaced yet.": plain,

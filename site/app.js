@@ -70,9 +70,9 @@ async function start({ base, files }) {
 import json, sys
 from dataclasses import asdict
 sys.path.insert(0, "/site")
-from gemmlab.simt.text import TextError
-from gemmlab.web.shader import STYLES, translate
-from gemmlab.web.memory import Style
+from clscope import TextError
+from clscope.wgsl.shader import STYLES, translate
+from clscope.wgsl.memory import Style
 
 def run(request):
     given = json.loads(request)

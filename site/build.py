@@ -26,8 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
-
-from gemmlab import web  # noqa: E402
+from clscope import wgsl  # noqa: E402
 from gemmlab.ladder import catalog  # noqa: E402
 from gemmlab.measurement import explained  # noqa: E402
 from lessons import puzzles  # noqa: E402
@@ -41,14 +40,6 @@ PYODIDE_FILES = (
     "python_stdlib.zip",
     "pyodide-lock.json",
 )
-#: What the translator consists of.
-MODULES = [
-    *(
-        f"simt/{n}.py"
-        for n in ("__init__", "budget", "text", "tree", "types", "builtins", "meaning", "parse")
-    ),
-    *(f"web/{n}.py" for n in ("names", "memory", "wide", "expressions", "statements", "shader")),
-]
 #: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
 SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
     1: {"TS": (8, 16, 32)},
@@ -77,9 +68,9 @@ void gemm(int M, int N, int K, __global float* A, __global float* B, __global fl
 
 def translated(text: str, kernel: str | None, defines: dict[str, int]) -> dict:
     """A text in the styles that a page tries, and as it is watched."""
-    styles = {**web.STYLES, "watched": web.Style(watched=True)}
+    styles = {**wgsl.STYLES, "watched": wgsl.Style(watched=True)}
     return {
-        label: asdict(web.translate(text, kernel, defines, style))
+        label: asdict(wgsl.translate(text, kernel, defines, style))
         for label, style in styles.items()
     }
 
@@ -141,9 +132,9 @@ def packed(value) -> str:
 
 
 def translator() -> dict[str, str]:
-    """The translator's modules; the package itself would load the catalog."""
-    files = {f"gemmlab/{name}": (ROOT / "gemmlab" / name).read_text() for name in MODULES}
-    return files | {"gemmlab/__init__.py": "", "gemmlab/web/__init__.py": ""}
+    """The library that parses and translates: it needs no package, so that it runs in a page."""
+    files = (ROOT / "clscope").rglob("*.py")
+    return {path.relative_to(ROOT).as_posix(): path.read_text() for path in files}
 
 
 def script(*names: Path) -> str:
@@ -165,7 +156,7 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
     place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}
     for name in ("index.html", "style.css"):
         shutil.copy(HERE / name, out / name)
-    (out / "app.js").write_text(script(ROOT / "gemmlab/web/runner.js", HERE / "app.js"))
+    (out / "app.js").write_text(script(ROOT / "clscope/wgsl/runner.js", HERE / "app.js"))
     (out / "data.js").write_text(
         f"globalThis.GEMMLAB_DATA = {json.dumps(packed(data))};\n"
         f"globalThis.GEMMLAB_PLACE = {json.dumps(place)};\n"

@@ -18,9 +18,9 @@ LASTING = {
     "gemmlab.opencl.devices",
     "gemmlab.worker.client",
     "gemmlab.ladder.header",
-    "gemmlab.simt.builtins",
-    "gemmlab.simt.memory",
-    "gemmlab.simt.types",
+    "clscope.builtins",
+    "clscope.memory",
+    "clscope.types",
 }
 
 

@@ -105,7 +105,7 @@ WITHOUT_DEVICES = """
     import gemmlab
     from gemmlab.blas import problem
     from gemmlab.generate import Schedule, write
-    for name in ("ladder", "check", "simt", "model", "draw", "web", "generate"):
+    for name in ("ladder", "check", "simulation", "model", "draw", "webgpu", "generate"):
         package = importlib.import_module(f"gemmlab.{name}")
         for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
             importlib.import_module(f"gemmlab.{name}.{found.name}")
@@ -220,14 +220,16 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     patterns = [
         *("gemmlab/**/*.py", "gemmlab/*.pyi", "gemmlab/py.typed"),
-        *("gemmlab/widgets/*.[jc]s*", "gemmlab/web/*.js"),
+        *("gemmlab/widgets/*.[jc]s*", "clscope/**/*.py", "clscope/py.typed", "clscope/wgsl/*.js"),
         *("kernels/**/*.cl", "results/*.json", "docs/*", "notebooks/*.ipynb"),
         *("notebooks/README.md", "notebooks/checks.py", "notebooks/lessons/*.py"),
         "notebooks/solutions/*.*",
     ]
     files = [path.relative_to(ROOT).as_posix() for one in patterns for path in ROOT.glob(one)]
     files.remove("results/nvidia_h200_candidates.json")  # tools/fit.py alone reads it
-    wanted = {file if file.startswith("gemmlab/") else f"gemmlab/{file}" for file in files}
+    wanted = {
+        file if file.startswith(("clscope/", "gemmlab/")) else f"gemmlab/{file}" for file in files
+    }
     assert len(wanted) > 200
     of_environment = {name for name in held if ".data/" in name}
     assert {name for name in held - of_environment if ".dist-info/" not in name} == wanted
@@ -344,5 +346,5 @@ def test_every_import_of_the_package_is_a_declared_dependency():
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(node.module.partition(".")[0])
-    found -= {"gemmlab", *brought, *sys.stdlib_module_names}
+    found -= {"clscope", "gemmlab", *brought, *sys.stdlib_module_names}
     assert found <= declared().keys() and {"numpy", "pyopencl", "matplotlib"} <= found

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import common
 import numpy as np
 
-from gemmlab import check, model, web
+from clscope import wgsl
+from gemmlab import check, model, webgpu
 from gemmlab.cli import count, kernel_numbers, record_file
 from gemmlab.ladder import catalog
 from gemmlab.measurement import clock, records
@@ -55,7 +56,7 @@ class Host:
         """Its limits as the catalog takes them; JavaScript's names are in camel case."""
         names = {key: key.title().replace("-", "") for key in self.limits}
         of = {name[0].lower() + name[1:]: self.limits[key] for key, name in names.items()}
-        return web.limits(of, "this GPU")
+        return webgpu.limits(of, "this GPU")
 
     def buffer(self, data, usage: str = "STORAGE"):
         use = self.wgpu.BufferUsage
@@ -66,7 +67,7 @@ class Host:
         return np.frombuffer(self.device.queue.read_buffer(buffer), dtype)
 
     def prepare(self, shader, arrays, values, groups) -> Ready:
-        """Compile a shader of `web.translate` and copy its arguments, by name, to the GPU."""
+        """Compile a shader of `wgsl.translate` and copy its arguments, by name, to the GPU."""
         buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
         kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
         bound = [*buffers.values()]
@@ -150,9 +151,9 @@ def arguments(job, a, b) -> tuple[dict[str, np.ndarray], dict[str, int]]:
 def rates(host: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, Any]]:
     """Check and time kernels at M = N = K = size, in each style."""
     a, b = check.exact_inputs(size, size, size)
-    for kernel, (label, style) in product(kernels, web.STYLES.items()):
+    for kernel, (label, style) in product(kernels, wgsl.STYLES.items()):
         params = catalog[kernel].fit(host.allowed())
-        job = web.job(kernel, size, size, size, params, styles={label: style})
+        job = webgpu.job(kernel, size, size, size, params, styles={label: style})
         c, untouched = host.product(job, a, b)
         shader = job.shaders[label]
         times = host.seconds(host.prepare(shader, *arguments(job, a, b), job.groups))

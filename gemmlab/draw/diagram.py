@@ -11,7 +11,9 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
-from ..simt import ProductRun, Run, views
+from clscope import Run, views
+
+from ..simulation import ProductRun
 from .picture import BLUE, GREEN, INK, ORANGE, Picture, count, lines, text_colour, viridis
 
 COLOURS = {

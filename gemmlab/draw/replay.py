@@ -5,8 +5,10 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
-from ..simt import ProductRun, views
-from ..simt.watch import Entry
+from clscope import views
+from clscope.watch import Entry
+
+from ..simulation import ProductRun
 from .diagram import COLOURS, Area, areas, boxes, grid, runs
 from .picture import BLUE, GREEN, INK, ORANGE, RED, Picture, count, faint
 
@@ -32,7 +34,7 @@ class Replay:
 
     Attributes:
         run: the product.
-        steps: see `simt.views.steps`.
+        steps: see `clscope.views.steps`.
         items: work-items of the group.
 
     Arrays keep their positions from step to step; only colours and titles change. Of the parts of

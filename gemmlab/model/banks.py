@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..simt import count
+from clscope import count
 
 
 def turns(indices: Iterable[int], bank_bytes: int = 4) -> int:

@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from clscope import count
+from clscope.machine import WARP
+from clscope.watch import Entry
+
 from ..caches import cached
 from ..ladder import Key, find
 from ..ladder.spec import round_up
-from ..simt import count, simulate
-from ..simt.machine import WARP
-from ..simt.watch import Entry
+from ..simulation import simulate
 
 #: Most bytes that a work-item loads or stores with one instruction.
 LOAD_BYTES = 16
@@ -71,9 +73,9 @@ def costs(
     """Count what a work-group costs; kernel, params and source are those of `gemmlab.simulate`.
 
     With `fewest`, accesses of local memory are as few as a compiler and the hardware could make:
-    neighbouring loads merged (`simt.count.merged`), every word delivered once per access. Otherwise
-    each load of the text is one load, served as `local_turns` describes. Raises ValueError for a
-    kernel on tensor cores, and where `simulate` does.
+    neighbouring loads merged (`clscope.count.merged`), every word delivered once per access.
+    Otherwise each load of the text is one load, served as `local_turns` describes. Raises
+    ValueError for a kernel on tensor cores, and where `simulate` does.
     """
     spec = find(kernel)
     if spec.tensor:
@@ -166,7 +168,7 @@ def local_turns(accessed: np.ndarray, size: int, bank_bytes: int = 4) -> int:
     lane wants the same as its neighbour (lane 0 as 1, 2 as 3 ...; or 0 as 2, 1 as 3 ...), again for
     the whole warp. This was measured on an H200, with 8 patterns of lanes and 3 widths ("loads" in
     `results/nvidia_h200_ceilings.json`). Banks of 8 bytes, as the K40m has them, are counted as its
-    documents describe (`simt.count.turns`).
+    documents describe (`clscope.count.turns`).
 
     Args:
         accessed: the first byte of each lane (-1: none), a row per warp.

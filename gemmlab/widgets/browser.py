@@ -14,12 +14,12 @@ from typing import Any
 import anywidget
 import traitlets
 
-from .. import web
+from clscope import TextError, wgsl
+
 from ..measurement.comparison import summary
 from ..measurement.records import Result
 from ..model import gflops
-from ..simt import TextError
-from ..web.plan import LEAST, job, whole
+from ..webgpu import LEAST, job, limits, whole
 from ..worker import client
 from ..worker.client import Outcome
 from ..worker.look import ARGUMENTS
@@ -27,7 +27,7 @@ from ..worker.look import ARGUMENTS
 #: The value of `device` that means it.
 NAME = "browser"
 WORDS = "this browser's GPU"
-FILES = Path(web.__file__).with_name("runner.js"), Path(__file__).with_name("browser.js")
+FILES = Path(wgsl.__file__).with_name("runner.js"), Path(__file__).with_name("browser.js")
 
 
 class Browser(anywidget.AnyWidget):
@@ -70,7 +70,7 @@ class Browser(anywidget.AnyWidget):
 
     def _found(self, change: Mapping[str, Any]) -> None:
         if "limits" in self.gpu:
-            found = web.limits(self.gpu["limits"], self.gpu["name"])
+            found = limits(self.gpu["limits"], self.gpu["name"])
             if found != self.limits:
                 self.limits = found
                 self._opened()

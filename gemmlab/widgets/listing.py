@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 from html import escape
 
+from clscope import Run
+from clscope.count import Counts
+
 from ..draw.picture import RED
-from ..simt import ProductRun, Run
-from ..simt.count import Counts
+from ..simulation import ProductRun
 
 #: What the bars beside the lines count, over the whole run: of each line the first that it takes.
 COSTS: dict[str, Callable[[Counts], int]] = {

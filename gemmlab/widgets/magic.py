@@ -11,8 +11,9 @@ from typing import Any
 import ipywidgets as w
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
+from clscope import views
+
 from ..ladder import Key, find, key, sources
-from ..simt import views
 from ..worker.client import simulated
 from .explorer import Explorer
 from .shell import free

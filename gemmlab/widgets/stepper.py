@@ -16,7 +16,7 @@ import ipywidgets as w
 
 from ..draw.picture import Picture
 from ..draw.replay import Replay
-from ..simt import ProductRun
+from ..simulation import ProductRun
 from .listing import listing
 from .shell import Choice, Shell, choice, grid, line
 

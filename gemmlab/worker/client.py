@@ -22,7 +22,7 @@ from typing import Any
 from ..ladder import Key
 from ..measurement.comparison import BUDGET, Comparison
 from ..opencl.devices import Device
-from ..simt import ProductRun
+from ..simulation import ProductRun
 from .look import Seen
 from .process import Child
 

@@ -15,10 +15,11 @@ from itertools import product
 from math import gcd, lcm, prod
 from typing import Any
 
-from .. import simt
+from clscope import Finding, TextError
+
 from ..ladder import KernelSpec, Key, find, sources
 from ..ladder.spec import round_up
-from ..simt.api import LaunchError
+from ..simulation import LaunchError, ProductRun, shrunk, simulate
 
 Sizes = tuple[int, int, int]
 #: What `look` takes of the arguments of a measurement.
@@ -125,7 +126,7 @@ def look(  # noqa: PLR0913
         return Seen(unfinished=unfinished, elsewhere=_elsewhere(spec, sizes, full, source))
     except LaunchError as error:
         raise Refused(f"line {error.line}: {error.message}") from None
-    except simt.TextError as error:
+    except TextError as error:
         why = error.message if not error.known else f"it does not take the text, {error.message}"
         return Seen(unread=f"line {error.line}: {why}")
     except (ValueError, MemoryError, TimeoutError) as error:
@@ -187,7 +188,7 @@ def _computed(
 
 def closely(
     kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None
-) -> simt.ProductRun:
+) -> ProductRun:
     """Run a text in the simulator on two by two of the smallest work-groups like those of `params`,
     for a picture.
 
@@ -200,13 +201,13 @@ def closely(
         TimeoutError: if translating it takes too long.
     """
     spec = find(kernel)
-    small, full = simt.shrunk(spec, params), spec.validate(params)
+    small, full = shrunk(spec, params), spec.validate(params)
 
-    def run(chosen: dict[str, int]) -> simt.ProductRun:
+    def run(chosen: dict[str, int]) -> ProductRun:
         m, n, k = (2 * tile if tile > 1 else 8 for tile in spec.tiles(chosen))
-        return simt.simulate(spec, m, n, k, chosen, source, seconds=2.5)
+        return simulate(spec, m, n, k, chosen, source, seconds=2.5)
 
-    with suppress(simt.TextError):
+    with suppress(TextError):
         found = run(small)
         if found.ok or small == full:
             return found
@@ -228,7 +229,7 @@ def _asked(
     params: dict[str, int],
     groups: list[tuple[int, ...]] | None,
     **options: Any,
-) -> simt.ProductRun | None:
+) -> ProductRun | None:
     """The product that was asked for, in some of its work-groups; None if it is too large."""
     m, n, k = sizes
     if m * k + k * n > MOST_ELEMENTS or m * n > MOST_ELEMENTS:
@@ -236,9 +237,9 @@ def _asked(
     return _run(spec, sizes, params, groups=groups, **options)
 
 
-def _run(spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any) -> simt.ProductRun:
+def _run(spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any) -> ProductRun:
     """A simulation without its log, which is large, and part of reference cycles."""
-    run = simt.simulate(spec, *sizes, params, **options)
+    run = simulate(spec, *sizes, params, **options)
     run.log.clear()
     return run
 
@@ -281,19 +282,19 @@ def _smaller(spec: KernelSpec, sizes: Sizes, params: dict[str, int]) -> Sizes:
     return m, n, k
 
 
-def _seen(run: simt.ProductRun) -> Seen:
+def _seen(run: ProductRun) -> Seen:
     first = run.findings[0]
     unfinished = _sentence(run.unfinished) if run.unfinished else ""
     endless = first.kind == "endless loop"
     return Seen(_sentence(first), len(run.findings), endless, unfinished=unfinished)
 
 
-def _at(sizes: Sizes, run: simt.ProductRun) -> str:
+def _at(sizes: Sizes, run: ProductRun) -> str:
     m, n, k = sizes
     return f"at M = {m}, N = {n}, K = {k} this text would be wrong: {_sentence(run.findings[0])}"
 
 
-def _sentence(finding: simt.Finding) -> str:
+def _sentence(finding: Finding) -> str:
     where = f"line {finding.line}: " if finding.line else ""
     through = f" (in the macro {finding.macro})" if finding.macro else ""
     return f"{where}{finding.message}{through}"

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from gemmlab import model, simt
+import clscope
+from clscope import views
+from gemmlab import model
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import (
     BLUE,
@@ -22,7 +24,6 @@ from gemmlab.draw.picture import (
     lines,
 )
 from gemmlab.ladder import sources
-from gemmlab.simt import views
 
 #: Rows and columns of the matrix that is transposed.
 SIDE = 32
@@ -39,13 +40,13 @@ def transposing(tile: int, coalesced: bool) -> Picture:
     """What a warp loads and stores when a square matrix is transposed, and in how many memory
     segments: if `coalesced`, through a local tile with `tile` rows and columns; else directly.
     """
-    before, after = np.arange(SIDE**2, dtype=np.float32), simt.Empty(SIDE**2)
+    before, after = np.arange(SIDE**2, dtype=np.float32), clscope.Empty(SIDE**2)
     if coalesced:
         file, args = "support/transpose.cl", [SIDE, SIDE, SIDE, 0, before, SIDE, after]
     else:
         file, args = "support/transpose_naive.cl", [SIDE, SIDE, before, after]
     macros = {"TT": tile, "TR": tile}
-    r = simt.run(sources.read(file), None, (SIDE, SIDE), (tile, tile), args, macros)
+    r = clscope.run(sources.read(file), None, (SIDE, SIDE), (tile, tile), args, macros)
     touched = {name: diagram.touched(r, name, 0, store=name == "out") for name in ("in", "out")}
     segments = {name: count(views.segments(t), "segment") for name, t in touched.items()}
     words = f"a warp's loads fall into {segments['in']}, its stores into {segments['out']}"

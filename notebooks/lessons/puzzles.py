@@ -166,21 +166,22 @@ def check(number: int, text: str) -> str:
     """What a text does, run in the simulator: "solved", or what is wrong, in words."""
     import numpy as np
 
-    from gemmlab import simt, web
+    import clscope
+    from clscope import wgsl
 
     puzzle, text = PUZZLES[number - 1], text.removeprefix("\n")
     arrays = {name: np.array(v, np.float32) for name, v in puzzle.arrays.items()}
     given = {**arrays, **puzzle.values}
     try:
-        program = web.translate(text)
+        program = wgsl.translate(text)
         names = [b.name for b in program.buffers] + [name for name, _ in program.scalars]
         if set(names) != set(given):
             return f"the kernel's arguments must stay {', '.join(given)}"
         found = {name: re.search(rf"\b{name}\b\s*[,)]", text) for name in given}
         order = sorted(given, key=lambda name: found[name].start())  # type: ignore[union-attr]
         sizes = tuple(g * i for g, i in zip(puzzle.groups, program.size, strict=True))
-        run = simt.run(text, None, sizes, program.size, [given[name] for name in order])
-    except simt.TextError as error:
+        run = clscope.run(text, None, sizes, program.size, [given[name] for name in order])
+    except clscope.TextError as error:
         return str(error)
     if run.findings:
         return "; ".join(str(finding) for finding in run.findings[:2])

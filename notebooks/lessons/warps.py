@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
+from clscope import views
+from clscope.machine import WARP
 from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, text_colour, viridis
 from gemmlab.model.costs import local_turns
-from gemmlab.simt import ProductRun, simulate, views
-from gemmlab.simt.machine import WARP
+from gemmlab.simulation import ProductRun, simulate
 
 #: The kernels that are drawn side by side.
 KERNELS = (10, 15)

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layouts import Framed, Layout, whole
 
+import clscope
 import gemmlab
-from gemmlab import check, simt
+from gemmlab import check
 from gemmlab.blas import packed, products
 from gemmlab.ladder import sources
 
@@ -140,10 +141,10 @@ def test_packed_in_the_microscope(which):
     macros = blocks.macros(beta=False)
     a, b = check.exact_inputs(m, n, k)
     height, depth = -(-m // blocks.rows) * blocks.rows, -(-k // blocks.depth)
-    arguments = [m, k, np.ravel(a, "F"), 0, 1, m, simt.Empty(height * k)]
-    pack = simt.run(text, "pack", (height // blocks.rows, depth), (1, 1), arguments, macros)
+    arguments = [m, k, np.ravel(a, "F"), 0, 1, m, clscope.Empty(height * k)]
+    pack = clscope.run(text, "pack", (height // blocks.rows, depth), (1, 1), arguments, macros)
     operands = pack.arrays["panels"], np.ravel(b, "F"), 0, k, 1
-    arguments = [m, n, k, height, 12, 1.0, *operands, 1, simt.Empty(m * n)]
-    run = simt.run(text, "gemm", (1, 1), (1, 1), arguments, macros)
+    arguments = [m, n, k, height, 12, 1.0, *operands, 1, clscope.Empty(m * n)]
+    run = clscope.run(text, "gemm", (1, 1), (1, 1), arguments, macros)
     right = np.array_equal(run.arrays["C"].reshape(n, m).T, a @ b)
     assert (pack.ok and run.ok and right) == (which == "right"), (pack.verdict, run.verdict)

@@ -9,11 +9,11 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 from texts import SMALL
 
+from clscope import views
 from gemmlab import catalog, simulate
 from gemmlab.draw import diagram, replay
 from gemmlab.draw.picture import INK, RED
 from gemmlab.ladder import sources
-from gemmlab.simt import views
 from pictures import assert_can_be_shown
 
 

@@ -20,7 +20,7 @@ from configurations import (
 )
 from conftest import in_part
 
-from gemmlab import simt
+import clscope
 from gemmlab.generate import Schedule, write
 from gemmlab.ladder.spec import tiles_over
 
@@ -73,7 +73,7 @@ def test_a_part_of_ones_own():
 
 
 def launch_arguments(s: Schedule, given):
-    """What `simt.run` takes: the size of the launch and the arguments, complex numbers as pairs."""
+    """The launch and arguments that `clscope.run` takes, complex numbers as pairs."""
     real = np.empty(0, s.element.result).real.dtype
     m, n, k = given.sizes
 
@@ -89,14 +89,14 @@ def launch_arguments(s: Schedule, given):
         args += [*numbers(given.beta), memory, offset, 1, ld]
     axes = zip((m, n), s.tile, s.local_size, strict=True)
     items = [tiles_over(size, side) * count for size, side, count in axes]
-    return items, [*args, simt.Empty(m * n * s.element.components, real)]
+    return items, [*args, clscope.Empty(m * n * s.element.components, real)]
 
 
 def simulated(s: Schedule, text: str, seed: int = 0):
     """The run of a text in the microscope, and whether C is what it must be."""
     given = case(s, seed)
     items, args = launch_arguments(s, given)
-    run = simt.run(text, None, items, None, args)
+    run = clscope.run(text, None, items, None, args)
     m, n, _ = given.sizes
     got = run.arrays["C"].view(given.expected.dtype).reshape(n, m).T
     return run, bool(np.array_equal(got, given.expected))

@@ -13,10 +13,11 @@ from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemmlab import ParameterError, catalog, simt
+import clscope
+from clscope.text import Preprocessor
+from gemmlab import ParameterError, catalog
 from gemmlab.ladder import Limits, Param, find, header, sources
 from gemmlab.opencl import build
-from gemmlab.simt.text import Preprocessor
 
 KERNELS = pytest.mark.parametrize("number", catalog)
 EVERY_KERNEL = pytest.mark.parametrize("number", [*catalog, "narrow"])
@@ -66,7 +67,7 @@ def test_a_header_is_read():
     assert header.predecessor(text) == "03_work_per_thread" and header.idea(text) == "Nothing."
     assert header.names_in("min(RX4, 8) * RX4 // _K") == {"RX4", "_K"}
     source = "#define AT2x(a1) a1\n__kernel void f(__global int* x) { x[0] = AT2x(N1_) + N1; }"
-    run = simt.run(source, None, (1,), (1,), [np.zeros(1, "i4")], {"N1_": 4, "N1": 3})
+    run = clscope.run(source, None, (1,), (1,), [np.zeros(1, "i4")], {"N1_": 4, "N1": 3})
     assert run.arrays["x"][0] == 7
     with pytest.raises(ValueError, match="#ifndef PAD must be followed by"):
         header.parameters(text.replace("[0, 2]", ""))

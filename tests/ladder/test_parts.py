@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from clscope.text import Preprocessor
 from gemmlab.ladder import NARROW, find, sources
-from gemmlab.simt.text import Preprocessor
 
 PRODUCTION = [find("warp_tiling"), find("tensor_cores"), find("warpgroups"), NARROW]
 FOLDER = sources.folder() / "production"

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gemmlab
-from gemmlab.simt import views
+from clscope import views
 from lessons import divergence
 
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+import clscope
 import gemmlab
-from gemmlab import simt
 from gemmlab.caches import Notes
 from gemmlab.ladder.sources import read
 from gemmlab.measurement import peaks
@@ -18,7 +18,7 @@ TEXT = read("support/peaks.cl")
 @pytest.mark.parametrize("width", (1, 4))
 def test_the_loop_of_multiply_adds_computes_what_it_says(width, fused):
     defines = {"CHAINS": 2, "WIDTH": width, "FUSED": fused}
-    run = simt.run(TEXT, "fma_loop", (4,), (4,), [3, 0.5, 1.0, simt.Empty(4)], defines)
+    run = clscope.run(TEXT, "fma_loop", (4,), (4,), [3, 0.5, 1.0, clscope.Empty(4)], defines)
     assert run.ok, run.verdict
     assert run.counts.multiply_adds >= 4 * 2 * width * 3
     starts = np.arange(4)[:, None] + np.arange(2)

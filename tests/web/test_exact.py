@@ -11,10 +11,11 @@ from conftest import FULL, lacking
 from web.small_kernels import ITEMS, text
 from web_rates import Host
 
-from gemmlab import check, simt, web
+import clscope
+from clscope import TextError, wgsl
+from gemmlab import check, webgpu
 from gemmlab.ladder import catalog, sources
 from gemmlab.ladder.spec import Limits
-from gemmlab.simt import TextError
 
 LADDER = range(1, 14)
 #: A GPU that any browser offers.
@@ -42,7 +43,7 @@ def sizes(kernel: int, params) -> tuple[int, int, int]:
     return rows + 5, cols + 3, 2 * depth + 1
 
 
-STYLES = {**web.STYLES, "watched": web.Style(watched=True)}
+STYLES = {**wgsl.STYLES, "watched": wgsl.Style(watched=True)}
 
 
 def host(backend: str, name: str) -> Host:
@@ -78,7 +79,7 @@ CASES = [
 @pytest.mark.parametrize("compiler, kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(request, compiler, kernel, params, label):
     m, n, k = sizes(kernel, params)
-    job = web.job(kernel, m, n, k, params, styles={label: STYLES[label]})
+    job = webgpu.job(kernel, m, n, k, params, styles={label: STYLES[label]})
     a, b = check.exact_inputs(m, n, k)
     c, untouched = request.getfixturevalue(compiler).product(job, a, b)
     assert np.array_equal(c, a @ b)
@@ -102,10 +103,10 @@ def test_support_kernels_do_what_the_simulator_says(request, compiler, label):
     gpu = request.getfixturevalue(compiler)
     for name, (groups, given) in SUPPORT.items():
         source = sources.read(f"support/{name}.cl")
-        shader = web.translate(source, name, {}, STYLES[label])
+        shader = wgsl.translate(source, name, {}, STYLES[label])
         given = {**given, "out": np.full(96 * 64 + 8, np.nan, np.float32)}
         sizes = [g * s for g, s in zip(groups, shader.size, strict=True)]
-        expected = simt.run(source, name, sizes, None, list(given.values()))
+        expected = clscope.run(source, name, sizes, None, list(given.values()))
         assert expected.ok, expected.verdict
         arrays = {key: given.pop(key) for key in expected.arrays}
         got = gpu.run(shader, arrays, given, groups)["out"]
@@ -122,11 +123,11 @@ def test_random_texts_do_what_the_simulator_says(naga, seed):
     x = (np.arange(64) % 7 - 3).astype(np.float32)
     y = (np.arange(64, dtype=np.int32) * 37) % 41 - 15
     out, whole = np.zeros(2 * ITEMS, np.float32), np.zeros(2 * ITEMS, np.int32)
-    expected = simt.run(source, "fuzz", (2 * ITEMS,), None, [x, y, out, whole])
+    expected = clscope.run(source, "fuzz", (2 * ITEMS,), None, [x, y, out, whole])
     assert expected.ok, expected.verdict
     arrays = {"x": x, "y": y, "out": out, "whole": whole}
     for style in STYLES.values():
-        got = naga.run(web.translate(source, style=style), arrays, {}, (2, 1, 1))
+        got = naga.run(wgsl.translate(source, style=style), arrays, {}, (2, 1, 1))
         assert np.array_equal(got["out"], expected.arrays["out"])
         assert np.array_equal(got["whole"], expected.arrays["whole"])
 
@@ -155,10 +156,10 @@ void k(__global float* x, const int n)
 
 
 def test_a_watched_kernel_reports_the_access_and_the_loop_that_go_wrong(naga):
-    watched = web.Style(watched=True)
+    watched = wgsl.Style(watched=True)
 
     def watch(source, n):
-        shader = web.translate(source, style=watched)
+        shader = wgsl.translate(source, style=watched)
         arrays = {"x": np.zeros(16, np.float32)}
         return list(naga.run(shader, arrays, {"n": n}, (2, 1, 1))["watch"])
 
@@ -207,7 +208,7 @@ def test_any_name_can_be_anything(request, compiler, role):
         before = "#define SUM(a, b) 2*b; int a = b; a += 1\n"
         if role == "function":
             before = f"float {name}(float a, __global float* p) {{ return a*p[0]; }}\n"
-        shader = web.translate(before + HEADER + ROLES[role].format(name), style=STYLES["watched"])
+        shader = wgsl.translate(before + HEADER + ROLES[role].format(name), style=STYLES["watched"])
         gpu.device.create_shader_module(code=shader.code)
         assert shader.entry == name or role != "kernel" or name in shader.entry
 
@@ -246,8 +247,8 @@ def test_a_constant_has_the_value_that_it_has_in_c(request, compiler):
     for body in [*constants(CONSTANTS), *STATEMENTS.strip().splitlines()]:
         text = HEADER + f"void k(__global float* x, const int n)\n{{\n{body}\n}}"
         x = np.zeros(8, np.float32)
-        expected = simt.run(text, "k", (8,), None, [x.copy(), 1]).arrays["x"]
-        got = gpu.run(web.translate(text), {"x": x}, {"n": 1}, (1, 1, 1))["x"]
+        expected = clscope.run(text, "k", (8,), None, [x.copy(), 1]).arrays["x"]
+        got = gpu.run(wgsl.translate(text), {"x": x}, {"n": 1}, (1, 1, 1))["x"]
         assert np.array_equal(got, expected, equal_nan=True), (body, got, expected)
 
 
@@ -264,7 +265,7 @@ def test_a_constant_without_a_value_is_accepted(request, compiler):
     for body in constants(UNDEFINED):
         text = HEADER + f"void k(__global float* x, const int n)\n{{\n{body}\n}}"
         for style in STYLES.values():
-            gpu.device.create_shader_module(code=web.translate(text, style=style).code)
+            gpu.device.create_shader_module(code=wgsl.translate(text, style=style).code)
 
 
 #: Operands of 64-bit operations, signed and not: u and n are near the ends of their types.
@@ -302,14 +303,14 @@ def test_64_bits_do_the_same_in_32_or_are_refused(naga, seed):
         test = f"{value} {rng.choice(['<', '>=', '==', '&&'])} {wide_expression(rng, operands, 1)}"
         line = rng.choice([f"y[{len(lines)}] = (int)({value});", f"y[{len(lines)}] = {test};"])
         try:
-            web.translate(head + line + "}")
+            wgsl.translate(head + line + "}")
         except TextError:
             continue
         lines.append(line)
     text, y = head + "\n".join(lines) + "}", np.zeros(128, np.int32)
     given = {"n": 2147480001, "m": -77, "u": 3000000019}
-    expected = simt.run(text, "k", (8,), None, [y.copy(), *given.values()]).arrays["y"]
-    got = naga.run(web.translate(text), {"y": y}, given, (1, 1, 1))["y"]
+    expected = clscope.run(text, "k", (8,), None, [y.copy(), *given.values()]).arrays["y"]
+    got = naga.run(wgsl.translate(text), {"y": y}, given, (1, 1, 1))["y"]
     assert not [(lines[i], got[i], expected[i]) for i in np.flatnonzero(got != expected)]
 
 
@@ -328,7 +329,7 @@ def test_tint_accepts_a_barrier_that_all_visibly_reach(tint, head):
         "void k(__global float* x, const __global int* y, const int n)"
         f"{{ {head} {{ barrier(1); x[get_local_id(0)] = 1.0f; }} }}"
     )
-    tint.device.create_shader_module(code=web.translate(text).code)
+    tint.device.create_shader_module(code=wgsl.translate(text).code)
 
 
 ENDINGS = """
@@ -355,7 +356,7 @@ def test_a_function_may_end_as_in_c(request, compiler):
             "void k(__global int* y) { const int g = get_global_id(0); y[g] = f(y[g]); }"
         )
         for style in STYLES.values():
-            gpu.device.create_shader_module(code=web.translate(text, style=style).code)
+            gpu.device.create_shader_module(code=wgsl.translate(text, style=style).code)
 
 
 def test_tint_refuses_a_barrier_that_not_all_reach(tint):
@@ -365,4 +366,4 @@ def test_tint_refuses_a_barrier_that_not_all_reach(tint):
         "void k(__global float* x) { if (get_local_id(0) < 4) barrier(1); x[0] = 1.0f; }"
     )
     with pytest.raises(Exception, match="uniform"):
-        tint.device.create_shader_module(code=web.translate(text).code)
+        tint.device.create_shader_module(code=wgsl.translate(text).code)

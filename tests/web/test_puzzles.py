@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from gemmlab import web
+from clscope import wgsl
 from lessons.puzzles import PUZZLES, check, written
 
 
@@ -38,7 +38,7 @@ def test_a_check_says_what_is_wrong():
 def test_what_the_site_checks_is_in_the_translation(number):
     """The site has no simulator: it compares arrays, and looks for what `needs` says."""
     puzzle, words = PUZZLES[number - 1], written()[number - 1]
-    solved, given = (web.translate(words[name]).code for name in ("solution", "text"))
+    solved, given = (wgsl.translate(words[name]).code for name in ("solution", "text"))
     if puzzle.needs:
         assert re.search(puzzle.needs[0], solved) and not re.search(puzzle.needs[0], given)
     assert all(np.isfinite(values).all() for values in puzzle.expected.values())

@@ -17,7 +17,7 @@ import pytest
 from browser.lab import browser_path, opened
 from conftest import lacking
 
-from gemmlab import web
+from clscope import wgsl
 from lessons.puzzles import PUZZLES
 
 WEBGPU = "--enable-unsafe-webgpu"  # on Linux, Chromium offers pages no GPU without it
@@ -150,7 +150,7 @@ def test_what_the_compiler_cannot_see_is_not_blamed_on_the_kernel(browser, body)
                 const { openGPU, build } = await import("/runner.js");
                 return build(await openGPU(), shader).then(() => "", (error) => error.message);
             }""",
-            dataclasses.asdict(web.translate(text)),
+            dataclasses.asdict(wgsl.translate(text)),
         )
         page.close()
     assert message.startswith("line 4: ") and "compiler" in message

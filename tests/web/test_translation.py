@@ -8,12 +8,10 @@ import sys
 
 import pytest
 
-from gemmlab import web
+from clscope import TextError, parse, tree, wgsl
+from gemmlab import webgpu
 from gemmlab.ladder import catalog
-from gemmlab.simt import TextError, tree
-from gemmlab.simt.parse import parsed
-from gemmlab.simt.text import Preprocessor
-from gemmlab.web.plan import LEAST
+from gemmlab.webgpu import LEAST
 
 HEAD = (
     "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
@@ -22,12 +20,12 @@ HEAD = (
 
 
 def code(body: str, **style) -> str:
-    return web.translate(f"{HEAD}{{\n{body}\n}}\n", style=web.Style(**style)).code
+    return wgsl.translate(f"{HEAD}{{\n{body}\n}}\n", style=wgsl.Style(**style)).code
 
 
-def ladder(kernel: int, style: web.Style = web.TINT) -> web.Shader:
+def ladder(kernel: int, style: wgsl.Style = wgsl.TINT) -> wgsl.Shader:
     full = catalog[kernel].validate({})
-    return web.translate(catalog[kernel].text(full), "gemm", full, style)
+    return wgsl.translate(catalog[kernel].text(full), "gemm", full, style)
 
 
 def test_a_translation_reads_like_the_kernel_and_points_to_its_lines():
@@ -54,8 +52,8 @@ def test_nothing_needs_numpy():
     """As in a page, where Python has only its standard library."""
     source = (
         "import sys; sys.modules['numpy'] = None\n"
-        "from gemmlab import web; from gemmlab.ladder import catalog\n"
-        "print(len(web.job(6, 128, 128, 16).shaders)); print('pyopencl' in sys.modules)"
+        "from gemmlab import webgpu; from gemmlab.ladder import catalog\n"
+        "print(len(webgpu.job(6, 128, 128, 16).shaders)); print('pyopencl' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", source], capture_output=True, text=True, check=False
@@ -79,7 +77,7 @@ def test_buffers_that_are_not_used_keep_their_binding():
         "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
         "void k(__global float* a, __global float* b, long m, __global float* c) { c[0] = 1.0f; }"
     )
-    shader = web.translate(text)
+    shader = wgsl.translate(text)
     assert [b.name for b in shader.buffers] == ["a", "b", "c"]
     assert "@binding(2) var<storage, read_write> c" in shader.code
     assert "@binding(3) var<uniform> args" in shader.code
@@ -145,18 +143,18 @@ def test_a_loop_written_iteration_by_iteration_does_all_of_them(limit):
 def test_a_refusal_leaves_the_tree_as_it_was(monkeypatch):
     """A tree that is translated again says the same."""
     body = "float a[2]; for (int i = 0; i < 2; i++) a[i] = hypot(x[i], 1.0f);"
-    functions = parsed(f"{HEAD}{{ {body} }}", Preprocessor())
-    names = [n for f in functions[0] for n in f.walk() if isinstance(n, tree.Name)]
+    unit = parse(f"{HEAD}{{ {body} }}")
+    names = [n for f in unit.functions for n in f.walk() if isinstance(n, tree.Name)]
     before = [n.variable.constant for n in names]
-    monkeypatch.setattr("gemmlab.web.shader.parsed", lambda *_: functions)
-    for style in (web.NAGA, web.TINT, web.NAGA):
-        with pytest.raises(web.RefusedError, match="hypot"):
-            web.translate("", style=style)
+    monkeypatch.setattr("clscope.wgsl.shader.parse_with", lambda *_: unit)
+    for style in (wgsl.NAGA, wgsl.TINT, wgsl.NAGA):
+        with pytest.raises(wgsl.RefusedError, match="hypot"):
+            wgsl.translate("", style=style)
         assert [n.variable.constant for n in names] == before
 
 
 def test_loops_over_private_arrays_are_laid_out_for_naga():
-    shader = ladder(6, web.NAGA)
+    shader = ladder(6, wgsl.NAGA)
     assert "acc[7][7] += a[7] * b[7];" in shader.code
     assert "for (var k: i32 = 0; k < 16; k++)" in shader.code
     text = code(
@@ -194,7 +192,7 @@ def test_loops_over_private_arrays_are_laid_out_for_naga():
     ],
 )
 def test_what_wgsl_cannot_say_is_refused_in_words(body, words):
-    with pytest.raises(web.RefusedError, match=words) as error:
+    with pytest.raises(wgsl.RefusedError, match=words) as error:
         code(body)
     assert error.value.line == 4 and body[:8] in str(error.value)
 
@@ -266,36 +264,36 @@ ARGUMENTS = HEAD.replace("const int n", "__global int* y, const int n, const uin
 
 @pytest.mark.parametrize("body", NARROW_ENOUGH.strip().splitlines())
 def test_index_arithmetic_of_64_bits_is_translated(body):
-    web.translate(f"{ARGUMENTS}{{\n{body}\n}}")
+    wgsl.translate(f"{ARGUMENTS}{{\n{body}\n}}")
 
 
 @pytest.mark.parametrize("body", TOO_WIDE.strip().splitlines())
 def test_64_bits_that_32_may_compute_otherwise_are_refused(body):
-    with pytest.raises(web.RefusedError) as error:
-        web.translate(f"{ARGUMENTS}{{\n{body}\n}}")
+    with pytest.raises(wgsl.RefusedError) as error:
+        wgsl.translate(f"{ARGUMENTS}{{\n{body}\n}}")
     assert error.value.line == 4
 
 
 def test_64_bits_are_followed_through_functions():
     square = "ulong square(ulong a) { return a*a; }\n"
-    web.translate(
+    wgsl.translate(
         f"{square}{ARGUMENTS}{{ x[square(u)] = square(3); }}".replace("= square(3)", "= 1.0f")
     )
-    with pytest.raises(web.RefusedError):
-        web.translate(f"{square}{ARGUMENTS}{{ x[0] = square(u)/3; }}")
+    with pytest.raises(wgsl.RefusedError):
+        wgsl.translate(f"{square}{ARGUMENTS}{{ x[0] = square(u)/3; }}")
 
 
 def test_texts_jobs_and_settings_that_are_refused():
-    with pytest.raises(web.RefusedError, match="reqd_work_group_size"):
-        web.translate("__kernel void k(__global float* x) { x[get_global_id(0)] = 1.0f; }")
+    with pytest.raises(wgsl.RefusedError, match="reqd_work_group_size"):
+        wgsl.translate("__kernel void k(__global float* x) { x[get_global_id(0)] = 1.0f; }")
     with pytest.raises(TextError) as error:
         code("x[0] = 1.0f;\nx[1] = nn;")
     assert error.value.line == 5 and "nn" in str(error.value)
     with pytest.raises(ValueError, match="multiples of 128 x 128 x 16"):
-        web.job(6, 100, 128, 128)
+        webgpu.job(6, 100, 128, 128)
     with pytest.raises(ValueError, match="kernel must be one of"):
-        web.job(99, 128, 128, 128)
+        webgpu.job(99, 128, 128, 128)
     with pytest.raises(ValueError, match="not a multiple"):
-        web.job(3, 64, 64, 64, {"WPT": 5})
+        webgpu.job(3, 64, 64, 64, {"WPT": 5})
     with pytest.raises(ValueError, match="vectors of 4 floats"):
         catalog[7].validate({"WIDTH": 8}, LEAST)

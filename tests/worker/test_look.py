@@ -4,10 +4,10 @@ import pytest
 from texts import SMALL, edited, without_barrier
 
 import gemmlab
+from clscope.machine import Machine
 from gemmlab import catalog
 from gemmlab.draw.replay import Replay
 from gemmlab.ladder import sources
-from gemmlab.simt.machine import Machine
 from gemmlab.worker import look as module
 from gemmlab.worker.client import simulated
 from gemmlab.worker.look import closely, look
@@ -45,8 +45,8 @@ def test_of_a_text_that_cannot_be_read_that_is_said(monkeypatch):
         assert look(1, 64, source=source).unread
     whole = sources.read("production/warp_tiling.cl")
     assert look("warp_tiling", 1024, source=whole, seconds=0.02).unread  # not even its text
-    assert look(1, 64, 64, 1 << 16, source=edited(1)).unfinished  # it fills the budget's memory, or its time
-    monkeypatch.setattr(module.simt, "simulate", broken)
+    assert look(1, 64, 64, 1 << 16, source=edited(1)).unfinished  # of memory, or of time
+    monkeypatch.setattr(module, "simulate", broken)
     assert "KeyError" in str(look(2, 64, source=RACE))
 
 

@@ -1,0 +1,229 @@
+"""Run a kernel in Python, and see everything it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import prod
+from numbers import Integral, Real
+
+import numpy as np
+
+from . import count
+from .budget import OutOfBudget
+from .machine import Machine, Order
+from .memory import Memory
+from .translate import Program, compile_kernel
+from .tree import Variable
+from .types import Array, Pointer, Scalar, Type, an, leaf_of
+from .values import cut
+from .watch import Entry, Finding, distinct, races
+
+#: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own
+#: accesses, `phase` the barriers that it has passed, `index` numbers from the array's beginning
+#: (in memory, so column-major for matrices); `entry` is the access's number in `Run.log`: all
+#: work-items that made it in step have the same.
+EVENT = np.dtype(
+    [(name, "i4") for name in ("group", "item", "step", "phase")]
+    + [("store", "?"), ("array", "U16"), ("space", "U7"), ("index", "i8")]
+    + [("width", "i4"), ("entry", "i4")]
+)
+
+#: Kinds of notes.
+NOTES = ("ratio", "cut")
+
+
+class Empty:
+    """A buffer of `size` numbers that nobody has stored to: reading it before that is a finding."""
+
+    def __init__(self, size: int, dtype: str = "float32"):
+        self.size, self.dtype = size, np.dtype(dtype)
+
+
+class Run:
+    """What a kernel did.
+
+    Attributes:
+        text: the kernel's.
+        arrays: every buffer after the run, by the name of the kernel's parameter, flat.
+        findings: what was wrong; notes: what C allows and is rarely meant, divisions of floats by
+            zero and fractions that a conversion to an integer discards.
+        stop: the finding after which the kernel could not go on, or None.
+        unfinished: the limit that ended the run or the search for races, or None. What was found
+            until then is true.
+        log: every step of all work-items in step, as `Entry`; accesses to private arrays, which are
+            registers for the most part, are left out.
+        printed: what printf said.
+        global_size, local_size: work-items of the launch and of a work-group.
+        shapes: of each local array its rows, and the numbers of a row, padding included.
+    """
+
+    def __init__(self, machine: Machine, args: Sequence[object]):
+        memories = (a for a in args if isinstance(a, Memory))
+        self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
+        self.text = machine.program.text
+        self.log: list[Entry] = machine.log
+        seen = [f for f in machine.findings if f.kind not in NOTES]
+        self.notes = [f for f in machine.findings if f.kind in NOTES]
+        unordered, missed = find_races(machine)
+        self.findings: list[Finding] = distinct([*unordered, *seen])
+        self.stop, self.printed = machine.stop, machine.printed
+        self.unfinished = machine.unfinished or missed
+        self.global_size = machine.global_size
+        self.local_size = machine.local_size[: len(machine.global_size)]
+        self.shapes = {a.name: _rows(a.type) for a in machine.program.locals}
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran to its end, and nothing was found."""
+        return not self.findings and not self.unfinished
+
+    @property
+    def verdict(self) -> str:
+        """The outcome, in a sentence."""
+        if not self.findings:
+            unfinished = f"not finished: {self.unfinished}"
+            return unfinished if self.unfinished else "nothing suspicious was seen"
+        others = len(self.findings) - 1
+        more = f" (and {others} more finding{'s' * (others > 1)})" if others else ""
+        return f"{self.findings[0]}{more}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.verdict}>"
+
+    @cached_property
+    def lines(self) -> dict[int, count.Counts]:
+        """What each line has cost, by its number."""
+        return count.by_line(self.log)
+
+    @cached_property
+    def counts(self) -> count.Counts:
+        """What all lines have cost together."""
+        return count.total(self.lines)
+
+    @cached_property
+    def table(self) -> np.ndarray:
+        """All accesses, as a table with the fields of `EVENT`.
+
+        It has one row per work-item, in the order in which they happened. (`views.select` chooses
+        among them.)
+        """
+        steps: dict[int, np.ndarray] = {}
+        parts = [np.empty(0, EVENT)]
+        for number, e in enumerate(self.log):
+            if e.memory is None:
+                continue
+            step = steps.setdefault(id(e.wave), np.full(e.wave.lanes, -1, np.int32))
+            step += e.active
+            rows = np.empty(len(e.of(step)), EVENT)
+            of_lanes = {"group": e.wave.group_number, "item": e.wave.items, "step": step}
+            for name, lanes in {**of_lanes, "phase": e.phase, "index": e.at}.items():
+                rows[name] = e.of(lanes)
+            rows["store"], rows["entry"], rows["width"] = e.site.stores, number, e.site.width
+            rows["array"], rows["space"] = e.memory.name, e.memory.space
+            parts.append(rows)
+        return np.concatenate(parts)
+
+
+def find_races(machine: Machine) -> tuple[list[Finding], Finding | None]:
+    """The races of a run, and the limit that ended the search for them, if one did."""
+    found = list[Finding]()
+    try:
+        for race in races(machine.log, machine.budget):
+            found.append(race)
+    except OutOfBudget as error:
+        return found, Finding("unfinished", f"{error}, in its search for races")
+    return found, None
+
+
+def _rows(array: Type) -> tuple[int, int]:
+    """Rows, and the numbers of a row."""
+    leaf, sizes = leaf_of(array)
+    *rows, row = sizes or (1,)
+    return prod(rows), row * (leaf.stride // leaf.scalar.size)
+
+
+def run(  # noqa: PLR0913
+    text: str,
+    name: str | None,
+    global_size: Sequence[int],
+    local_size: Sequence[int] | None,
+    args: Sequence[object],
+    defines: Mapping[str, object] | None = None,
+    *,
+    order: Order = "lockstep",
+    seed: int = 0,
+    limit: int = 5_000,
+) -> Run:
+    """Run any kernel.
+
+    Args:
+        text: OpenCL C; name: the `__kernel` in it, None for the first.
+        global_size: work-items of the launch; local_size: of a work-group, None if the text
+            requires a size.
+        args: in the order of the kernel's parameters: numbers, NumPy arrays (which are copied) and
+            `Empty`.
+        defines: macros.
+        order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
+            between barriers in an order drawn from `seed`. A race is found in both; in the second
+            one may also see what it does.
+        limit: how often a loop may iterate; the run is `unfinished` after that.
+
+    Raises:
+        TextError: (a ValueError) if the text is no kernel, with line and column.
+        ValueError, TypeError: for arguments that do not fit; the message names them.
+    """
+    program = compile_kernel(text, name, defines)
+    sizes = _sizes(program, global_size, local_size)
+    if len(args) != len(program.params):
+        wanted = ", ".join(p.name for p in program.params)
+        takes = f"{program.name} has {len(program.params)} parameters: {wanted}"
+        raise ValueError(f"args has {len(args)} entries, but {takes}")
+    given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
+    machine = Machine(program, *sizes, limit)
+    machine.run(given, order, seed)
+    return Run(machine, given)
+
+
+def _sizes(
+    program: Program, global_size: Sequence[int], local_size: Sequence[int] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    if local_size is None:
+        if not program.size:
+            raise ValueError(f"local_size is missing: {program.name} requires no size")
+        local_size = program.size[: len(global_size)]
+    whole, local = tuple(map(int, global_size)), tuple(map(int, local_size))
+    if not 1 <= len(whole) <= 3 or len(local) != len(whole):
+        both = f"global_size {whole} and local_size {local}"
+        raise ValueError(f"{both} must have 1, 2 or 3 entries, and the same number")
+    if program.size and (*local, 1, 1)[:3] != program.size:
+        requires = f"{program.name} requires work-groups of {program.size}"
+        raise ValueError(f"local_size is {local}, but {requires}")
+    if any(size < 1 or g < 1 or g % size for g, size in zip(whole, local, strict=True)):
+        raise ValueError(f"global_size {whole} is not made of whole work-groups of {local}")
+    return whole, local
+
+
+def _argument(param: Variable, value: object) -> object:
+    """An argument in the form in which kernels take it: a number, or a `Memory`."""
+    name, of = param.name, param.type
+    if isinstance(of, Scalar):
+        if not isinstance(value, Integral if of.whole else Real):
+            number = "a whole number" if of.whole else "a number"
+            raise TypeError(f"{name} is {an(of)} and needs {number}, not {value!r}")
+        if not of.whole:
+            return of.dtype.type(value)
+        if not of.least <= int(value) <= of.most:  # type: ignore[call-overload]
+            raise ValueError(f"{name}={value} does not fit {an(of)}")
+        return cut(int(value), of)  # type: ignore[call-overload]
+    if not isinstance(of, Pointer) or of.space not in ("global", "constant"):
+        what = f"in {of.space} memory" if isinstance(of, Pointer) else f"of type {of}"
+        raise TypeError(f"{name}: arguments {what} are not known to this simulator")
+    scalar = of.to.scalar
+    if not isinstance(value, (np.ndarray, Empty)):
+        kind = type(value).__name__
+        raise TypeError(f"{name} is a pointer and needs a NumPy array, not {kind}")
+    if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
+        raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
+    data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
+    return Memory(name, "global", Array(scalar, value.size), data=data)

@@ -1,0 +1,189 @@
+"""Each kind of finding in words: a kernel that is wrong in this way is found, with its line, and
+the right one is not. (findings.txt has many more of each kind.)
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from microscope.cases import line_of, product
+
+import clscope
+import gemmlab
+
+SIZE = (8, 8, 8)
+RIGHT = """
+    float acc = 0.0f;
+    for (int k = 0; k < K; k++) {
+        acc += A[k*M + m] * B[n*K + k];
+    }
+    C[n*M + m] = acc;"""
+
+
+def kinds(run) -> set[str]:
+    return {f.kind for f in run.findings}
+
+
+def found(source, kind, size=SIZE, kernel=2, params=None, **more):
+    """The one finding of this kind."""
+    run = gemmlab.simulate(kernel, *size, params or {"TS": 8}, source, **more)
+    assert kind in kinds(run), run.verdict
+    assert not run.ok
+    return next(f for f in run.findings if f.kind == kind)
+
+
+#: By kind: the kernel's body, a part of the line, and how many do it.
+WRONG = [
+    # beyond the end of a row begins the next: the address alone would be legal
+    ("out of bounds", "__local float T[8][8]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
+     "C[n*M + m] = T[tn/2][tm + 1];", "= T[tn/2]", 8),
+    ("out of bounds", "float x[4] = {1.0f};\nC[n*M + m] = x[tm];", "= x[tm]", 32),
+    ("out of bounds", "const __global float* p = 0;\nC[n*M + m] = *p;", "= *p", 64),
+    ("uninitialised", "float x; if (tm > 2) x = 1.0f;\nC[n*M + m] = x;", "= x;", 24),
+    ("uninitialised", "__local float T[8][9]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
+     "C[n*M + m] = T[tn][tm + 1];", "= T[tn]", 8),
+    ("never written", RIGHT.replace("C[n*M + m]", "if (tm < 7) C[n*M + m]"), "if (tm < 7)", 8),
+    ("two writers", RIGHT + "\n    if (tm == 0) C[n*M + 1] = 2.0f;", "= acc;", 2),
+    ("divergent barrier", "if (m >= 6) return;\nbarrier(CLK_LOCAL_MEM_FENCE);" + RIGHT, "barrier",
+     16),
+    ("overflow", "int big = (m + 1)*1000000000;" + RIGHT, "int big", 48),
+    # OpenCL C leaves open what becomes of a float that no int holds
+    ("overflow", "int big = (int)((m + 1)*1e9f);" + RIGHT, "int big", 48),
+    ("misaligned", "float4 x = *(const __global float4*)(A + m);" + RIGHT, "float4 x", 48),
+    ("misaligned", "const __global char* c = (const __global char*)A + 2;\n"
+     "C[n*M + m] = *(const __global float*)c;", "= *(const", 64),
+    ("division by zero", "int x = M/(m - 3);" + RIGHT, "int x", 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "body", "part", "count"), WRONG)
+def test_a_finding_has_its_kind_its_line_and_its_work_items(kind, body, part, count):
+    source = product(body)
+    finding = found(source, kind)
+    assert (finding.line, finding.count) == (line_of(source, part), count), finding
+
+
+def test_a_race_names_both_lines_and_both_work_items():
+    source = product("""
+    __local float T[8][8];
+    T[tn][tm] = 1.0f;
+    C[n*M + m] = T[tm][tn];""")
+    finding = found(source, "race")
+    assert finding.column == source.split("\n")[-3].index("[tn];") + 1
+    words = re.fullmatch(
+        r"(work-item \(\d, \d\)) of group \(0, 0\) stores (T\[\d\]\[\d\]) in line (\d+), "
+        r"(work-item \(\d, \d\)) of group \(0, 0\) reads it in line (\d+), no barrier between",
+        finding.message,
+    )
+    assert words and words[1] != words[4]
+    assert (int(words[3]), int(words[5])) == (line_of(source, "T[tn][tm] ="), finding.line)
+
+
+def test_who_stores_the_same_value_again_may_not_have_read_it_before():
+    body = """__kernel void f(const __global float* x, __global float* out) {
+        __local float shared[8];
+        const int i = get_local_id(0);
+        shared[7 - i] = x[i];
+        shared[i] = shared[i];
+        out[i] = shared[i];
+    }"""
+    x = np.arange(8, dtype=np.float32)
+    (finding,) = clscope.run(body, "f", (8,), (8,), [x, clscope.Empty(8)]).findings
+    assert finding.kind == "race" and finding.line == line_of(body, "shared[i] = shared[i]")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_races_are_those_of_the_definition(seed):
+    """Random stores, loads and atomic functions of eight work-items on four elements."""
+    rng = np.random.default_rng(seed)
+    who, what, where, value = (rng.integers(0, n, 6) for n in (8, 3, 4, 2))
+    forms = ("p[{}] = {};", "r += p[{}];", "atomic_add(p + {}, {});")
+    lines = [
+        f"if (g == {w}) {forms[f].format(at, v)}"
+        for w, f, at, v in zip(who, what, where, value, strict=True)
+    ]
+    body = "\n".join(["int r = 0, g = get_global_id(0);", *lines])
+    text = f"__kernel void f(__global int* p) {{ {body} p[4 + g] = r; }}"
+    run = clscope.run(text, "f", (8,), (4,), [np.zeros(12, np.int32)])
+
+    def races(i: int, j: int) -> bool:
+        stores = [what[x] == 0 for x in (i, j)]
+        same = all(stores) and value[i] == value[j]
+        changes = any(what[x] != 1 for x in (i, j)) and (what[i], what[j]) != (2, 2)
+        return who[i] != who[j] and where[i] == where[j] and changes and not same
+
+    expected = any(races(i, j) for i in range(6) for j in range(i))
+    assert (kinds(run) == {"race"}) == expected, text
+
+
+def test_a_loop_that_is_stopped():
+    """What was seen until then counts, and nothing is claimed of the rest."""
+    racy = "__local int all; all = tm;\n" + RIGHT
+    for body, findings in ((RIGHT, set()), (racy, {"race"})):
+        run = gemmlab.simulate(2, *SIZE, {"TS": 8}, product(body), limit=3)
+        assert not run.ok and kinds(run) == findings and run.stop is None
+        assert run.unfinished.line == line_of(run.text, "for (")
+    assert gemmlab.simulate(2, *SIZE, {"TS": 8}, product(RIGHT), limit=8).ok
+
+
+#: Loops that never end, with the part of the text at which they begin or repeat.
+ENDLESS = [
+    ("for (int k = 0; k < K; ) acc += A[k];", "for ("),
+    ("for (int k = 0; k < K; k += 0) acc += A[k];", "for ("),
+    ("for (uchar k = 0; k < 256; k++) acc += A[0];", "for ("),
+    ("for (uint k = 7; k >= 0; k--) acc += A[k % 8];", "for ("),
+    ("for (int k = 0; k < K; k++) { acc += A[k];\n if (k == 5) k -= 2; }", "for ("),
+    ("while (1) { acc += 1; }", "while"),
+    ("do { acc += 1; } while (true);", "do {"),
+    ("again:\n acc += 1;\n goto again;", "goto"),
+    ("int k = 0;\n again: acc += A[k];\n if (k < K)\n goto again;", "goto"),
+    ("int k = tm; while (k != 3) k = (k + 2) % 8;", "while"),
+]
+#: Loops that end, late.
+LATE = [
+    "int k = 0, go = 1; while (go) { acc += 1; (void)(++k < 300 || (go = 0)); }",
+    "int k = 0, go = 1; while (go) { acc += 1; (void)(++k >= 300 && (go = 0)); }",
+    "int k = 0; goto three; two: k++; if (k >= 300) goto end; goto three;"
+    "one: acc += 1; goto two; three: acc += 2; goto one; end: acc += 3;",
+    "float x = -0x1p105f; while (x != 5) x = x != 0 ? -x/2 : 1/x > 0 ? -x : 5;",
+    "for (int k = 0; k < 1000; k++) acc += 1;",
+    "for (uchar k = 0; k < 255; k++) acc += 1;",
+    "int k = 1; while (k != 3) k = k*3 % 257;",
+    "int last = 0; for (int k = 0; !last; k++) { last = k == 300; }",
+    "int k = 0; while (1) { if (++k == 500) break; }",
+    "int k = 0; again: k++; if (k < 300) goto again;",
+    "int k = 0, step = 0; while (k < 9) { if (acc == 200.0f) step = 1; k += step; acc += 1; }",
+    "__local int flag[64]; flag[tn*8 + tm] = 0;while (flag[tn*8 + tm] < 300) flag[tn*8 + tm]++;",
+]
+
+
+@pytest.mark.parametrize(("body", "part"), ENDLESS)
+def test_a_loop_that_never_ends_is_a_finding(body, part):
+    source = product(f"float acc = 0;\n{body}\nC[n*M + m] = acc;")
+    finding = found(source, "endless loop")
+    assert finding.line == line_of(source, part)
+
+
+@pytest.mark.parametrize("body", LATE)
+def test_a_loop_that_ends_late_is_not(body):
+    source = product(f"float acc = 0;\n{body}\nacc = 0;{RIGHT.replace('float acc', 'float sum')}")
+    run = gemmlab.simulate(2, *SIZE, {"TS": 8}, source.replace("= acc;", "= acc;"))
+    assert "endless loop" not in kinds(run) and not run.unfinished, run.verdict
+
+
+def test_what_was_found_before_the_end_is_reported_with_it():
+    body = "float x; x += 1.0f;\n C[-1] = x;" + RIGHT
+    run = gemmlab.simulate(2, *SIZE, {"TS": 8}, product(body))
+    assert [f.kind for f in run.findings] == ["uninitialised", "out of bounds"]
+    assert run.stop is run.findings[-1] and run.verdict.startswith("stopped: ")
+
+
+def test_macros_in_findings():
+    source = product("GET(x, m + 100)" + RIGHT, before="#define GET(x, at) float x = A[at];")
+    finding = found(source, "out of bounds")
+    assert finding.line == line_of(source, "GET(x, m") and finding.macro == "GET"
+    body = "float x[W] = {0.0f}; C[n*M + m] = x[tm*(W/2) + W];"
+    finding = found(product(body, before="#define W 8"), "out of bounds")
+    assert finding.message.startswith("x[tm*(W/2) + W]: work-item (0, 0)")
