@@ -14,7 +14,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from clscope import views
 
 from ..ladder import Key, find, key, sources
-from ..worker.client import simulated
+from ..sandbox.client import simulated
 from .explorer import Explorer
 from .shell import free
 from .stepper import Stepper

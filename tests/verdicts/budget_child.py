@@ -12,7 +12,7 @@ import threading
 import time
 from pathlib import Path
 
-from gemmlab.worker.look import look
+from gemmlab.sandbox.look import look
 
 STATUS = Path("/proc/self/status")
 

@@ -13,7 +13,7 @@ from microscope.cases import SMALL, edited, line_of, text
 from gemmlab import Stepper, simulate
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import Picture
-from gemmlab.worker.look import closely
+from gemmlab.sandbox.look import closely
 
 
 def lit(stepper) -> list[int]:

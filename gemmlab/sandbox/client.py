@@ -1,4 +1,4 @@
-"""The worker process behind the widgets, seen from the notebook: newest request wins, a crash or a
+"""The child process behind the widgets, seen from the notebook: newest request wins, a crash or a
 hang is an answer.
 
 Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of
@@ -117,7 +117,7 @@ class _Request:
         return Outcome(self.arguments, problem=problem, kind=kind, seen=self.seen)
 
 
-class Worker:
+class Sandbox:
     """Runs jobs in a child process, started when first needed and again after a crash or a hang.
 
     One thread serves one request after another: it sends the request and reads the child's
@@ -287,15 +287,15 @@ def _guarded(function: Callable[..., None], *arguments: Any) -> None:
         sys.excepthook(*sys.exc_info())
 
 
-def worker() -> Worker:
-    """The worker that all widgets of this process share; its child ends with the process."""
-    return _worker_of(os.getpid())
+def shared_sandbox() -> Sandbox:
+    """The sandbox that all widgets of this process share; its child ends with the process."""
+    return _sandbox_of(os.getpid())
 
 
 @cache
-def _worker_of(process: int) -> Worker:
-    """The worker of a process: a forked one has no threads of its parent's."""
-    return Worker()
+def _sandbox_of(process: int) -> Sandbox:
+    """The sandbox of a process: a forked one has no threads of its parent's."""
+    return Sandbox()
 
 
 def trial(  # noqa: PLR0913
@@ -356,9 +356,9 @@ def awaited(job: str, arguments: dict[str, Any]) -> Outcome:
     """The answer to a request of this thread."""
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     client = f"{job} {threading.get_ident()}"
-    worker().submit(client, arguments, outcomes.put, job=job)
+    shared_sandbox().submit(client, arguments, outcomes.put, job=job)
     try:
         return outcomes.get()
     except KeyboardInterrupt:
-        worker().stop(client)
+        shared_sandbox().stop(client)
         raise KeyboardInterrupt(f"the request to {job} was stopped") from None

@@ -8,9 +8,9 @@ from clscope.machine import Machine
 from gemmlab import catalog
 from gemmlab.draw.replay import Replay
 from gemmlab.ladder import sources
-from gemmlab.worker import look as module
-from gemmlab.worker.client import simulated
-from gemmlab.worker.look import closely, look
+from gemmlab.sandbox import look as module
+from gemmlab.sandbox.client import simulated
+from gemmlab.sandbox.look import closely, look
 
 RACE = without_barrier(2, 1)
 

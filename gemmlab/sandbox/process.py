@@ -17,7 +17,7 @@ from typing import IO, Any
 from .. import environment
 
 #: What Python runs in a child.
-COMMAND = ("-m", "gemmlab.worker.child")
+COMMAND = ("-m", "gemmlab.sandbox.child")
 #: Bytes that a child gets even where hardly any memory is free.
 LEAST_MEMORY = 2**30
 
