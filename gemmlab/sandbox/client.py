@@ -1,9 +1,7 @@
-"""The child process behind the widgets, seen from the notebook: newest request wins, a crash or a
-hang is an answer.
+"""Jobs that may crash or hang, run in a child process: `trial`, and what the widgets request.
 
-Compilers abort on odd kernels, and kernels can hang or write where they must not. So nothing of
-that happens in the notebook's own process: `child` does it in a child process (`process`), and this
-module watches over the child.
+The newest request of a client wins, and a crash or a hang is an answer. Widgets and cells share a
+`Sandbox`, which starts the child, watches over it, and replaces it.
 """
 
 from __future__ import annotations
@@ -14,9 +12,10 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ..ladder import Key
@@ -37,18 +36,22 @@ LIMITS = {
     "look": 60.0,
 }
 #: Seconds that an outdated request may still take before the child is ended.
-OVERTAKEN = 1.5
+OUTDATED = 1.5
 #: What a child is doing to a kernel in each step; in the others it runs it.
-DOING = {"": "starting", "start": "starting", "compile": "compiling", "look": "simulating"}
+ACTIVITIES = {"": "starting", "start": "starting", "compile": "compiling", "look": "simulating"}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The answer to a request: a `result`, or a `problem` in words and its `kind` ("hang", "crash",
-    "stopped", or the name of an error).
+    """The answer to a request.
 
-    `seen` holds the simulator's findings in a text of the reader's own, or why it could not run the
-    text; None if there are none. `compared` holds the interval of a measured rate.
+    Attributes:
+        arguments: of the request.
+        result: of the job, such as a `Result`; None if there is a problem.
+        problem: a sentence; its `kind` is "hang", "crash", "stopped", or the name of an error.
+        seen: what the simulator saw in a reader's source code, or why it could not run it; None if
+            it saw nothing wrong.
+        compared: the interval of a measured rate.
     """
 
     arguments: dict[str, Any]
@@ -61,7 +64,7 @@ class Outcome:
     @property
     def state(self) -> str:
         """What a panel shows: "ok"; "wrong"; "luck" if the device's result is right although the
-        simulator found the text wrong; or the kind of the problem.
+        simulator saw a mistake; or the kind of the problem.
         """
         if self.result is None:
             return self.kind
@@ -79,14 +82,14 @@ class Outcome:
         """The verdict on the result, or the problem, and what the simulator saw."""
         if self.state == "luck":
             return f"right here, by luck: {self.seen}"
-        words = self.result.verdict if self.result else self.problem
+        verdict = self.result.verdict if self.result else self.problem
         seen = self.seen
         if self.state == "wrong" and seen:  # what was not looked at explains nothing
             seen = replace(seen, unfinished="")
         if not seen or not str(seen) or (seen.unread and self.kind == "BuildError"):
-            return words
-        between = "\n" if "\n" in words else " " if words.endswith("?") else "; "
-        return f"{words}{between}{seen}"
+            return verdict
+        between = "\n" if "\n" in verdict else " " if verdict.endswith("?") else "; "
+        return f"{verdict}{between}{seen}"
 
     def __str__(self) -> str:
         if self.result:
@@ -99,29 +102,29 @@ class _Request:
     """A request, and how far it has come.
 
     Attributes:
-        at: the step that the child has begun; empty before it has heard of the request.
-        ended: why its child was killed: "stopped", "overtaken" or "hang"; empty if it was not.
-        seen: what the simulator saw in its text.
+        step: the one that the child has begun; empty before the child has the request.
+        seen: what the simulator saw in its source code.
     """
 
     client: str
     job: str
     arguments: dict[str, Any]
     done: Callable[[Outcome], None]
-    step: Callable[[str], None]
-    at: str = ""
-    ended: str = ""
+    on_step: Callable[[str], None]
+    step: str = ""
     seen: Seen | None = None
 
-    def problem(self, kind: str, problem: str) -> Outcome:
-        return Outcome(self.arguments, problem=problem, kind=kind, seen=self.seen)
+    @property
+    def activity(self) -> str:
+        """What the child is doing to a kernel."""
+        return ACTIVITIES.get(self.step, "running")
 
 
 class Sandbox:
     """Runs jobs in a child process, started when first needed and again after a crash or a hang.
 
-    One thread serves one request after another: it sends the request and reads the child's
-    answers, which end when the child is killed, by a timer or by `stop`.
+    One thread handles one message after another: requests, calls of `stop`, answers of the child,
+    and its end. It alone reads and changes the attributes below; only `limits` is for others.
 
     Attributes:
         limits: seconds for each step.
@@ -131,10 +134,10 @@ class Sandbox:
     def __init__(self) -> None:
         self.limits = dict(LIMITS)
         self.child: Child | None = None
-        self._changed = threading.Condition()  # held while the attributes below are read or changed
+        self._messages: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._waiting: dict[str, _Request] = {}  # the newest of each client
         self._running: _Request | None = None
-        self._timer: threading.Timer | None = None  # it kills the child
+        self._deadline: float | None = None  # of what runs, by time.monotonic()
         threading.Thread(target=self._serve, daemon=True).start()
 
     def submit(
@@ -145,7 +148,7 @@ class Sandbox:
         step: Callable[[str], None] = lambda step: None,
         job: str = "measure",
     ) -> None:
-        """Ask for a job, one of `child.JOBS`; an older request of the same client is forgotten, or
+        """Request a job, one of `child.JOBS`; an older request of the same client is forgotten, or
         ended soon if it runs already.
 
         `done` is called with the Outcome, and `step` with each of `LIMITS` that begins, both from
@@ -155,132 +158,136 @@ class Sandbox:
             pickle.dumps(arguments)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise TypeError(f"the arguments cannot be sent to another process: {error}") from None
-        with self._changed:
-            running = self._running
-            if running and running.client == client and client not in self._waiting:
-                self._kill_after(OVERTAKEN)
-            self._waiting[client] = _Request(client, job, arguments, done, step)
-            self._changed.notify()
+        self._post(self._accept, _Request(client, job, arguments, done, step))
 
     def stop(self, client: str) -> None:
         """End the child that works for this client, or forget what waits; `done` hears of it."""
-        with self._changed:
-            waiting = self._waiting.pop(client, None)
-            if self._running and self._running.client == client:
-                self._kill("overtaken" if waiting else "stopped")
-        if waiting:
-            waiting.done(waiting.problem("stopped", "stopped before it ran, as requested"))
+        self._post(self._stop, client)
 
     def warm(self) -> None:
         """Start the child before it is needed."""
-        with self._changed:
-            self.child = self.child or Child()
+        self._post(self._ensure_child)
 
     def limit(self, step: str, arguments: dict[str, Any]) -> float:
-        """Seconds that a step may take.
+        """Return the seconds that a step may take.
 
         Some runtimes compile at the first launch, in whichever step that is. So a launch of a
-        kernel's own text may take as long as compiling; a text of the reader's own may never end.
+        kernel's own code may take as long as compiling; a reader's code may never end.
         """
         launches = step in ("predict", "check")
         return self.limits["compile" if launches and arguments.get("source") is None else step]
 
     # The thread
 
+    def _post(self, handle: Callable[..., object], *message: Any) -> None:
+        self._messages.put(partial(handle, *message))
+
     def _serve(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting)
-                request = self._running = self._waiting.pop(next(iter(self._waiting)))
             try:
-                outcome = self._answer(request)
-            except Exception as error:  # the next request is served all the same
-                self._kill("crash")
-                self.child = None
-                outcome = request.problem("crash", f"no process can run the kernel: {error}")
-            with self._changed:
-                self._running = None
-                self._kill_after(None)
-            if outcome.kind != "overtaken":
-                _guarded(request.done, outcome)
+                if self._waiting and self._running is None:
+                    self._start()
+                self._next_message()()
+            except Exception as error:  # the next request still gets an answer
+                self._give_up("crash", f"no process can run the kernel: {error}")
 
-    def _answer(self, request: _Request) -> Outcome:
-        """Have the child do a job; a child that died while it was idle is replaced."""
-        while True:
-            with self._changed:
-                old = self.child
-                child = self.child = old or Child()
-                self._kill_after(self.limits["start"])
-            child.begin((request.job, request.arguments))
-            for message in child.answers():
-                if (outcome := self._heard(request, message)) is not None:
-                    return outcome
-            self.child = None
-            outcome = self._obituary(child, request)
-            child.close()
-            if request.at or request.ended or not old:
-                return outcome
+    def _next_message(self) -> Callable[[], object]:
+        """Wait for a message, or for the deadline."""
+        if self._deadline is None:
+            return self._messages.get()
+        try:
+            return self._messages.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except queue.Empty:
+            return self._expire
 
-    def _heard(self, request: _Request, message: Any) -> Outcome | None:
-        """The outcome, if the message has it; other messages are noted."""
-        if request.ended:
-            return None
-        if isinstance(message, dict):
-            return Outcome(request.arguments, seen=request.seen, **message)
-        if isinstance(message, Seen):
-            request.seen = message
-            return None
-        request.at = message
-        with self._changed:
-            if request.client in self._waiting:
-                return None  # it is outdated, and ends soon
-            self._kill_after(self.limit(message, request.arguments))
-        _guarded(request.step, message)
-        return None
+    def _allow(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
 
-    def _kill_after(self, seconds: float | None) -> None:
-        """Kill the child after so many seconds, or not at all; this replaces any earlier timer."""
-        if self._timer:
-            self._timer.cancel()
-        self._timer = threading.Timer(seconds, self._late) if seconds is not None else None
-        if self._timer:
-            self._timer.daemon = True
-            self._timer.start()
+    def _accept(self, request: _Request) -> None:
+        running = self._running
+        if running and running.client == request.client and request.client not in self._waiting:
+            self._allow(OUTDATED)
+        self._waiting[request.client] = request
 
-    def _late(self) -> None:
-        with self._changed:
-            if self._running and self._timer is threading.current_thread():
-                self._kill("overtaken" if self._running.client in self._waiting else "hang")
+    def _start(self) -> None:
+        """Send the request that waits longest to the child."""
+        request = self._running = self._waiting.pop(next(iter(self._waiting)))
+        self._ensure_child().send((request.job, request.arguments))
+        self._allow(self.limits["start"])
 
-    def _kill(self, why: str) -> None:
-        if self._running:
-            self._running.ended = self._running.ended or why
+    def _ensure_child(self) -> Child:
+        if self.child is None or self.child.process.poll() is not None:  # it died while it was idle
+            self.child = Child()
+            threading.Thread(target=self._listen, args=(self.child,), daemon=True).start()
+        return self.child
+
+    def _listen(self, child: Child) -> None:
+        """Post what a child answers, and its end. This is another thread."""
+        for answer in child.answers():
+            self._post(self._receive, child, answer)
+        self._post(self._bury, child)
+
+    def _receive(self, child: Child, answer: Any) -> None:
+        request = self._running
+        if child is not self.child or request is None:
+            return
+        if isinstance(answer, dict):
+            self._finish(Outcome(request.arguments, seen=request.seen, **answer))
+        elif isinstance(answer, Seen):
+            request.seen = answer
+        else:
+            request.step = answer
+            if request.client not in self._waiting:  # otherwise it is outdated, and ends soon
+                self._allow(self.limit(answer, request.arguments))
+                _call(request.on_step, answer)
+
+    def _bury(self, child: Child) -> None:
+        """Close a child that has ended; if it was not killed, report how it died."""
+        if child is self.child and (request := self._running):
+            code = child.process.returncode
+            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            lines = child.last_lines()
+            last = "; its last words: " + " / ".join(lines) if lines else ""
+            problem = f"the process that was {request.activity} the kernel died ({how}){last}"
+            if request.arguments.get("source") is None:
+                problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
+            self._give_up("crash", problem)
+        child.close()
+
+    def _expire(self) -> None:
+        """End what has reached its deadline."""
+        request = self._running
+        assert request
+        limit = self.limit(request.step or "start", request.arguments)
+        problem = f"stopped: {request.activity} took over {limit:g} s"
+        if request.activity == "running" and request.step != "time":  # the check has ended
+            problem += ". Is there a loop that never ends, or a barrier that not all reach?"
+        self._give_up("hang", problem)
+
+    def _stop(self, client: str) -> None:
+        if self._running and self._running.client == client:
+            self._give_up("stopped", f"stopped while {self._running.activity}, as requested")
+        if waiting := self._waiting.pop(client, None):
+            problem = "stopped before it ran, as requested"
+            _call(waiting.done, Outcome(waiting.arguments, problem=problem, kind="stopped"))
+
+    def _give_up(self, kind: str, problem: str) -> None:
+        """Kill the child, and report why its request has no result."""
         if self.child:
             self.child.kill()
+            self.child = None
+        if request := self._running:
+            self._finish(Outcome(request.arguments, problem=problem, kind=kind, seen=request.seen))
 
-    def _obituary(self, child: Child, request: _Request) -> Outcome:
-        """Why a child died, in words."""
-        doing = DOING.get(request.at, "running")
-        if request.ended in ("stopped", "overtaken"):
-            return request.problem(request.ended, f"stopped while {doing}, as requested")
-        if request.ended:
-            seconds = self.limit(request.at or "start", request.arguments)
-            problem = f"stopped: {doing} took over {seconds:g} s"
-            if doing == "running" and request.at != "time":  # the check has ended
-                problem += ". Is there a loop that never ends, or a barrier that not all reach?"
-            return request.problem("hang", problem)
-        code = child.process.returncode
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        words = child.last_words()
-        last = "; its last words: " + " / ".join(words) if words else ""
-        problem = f"the process that was {doing} the kernel died ({how}){last}"
-        if request.arguments.get("source") is None:
-            problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
-        return request.problem("crash", problem)
+    def _finish(self, outcome: Outcome) -> None:
+        """Report an outcome, unless it is a problem and the client waits for a newer one."""
+        request, self._running, self._deadline = self._running, None, None
+        if request and (outcome.result is not None or request.client not in self._waiting):
+            _call(request.done, outcome)
 
 
-def _guarded(function: Callable[..., None], *arguments: Any) -> None:
-    """Call a function; if it fails, whoever asks next is served all the same."""
+def _call(function: Callable[..., None], *arguments: Any) -> None:
+    """Call a client's function; its failure is shown, and hurts nobody else."""
     try:
         function(*arguments)
     except Exception:
@@ -288,13 +295,13 @@ def _guarded(function: Callable[..., None], *arguments: Any) -> None:
 
 
 def shared_sandbox() -> Sandbox:
-    """The sandbox that all widgets of this process share; its child ends with the process."""
+    """Return the sandbox that this process shares; its child ends with the process."""
     return _sandbox_of(os.getpid())
 
 
 @cache
 def _sandbox_of(process: int) -> Sandbox:
-    """The sandbox of a process: a forked one has no threads of its parent's."""
+    """Return the sandbox of a process: a forked one has no threads of its parent's."""
     return Sandbox()
 
 
@@ -312,8 +319,7 @@ def trial(  # noqa: PLR0913
     reference: Mapping[str, Any] | None = None,
     budget: float | None = None,
 ) -> Outcome:
-    """`gemmlab.measure` in the child process: a crash or a hang is an answer, and never raises (but
-    KeyboardInterrupt).
+    """Call `gemmlab.measure` in a child process, where a crash or a hang costs nothing.
 
     Args:
         kernel, m, n, k, params, device, repeats, source, most_seconds: as in `gemmlab.measure`.
@@ -321,6 +327,9 @@ def trial(  # noqa: PLR0913
             both alternate (see `comparison.compare`), and the outcome's `compared` says what they
             show. There are no `repeats` then.
         budget: seconds for these runs; also without a reference, for an interval of the rate.
+
+    Returns:
+        An Outcome with a `Result`, or with a problem; nothing is raised but KeyboardInterrupt.
     """
     arguments: dict[str, Any] = {
         "kernel": kernel,
@@ -336,29 +345,30 @@ def trial(  # noqa: PLR0913
     if reference is not None or budget is not None:
         arguments |= {"reference": reference, "budget": BUDGET if budget is None else budget}
     try:
-        return awaited("measure", arguments)
+        return run_job("measure", arguments)
     except TypeError as error:
         return Outcome(arguments, problem=str(error), kind="TypeError")
 
 
-def simulated(kernel: Key, params: dict[str, int], source: str | None = None) -> ProductRun:
-    """`look.closely` in the child process, where a text has limits of time and memory.
+def simulate_small(kernel: Key, params: Mapping[str, int], source: str | None = None) -> ProductRun:
+    """Call `look.simulate_small` in the child process, where it has limits of time and memory.
 
     Raises RuntimeError with the reason if there is no run.
     """
-    outcome = awaited("simulate", {"kernel": kernel, "params": params, "source": source})
+    outcome = run_job("simulate", {"kernel": kernel, "params": params, "source": source})
     if outcome.result is None:
         raise RuntimeError(outcome.problem)
     return outcome.result
 
 
-def awaited(job: str, arguments: dict[str, Any]) -> Outcome:
-    """The answer to a request of this thread."""
+def run_job(job: str, arguments: dict[str, Any]) -> Outcome:
+    """Request a job for this thread, and wait for the answer."""
     outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     client = f"{job} {threading.get_ident()}"
-    shared_sandbox().submit(client, arguments, outcomes.put, job=job)
+    sandbox = shared_sandbox()
+    sandbox.submit(client, arguments, outcomes.put, job=job)
     try:
         return outcomes.get()
     except KeyboardInterrupt:
-        shared_sandbox().stop(client)
+        sandbox.stop(client)
         raise KeyboardInterrupt(f"the request to {job} was stopped") from None

@@ -1,7 +1,7 @@
-"""What the simulator adds to a measurement: a race that a CPU hides, or why a text is wrong.
+"""What the simulator adds to a measurement: a race that a CPU hides, or why a kernel is wrong.
 
-It runs the product that was asked for, in some of its work-groups and as far as its time allows, so
-whatever it finds there is true of that product. A smaller product only supplements this: what it
+It runs the product of the measurement, in some of its work-groups and as far as its time allows, so
+whatever it sees there is true of that product. A smaller product only supplements this: what it
 shows is reported with its sizes, and never decides a verdict.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd, lcm, prod
 from typing import Any
@@ -18,15 +18,16 @@ from typing import Any
 from clscope import Finding, TextError
 
 from ..ladder import KernelSpec, Key, find, sources
-from ..ladder.spec import round_up
+from ..ladder.spec import positive, round_up
 from ..simulation import LaunchError, ProductRun, shrunk, simulate
 
 Sizes = tuple[int, int, int]
-#: What `look` takes of the arguments of a measurement.
+Groups = list[tuple[int, ...]]
+#: The arguments of a measurement that make a `Case`.
 ARGUMENTS = ("kernel", "m", "n", "k", "params", "source")
-#: Seconds of processor time for the product that was asked for, and for a smaller one.
+#: Seconds of processor time for the product of the measurement, and for a smaller one.
 SECONDS, SECONDS_SMALLER = 1.5, 1.0
-#: Elements of A and B together, above which only a smaller product is simulated.
+#: Elements of A and B together, or of C, above which only a smaller product is simulated.
 MOST_ELEMENTS = 1 << 23
 #: Work-items up to which all work-groups of a product are simulated.
 MOST_ITEMS = 1 << 14
@@ -37,20 +38,20 @@ DIVISORS = 16, 16, 64
 
 
 class Refused(ValueError):
-    """A text that must not be launched; the message says why, with the line."""
+    """A kernel must not be launched; the message says why, with the line."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the simulator reports on a text, where it is not simply right.
+    """What the simulator reports on a kernel in which it does not find everything right.
 
     Attributes:
-        why: the first finding in the product that was asked for, in a sentence with its line;
-            count: how many findings there are; endless: whether it is a loop without an end.
-        unread: why the simulator could not run the text at all.
+        why: the first finding in the product of the measurement, in a sentence with its line.
+        count: the number of findings.
+        endless: whether the first one is a loop without an end.
+        unread: why the simulator could not run the kernel at all.
         unfinished: what it did not look at, because a limit was reached.
         elsewhere: the first finding in a smaller product, with its sizes.
-        right: an element that the simulator computed right, and a device wrong.
     """
 
     why: str = ""
@@ -59,7 +60,6 @@ class Seen:
     unread: str = ""
     unfinished: str = ""
     elsewhere: str = ""
-    right: str = ""
 
     def __str__(self) -> str:
         others = self.count - 1
@@ -71,59 +71,116 @@ class Seen:
             parts.append(f"the simulator saw only a part: {self.unfinished}")
         if self.elsewhere:
             parts.append(self.elsewhere)
-        if self.right:
-            parts.append(
-                f"the simulator computes {self.right} right, so the device's compiler may be at "
-                "fault"
-            )
         return "; ".join(parts)
 
 
+@dataclass(frozen=True)
+class Case:
+    """A kernel's source code (None for that of its file), and the product that it runs on.
+
+    `sizes` are M, N and K as the kernel sees them: whole tiles, where matrices are padded.
+    """
+
+    spec: KernelSpec
+    sizes: Sizes
+    params: dict[str, int]
+    source: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Key,
+        m: int,
+        n: int | None = None,
+        k: int | None = None,
+        params: Mapping[str, int] | None = None,
+        source: str | None = None,
+    ) -> Case:
+        """Return the case of a measurement with these arguments. Raises ValueError or TypeError for
+        those that `gemmlab.measure` refuses.
+        """
+        spec = find(kernel)
+        full = spec.complete(params)
+        sizes = (positive("m", m), *(positive("n, k", m if s is None else s) for s in (n, k)))
+        limits = zip(sizes, spec.multiples(full), spec.minimum_sizes(full), strict=True)
+        m, n, k = (max(round_up(size, multiple), least) for size, multiple, least in limits)
+        return cls(spec, (m, n, k), full, source)
+
+    def simulate(self, groups: Groups | None = None, **limits: Any) -> ProductRun:
+        """Simulate some work-groups, or all; `limits` are those of `gemmlab.simulate`."""
+        run = simulate(self.spec, *self.sizes, self.params, self.source, groups=groups, **limits)
+        run.log.clear()  # it is large, and part of reference cycles
+        return run
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the matrices are too large to simulate."""
+        m, n, k = self.sizes
+        return m * k + k * n > MOST_ELEMENTS or m * n > MOST_ELEMENTS
+
+    def groups(self) -> Groups | None:
+        """Return the work-groups to simulate: all (None) where they are few, or hand partial sums
+        to each other; else the first two and the last in each dimension, and some between.
+        """
+        local = self.spec.local_size(self.params)
+        launch = self.spec.global_size(*self.sizes[:2], self.params)
+        if prod(launch) <= MOST_ITEMS or self.spec.takes_workspace:
+            return None
+        counts = [whole // part for whole, part in zip(launch, local, strict=True)]
+        ends = [{0, min(1, count - 1), count - 1} for count in counts]
+        draw = random.Random(0)
+        between = [tuple(draw.randrange(count) for count in counts) for _ in range(BETWEEN)]
+        return sorted({*product(*ends), *between})
+
+    def smaller(self) -> Case:
+        """Return the case with two tiles along M, three along N, and enough along K to overwrite
+        every buffer. Sizes keep their remainder in a tile, and their divisors up to `DIVISORS`.
+        """
+        counts = 2, 3, self.params.get("STAGES", 2) + 1
+        tiles, least = self.spec.tiles(self.params), self.spec.minimum_sizes(self.params)
+        sides = zip(self.sizes, tiles, counts, DIVISORS, least, strict=True)
+        m, n, k = (
+            min(size, max(low, round_up(count * tile, lcm(tile, gcd(size, div))) + size % tile))
+            for size, tile, count, div, low in sides
+        )
+        return replace(self, sizes=(m, n, k))
+
+
 def is_edited(kernel: Key, source: str | None) -> bool:
-    """Whether a text differs from the kernel's own, which the tests have looked at, as a file or as
-    a cell has it.
+    """Whether source code differs from the kernel's, which the tests have looked at, as a file or
+    as a cell has it.
     """
     if source is None:
         return False
-    own = sources.read(find(kernel).file)
-    return source.strip() not in (own.strip(), sources.code(own))
+    original = sources.read(find(kernel).file)
+    return source.strip() not in (original.strip(), sources.code(original))
 
 
-def look(  # noqa: PLR0913
-    kernel: Key,
-    m: int,
-    n: int | None = None,
-    k: int | None = None,
-    params: Mapping[str, int] | None = None,
-    source: str | None = None,
-    seconds: float = SECONDS,
-    local_memory: int | None = None,
-) -> Seen | None:
-    """Run a text in the simulator on an m x n x k product; None if nothing is wrong with it.
+def look(case: Case, seconds: float = SECONDS, local_memory: int | None = None) -> Seen | None:
+    """Run a case in the simulator; return None if nothing is wrong with it.
 
     Args:
-        kernel, m, n, k, params, source: as for a measurement.
+        case: a kernel and its product.
         seconds: processor time for that product; a smaller one may take `SECONDS_SMALLER` more.
-        local_memory: bytes that the device gives to a work-group, if they are known.
+        local_memory: bytes that the device gives to a work-group; None for any number.
 
     Raises:
-        Refused: if the parameters of the text do not fit a product, or it declares more memory.
+        Refused: if the parameters of the kernel do not fit a product, or it declares more memory.
     """
     try:
-        spec = find(kernel)
-        full = spec.complete(params)
-        sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
-        options = {"source": source, "seconds": seconds, "local_memory": local_memory}
-        asked = _asked(spec, sizes, full, _some_groups(spec, sizes, full), **options)
-        if asked is None:
-            unfinished = f"{' x '.join(map(str, sizes))} is too large to simulate"
-        elif asked.findings:
-            return _seen(asked)
-        elif asked.unfinished:
-            unfinished = _sentence(asked.unfinished)
+        if case.is_large:
+            unfinished = f"{' x '.join(map(str, case.sizes))} is too large to simulate"
         else:
-            return None
-        return Seen(unfinished=unfinished, elsewhere=_elsewhere(spec, sizes, full, source))
+            run = case.simulate(case.groups(), seconds=seconds, local_memory=local_memory)
+            if run.findings:
+                return _seen(run)
+            if not run.unfinished:
+                return None
+            unfinished = _sentence(run.unfinished)
+        smaller = case.smaller()
+        run = smaller.simulate(seconds=SECONDS_SMALLER)
+        elsewhere = _at(smaller, run) if run.findings else ""
+        return Seen(unfinished=unfinished, elsewhere=elsewhere)
     except LaunchError as error:
         raise Refused(f"line {error.line}: {error.message}") from None
     except TextError as error:
@@ -135,69 +192,32 @@ def look(  # noqa: PLR0913
         return Seen(unread=f"it failed with {type(error).__name__}: {error}")
 
 
-def explain(  # noqa: PLR0913
-    kernel: Key,
-    m: int,
-    n: int | None = None,
-    k: int | None = None,
-    params: Mapping[str, int] | None = None,
-    source: str | None = None,
-    seen: Seen | None = None,
-    first_wrong: tuple[int, int] | None = None,
-) -> Seen | None:
-    """Why a device computes a wrong product with this text, from a smaller product, or from the
-    work-group that computes the first wrong element; `seen` if neither shows it.
-
-    Args:
-        kernel, m, n, k, params, source: as for a measurement.
-        seen: what `look` reported.
-        first_wrong: row and column of the first element that is wrong.
+def explain(case: Case, seen: Seen | None) -> Seen | None:
+    """Explain by a smaller product why a device computes a wrong one; return `seen`, which `look`
+    reported, if that says enough, or if nothing is wrong with the smaller one.
     """
     if seen and (seen.why or seen.unread or seen.elsewhere):
         return seen
     with suppress(ValueError, MemoryError, TimeoutError):
-        spec = find(kernel)
-        full = spec.complete(params)
-        sizes = _taken(spec, full, (m, m if n is None else n, m if k is None else k))
-        smaller = _smaller(spec, sizes, full)
-        run = _run(spec, smaller, full, source=source, seconds=SECONDS_SMALLER)
-        if run.findings and smaller == sizes:
-            return _seen(run)
+        smaller = case.smaller()
+        run = smaller.simulate(seconds=SECONDS_SMALLER)
         if run.findings:
-            return Seen(elsewhere=_at(smaller, run))
-        if first_wrong is not None and seen is None:
-            return _computed(spec, sizes, full, source, first_wrong)
+            return _seen(run) if smaller == case else Seen(elsewhere=_at(smaller, run))
     return seen
 
 
-def _computed(
-    spec: KernelSpec,
-    sizes: Sizes,
-    params: dict[str, int],
-    source: str | None,
-    at: tuple[int, int],
-) -> Seen | None:
-    """That the simulator computes an element right, if its work-group does so without a finding."""
-    group = [position // tile for position, tile in zip(at, spec.tiles(params)[:2], strict=True)]
-    options = {"source": source, "seconds": SECONDS_SMALLER}
-    run = _asked(spec, sizes, params, [tuple(group)], **options)
-    if run is None or not run.ok or run.c[at] != run.expected[at]:
-        return None
-    return Seen(right=f"C({at[0]}, {at[1]})")
-
-
-def closely(
+def simulate_small(
     kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None
 ) -> ProductRun:
-    """Run a text in the simulator on two by two of the smallest work-groups like those of `params`,
-    for a picture.
+    """Run a kernel in the simulator on two by two of the smallest work-groups like those of
+    `params`, for a picture.
 
-    A text that is right only with the parameters themselves, because a number is written in it,
-    runs with these.
+    A kernel that is right only with the parameters themselves, because its source code contains one
+    of these numbers, runs with these.
 
     Raises:
-        ValueError: if the text is no kernel (a `TextError`), or the parameters are not the
-            kernel's.
+        ValueError: if the source code is not a kernel (a `TextError`), or the parameters are not
+            the kernel's.
         TimeoutError: if translating it takes too long.
     """
     spec = find(kernel)
@@ -208,78 +228,12 @@ def closely(
         return simulate(spec, m, n, k, chosen, source, seconds=2.5)
 
     with suppress(TextError):
-        found = run(small)
-        if found.ok or small == full:
-            return found
+        shrunken = run(small)
+        if shrunken.ok or small == full:
+            return shrunken
         whole = run(full)
-        return whole if whole.ok else found
+        return whole if whole.ok else shrunken
     return run(full)
-
-
-def _taken(spec: KernelSpec, params: dict[str, int], sizes: Sizes) -> Sizes:
-    """The sizes that the text sees: whole tiles, where matrices are padded."""
-    limits = zip(sizes, spec.multiples(params), spec.minimum_sizes(params), strict=True)
-    m, n, k = (max(round_up(size, multiple), least) for size, multiple, least in limits)
-    return m, n, k
-
-
-def _asked(
-    spec: KernelSpec,
-    sizes: Sizes,
-    params: dict[str, int],
-    groups: list[tuple[int, ...]] | None,
-    **options: Any,
-) -> ProductRun | None:
-    """The product that was asked for, in some of its work-groups; None if it is too large."""
-    m, n, k = sizes
-    if m * k + k * n > MOST_ELEMENTS or m * n > MOST_ELEMENTS:
-        return None
-    return _run(spec, sizes, params, groups=groups, **options)
-
-
-def _run(spec: KernelSpec, sizes: Sizes, params: dict[str, int], **options: Any) -> ProductRun:
-    """A simulation without its log, which is large, and part of reference cycles."""
-    run = simulate(spec, *sizes, params, **options)
-    run.log.clear()
-    return run
-
-
-def _some_groups(
-    spec: KernelSpec, sizes: Sizes, params: dict[str, int]
-) -> list[tuple[int, ...]] | None:
-    """All work-groups (None) where they are few, or hand partial sums to each other; else the first
-    two and the last in each dimension, and some between.
-    """
-    local, launch = spec.local_size(params), spec.global_size(*sizes[:2], params)
-    counts = [whole // part for whole, part in zip(launch, local, strict=True)]
-    if prod(launch) <= MOST_ITEMS or spec.takes_workspace:
-        return None
-    ends = [{0, min(1, count - 1), count - 1} for count in counts]
-    draw = random.Random(0)
-    between = [tuple(draw.randrange(count) for count in counts) for _ in range(BETWEEN)]
-    return sorted({*product(*ends), *between})
-
-
-def _elsewhere(spec: KernelSpec, sizes: Sizes, params: dict[str, int], source: str | None) -> str:
-    """The first finding in a smaller product, with its sizes."""
-    smaller = _smaller(spec, sizes, params)
-    run = _run(spec, smaller, params, source=source, seconds=SECONDS_SMALLER)
-    return _at(smaller, run) if run.findings else ""
-
-
-def _smaller(spec: KernelSpec, sizes: Sizes, params: dict[str, int]) -> Sizes:
-    """Sizes of two tiles along M, three along N, and enough along K to overwrite every buffer. They
-    keep the remainder of the asked sizes in a tile, and their divisors up to `DIVISORS`.
-    """
-    counts = 2, 3, params.get("STAGES", 2) + 1
-    limits = zip(
-        sizes, spec.tiles(params), counts, DIVISORS, spec.minimum_sizes(params), strict=True
-    )
-    m, n, k = (
-        min(size, max(least, round_up(count * tile, lcm(tile, gcd(size, divisor))) + size % tile))
-        for size, tile, count, divisor, least in limits
-    )
-    return m, n, k
 
 
 def _seen(run: ProductRun) -> Seen:
@@ -289,8 +243,8 @@ def _seen(run: ProductRun) -> Seen:
     return Seen(_sentence(first), len(run.findings), endless, unfinished=unfinished)
 
 
-def _at(sizes: Sizes, run: ProductRun) -> str:
-    m, n, k = sizes
+def _at(case: Case, run: ProductRun) -> str:
+    m, n, k = case.sizes
     return f"at M = {m}, N = {n}, K = {k} this text would be wrong: {_sentence(run.findings[0])}"
 
 
