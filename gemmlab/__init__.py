@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("gemmlab"):
             raise
-        command = environment.install(error.name)
+        command = environment.install_command(error.name)
         message = f"gemmlab.{name} needs {error.name}, which is not installed:\n  {command}"
         raise ModuleNotFoundError(message, name=error.name) from None
     if isinstance(value, FunctionType):

@@ -40,13 +40,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=program, description=__doc__)
     parser.add_argument("--version", action="version", version=f"gemmlab {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, (describe, run) in COMMANDS.items():
+    for name, (add_options, run) in COMMANDS.items():
         command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         command.set_defaults(run=run)
-        describe(command)
-    given = parser.parse_args(arguments)
+        add_options(command)
+    parsed = parser.parse_args(arguments)
     try:
-        status = given.run(given)
+        status = parsed.run(parsed)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has ended
@@ -56,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
         message = "interrupted"
     except ModuleNotFoundError as error:
         missing = error.name or "a package"
-        message = f"this needs {missing}, which is not installed: {environment.install(missing)}"
+        install = environment.install_command(missing)
+        message = f"this needs {missing}, which is not installed: {install}"
     except (ImportError, ValueError, TypeError, MemoryError, RuntimeError, OSError) as error:
         message = str(error)
     print(f"{parser.prog}: {message}", file=sys.stderr)
@@ -67,14 +68,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def count(text: str) -> int:
-    """A whole number from 1 on."""
+    """Parse a whole number from 1 on."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a positive whole number, not {text!r}")
     return int(text)
 
 
 def output_file(text: str) -> Path:
-    """The name of a file that can be written: that is known before its contents are measured."""
+    """Parse a writable file name; checked before measuring, so that nothing is lost."""
     try:
         files.check_writable(text)
     except OSError as error:
@@ -83,7 +84,7 @@ def output_file(text: str) -> Path:
 
 
 def record_file(text: str) -> Path:
-    """The name of a record to write or to continue; any other file stays as it is."""
+    """Parse the name of a record to write or to continue; any other file stays as it is."""
     path = output_file(text)
     with suppress(files.DamagedError):
         if not path.exists() or files.load_json(path, dict).keys() >= {"command", "date"}:
@@ -92,61 +93,66 @@ def record_file(text: str) -> Path:
 
 
 def kernel_numbers(text: str) -> list[Any]:
-    """Such as 1,10,warp_tiling."""
-    numbers = [int(word) if word.isdecimal() else word for word in text.split(",")]
-    if unknown := [number for number in numbers if number not in catalog]:
-        known = ", ".join(map(str, catalog))
-        raise argparse.ArgumentTypeError(f"there is no kernel {unknown[0]}; there are {known}")
-    return numbers
+    """Parse kernels such as 1,10,warp_tiling."""
+    kernels = [int(name) if name.isdecimal() else name for name in text.split(",")]
+    for kernel in kernels:
+        if kernel not in catalog:
+            listed = ", ".join(map(str, catalog))
+            raise argparse.ArgumentTypeError(f"there is no kernel {kernel}; there are {listed}")
+    return kernels
 
 
 def kernels_or_auto(text: str) -> list[Any]:
-    """The same, and the word auto."""
-    return [w if w == "auto" else kernel_numbers(w)[0] for w in text.split(",")]
+    """Parse kernels such as 1,10,auto."""
+    return [name if name == "auto" else kernel_numbers(name)[0] for name in text.split(",")]
 
 
 def size_list(text: str) -> list[Any]:
-    """Such as 256,512; 64x8192x8192 for M, N and K that differ."""
-    parts = text.split(",")
-    for part in parts:
+    """Parse sizes such as 256,512, or 64x8192x8192 for M, N and K that differ."""
+    sizes: list[Any] = []
+    for part in text.split(","):
         if not re.fullmatch(r"[1-9][0-9]*(x[1-9][0-9]*){2}|[1-9][0-9]*", part):
-            words = f"sizes are such as 512, or 64x8192x1024 for M, N and K, not {part!r}"
-            raise argparse.ArgumentTypeError(words)
-    sizes = [tuple(map(int, part.split("x"))) for part in parts]
-    return [sides if len(sides) == 3 else sides[0] for sides in sizes]
+            raise argparse.ArgumentTypeError(
+                f"sizes are such as 512, or 64x8192x1024 for M, N and K, not {part!r}"
+            )
+        sides = tuple(map(int, part.split("x")))
+        sizes.append(sides if len(sides) == 3 else sides[0])
+    return sizes
+
+
+# Options
 
 
 def device_option(parser: argparse.ArgumentParser, default: str = "the preferred device") -> None:
     """Add the option --device."""
-    words = f"an index or part of a name (default: {default})"
-    parser.add_argument("--device", help=words)
+    parser.add_argument("--device", help=f"an index or part of a name (default: {default})")
 
 
 def _bench_options(parser: argparse.ArgumentParser) -> None:
-    words = "such as 1,2,warp_tiling,auto (default: all)"
-    parser.add_argument("--kernels", type=kernels_or_auto, default=list(catalog), help=words)
-    words = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
-    parser.add_argument("--sizes", type=size_list, default=[256, 512], help=words)
+    text = "such as 1,2,warp_tiling,auto (default: all)"
+    parser.add_argument("--kernels", type=kernels_or_auto, default=list(catalog), help=text)
+    text = "such as 256,512,64x8192x1024 (M x N x K of the column-major product)"
+    parser.add_argument("--sizes", type=size_list, default=[256, 512], help=text)
     device_option(parser)
     parser.add_argument("--repeats", type=count, help="timed runs (default: as many as fit 80 ms)")
-    words = "write the results to FILE, as soon as there are any"
-    parser.add_argument("--json", type=record_file, metavar="FILE", help=words)
+    text = "write the results to FILE, as soon as there are any"
+    parser.add_argument("--json", type=record_file, metavar="FILE", help=text)
     parser.add_argument("--title", help="with --json: a short name of the device for charts")
 
 
 def _tune_options(parser: argparse.ArgumentParser) -> None:
-    words = "M x N x K of row-major products, such as 512,64x8192x1024 (default: usual ones)"
-    parser.add_argument("--sizes", type=size_list, help=words)
+    text = "M x N x K of row-major products, such as 512,64x8192x1024 (default: usual ones)"
+    parser.add_argument("--sizes", type=size_list, help=text)
     precisions = ["float32", "tf32", "tf32x3"]
     parser.add_argument("--precision", choices=precisions, default="float32")
     device_option(parser)
 
 
 def _model_options(parser: argparse.ArgumentParser) -> None:
-    words = "whose records (default: H200)"
-    parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help=words)
-    words = "all ceilings of this kernel, in sentences"
-    parser.add_argument("--kernel", type=key, choices=list(catalog), help=words)
+    text = "whose records (default: H200)"
+    parser.add_argument("--chip", default="H200", choices=["H200", "K40m"], help=text)
+    text = "all ceilings of this kernel, in sentences"
+    parser.add_argument("--kernel", type=key, choices=list(catalog), help=text)
 
 
 def _verify_options(parser: argparse.ArgumentParser) -> None:
@@ -157,18 +163,21 @@ def _verify_options(parser: argparse.ArgumentParser) -> None:
 
 def _worker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("scheduler", metavar="ADDRESS:PORT", help="where Dask's scheduler listens")
-    words = "an index or part of a name, repeated for several (default: all GPUs, or one device)"
-    parser.add_argument("--device", action="append", help=words)
-    words = "address of this machine to listen on, for a scheduler on another one"
-    parser.add_argument("--host", default="127.0.0.1", help=f"{words} (default: loopback alone)")
+    text = "an index or part of a name, repeated for several (default: all GPUs, or one device)"
+    parser.add_argument("--device", action="append", help=text)
+    text = "address of this machine to listen on, for a scheduler on another one"
+    parser.add_argument("--host", default="127.0.0.1", help=f"{text} (default: loopback alone)")
 
 
 def _notebooks_options(parser: argparse.ArgumentParser) -> None:
-    words = "a new or empty folder for the notebooks"
-    parser.add_argument("folder", metavar="DIR", type=Path, help=words)
+    text = "a new or empty folder for the notebooks"
+    parser.add_argument("folder", metavar="DIR", type=Path, help=text)
 
 
-def run_doctor(given: Arguments) -> int:
+# Commands: the docstring of each function is its help
+
+
+def run_doctor(options: Arguments) -> int:
     """Say which devices there are, try each of them, and explain what is missing, with the command
     to type. The exit status is 3 if another CPU runtime would help.
     """
@@ -179,18 +188,18 @@ def run_doctor(given: Arguments) -> int:
     return 3 if another_cpu_runtime() else 1
 
 
-def run_bench(given: Arguments) -> int:
+def run_bench(options: Arguments) -> int:
     """Check and time kernels; print one line per result."""
     from .generate import choice
     from .opencl.devices import find_device
 
-    device = find_device(given.device)
-    runs = list(product(given.kernels, map(choice.dimensions, given.sizes)))
+    device = find_device(options.device)
+    runs = list(product(options.kernels, map(choice.dimensions, options.sizes)))
     results: dict[str, list[Any]] = {"auto": [], "results": []}
     failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
         try:
-            result = _measured(kernel, sizes, device, given.repeats)
+            result = _measure(kernel, sizes, device, options.repeats)
         except ValueError as error:  # a tile may be larger than C
             tqdm.write(f"left out: {error}")
             continue
@@ -201,17 +210,17 @@ def run_bench(given: Arguments) -> int:
         tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
         results["auto" if kernel == "auto" else "results"].append(result)
         failed += not result.ok
-        if given.json:
-            _record(given, device, results)
+        if options.json:
+            _record(options, device, results)
     if not any(results.values()):
         raise ValueError("nothing was measured")
-    if given.json:
-        print(f"wrote {given.json}")
+    if options.json:
+        print(f"wrote {options.json}")
     return 1 if failed else 0
 
 
-def _measured(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) -> Result:
-    """The result of a kernel at a size; of "auto" that of what `matmul` runs."""
+def _measure(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) -> Result:
+    """Measure a kernel at a size; for "auto", what `matmul` runs."""
     from .measurement import timing
 
     if kernel == "auto":
@@ -220,67 +229,67 @@ def _measured(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) ->
     return timing.measure(kernel, *sizes, device=device, repeats=repeats)
 
 
-def _record(given: Arguments, device: Device, results: dict[str, list[Any]]) -> None:
+def _record(options: Arguments, device: Device, results: dict[str, list[Any]]) -> None:
     """Write the results so far."""
     from .measurement import peaks, records
 
-    found = {"title": given.title or device.name, "peaks": vars(peaks.peaks(device))}
-    found |= {name: [*map(records.entry, some)] for name, some in results.items()}
-    records.write(given.json, records.origin(typed("-m gemmlab")) | found)
+    record = {"title": options.title or device.name, "peaks": vars(peaks.peaks(device))}
+    record |= {name: [*map(records.entry, measured)] for name, measured in results.items()}
+    records.write(options.json, records.origin(command_line("-m gemmlab")) | record)
 
 
-def run_tune(given: Arguments) -> int:
+def run_tune(options: Arguments) -> int:
     """Time the best kernels for some shapes on this device; matmul runs the winners from now on."""
     from .generate import choice
     from .measurement import tuned
 
-    shapes = [choice.dimensions(size) for size in given.sizes] if given.sizes else tuned.USUAL
-    print(*tuned.tune(shapes, given.device, given.precision), sep="\n")
+    shapes = [choice.dimensions(size) for size in options.sizes] if options.sizes else tuned.USUAL
+    print(*tuned.tune(shapes, options.device, options.precision), sep="\n")
     return 0
 
 
-def run_forget(given: Arguments) -> int:
+def run_forget(options: Arguments) -> int:
     """Delete what later sessions would use: the winners of `tune`, and the highest peaks."""
     caches.forget()
     print(f"deleted {caches.folder()}")
     return 0
 
 
-def run_model(given: Arguments) -> int:
-    """What each resource of a chip allows the recorded kernels, what they reached, and why."""
+def run_model(options: Arguments) -> int:
+    """Print what each resource of a chip allows recorded kernels, what they reached, and why."""
     from .measurement import explained
 
-    if given.kernel is None:
-        print(explained.table(explained.ladder(given.chip)))
+    if options.kernel is None:
+        print(explained.table(explained.ladder(options.chip)))
     else:
-        rung = explained.rung(given.kernel, given.chip)
+        rung = explained.rung(options.kernel, options.chip)
         print(rung, *rung.ceilings, sep="\n")
     return 0
 
 
-def run_verify(given: Arguments) -> int:
+def run_verify(options: Arguments) -> int:
     """Check the kernels on every device, or on one."""
     from .sandbox.verify import verify
 
-    return verify(given.full, given.seed, given.device)
+    return verify(options.full, options.seed, options.device)
 
 
-def run_worker(given: Arguments) -> int:
+def run_worker(options: Arguments) -> int:
     """Multiply for a Dask scheduler: a worker process per device of this machine, until the
     scheduler ends.
     """
     from .distributed import workers
 
     signal.signal(signal.SIGTERM, _interrupt)  # batch systems end jobs by it
-    workers.serve(given.scheduler, given.device, host=given.host)
+    workers.serve(options.scheduler, options.device, host=options.host)
     return 0
 
 
-def run_notebooks(given: Arguments) -> int:
+def run_notebooks(options: Arguments) -> int:
     """Write the notebooks into a folder, with the pages and kernels that they link to."""
     from .ladder import sources
 
-    target: Path = given.folder
+    target: Path = options.folder
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise FileExistsError(f"DIR={target} exists and is not an empty folder; name a new one")
     unneeded = shutil.ignore_patterns("__pycache__", ".*", "text", "rebuild.py")
@@ -297,13 +306,13 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def typed(program: str) -> str:
-    """What was typed, as a record states it; of paths only the file names."""
-    words = [Path(word).name if "/" in word else word for word in sys.argv[1:]]
-    return " ".join(["python", program, *words])
+def command_line(program: str) -> str:
+    """Return the command line as a record states it; of paths only the file names."""
+    arguments = [Path(text).name if "/" in text else text for text in sys.argv[1:]]
+    return " ".join(["python", program, *arguments])
 
 
-#: Each command: what it takes, and what it does.
+#: For each command, the function that adds its options, and the one that runs it.
 COMMANDS = {
     "doctor": (lambda parser: None, run_doctor),
     "bench": (_bench_options, run_bench),

@@ -1,4 +1,4 @@
-"""What a machine may lack: packages, and folders in which OpenCL compilers can keep kernels.
+"""Check what a machine may lack: packages, and folders in which OpenCL compilers can keep kernels.
 
 A home may be missing, read-only, full, or open to others, and files may be damaged. Programs then
 fail in other packages: PyOpenCL cannot import a module, and PoCL has no devices,
@@ -56,9 +56,9 @@ def variables(values: Mapping[str, str]) -> Iterator[None]:
                     os.environ[name] = value
 
 
-def of_child(**more: str) -> dict[str, str]:
-    """The environment of a child process, without what another thread has set for a moment: the
-    child would outlive the folder that such a variable names.
+def child_variables(**more: str) -> dict[str, str]:
+    """Return the environment of a child process, without what another thread has set for a moment:
+    the child would outlive the folder that such a variable names.
     """
     with _changing:
         return {**os.environ, **more}
@@ -66,39 +66,37 @@ def of_child(**more: str) -> dict[str, str]:
 
 @contextmanager
 def for_pyopencl() -> Iterator[None]:
-    """The environment in which to import PyOpenCL: without its database, if that cannot be used."""
+    """Let PyOpenCL be imported in this block, without its database if that cannot be used."""
     is_new = "pyopencl" not in sys.modules
-    with variables(NO_DATABASE if is_new and bad_database() else {}):
+    with variables(NO_DATABASE if is_new and database_problem() else {}):
         yield
 
 
 def pocl_folder() -> Path | None:
-    """PoCL's folder for kernels; None if it would be in /tmp, where any user can create it."""
-    named = os.environ.get("POCL_CACHE_DIR")
-    base = os.environ.get("XDG_CACHE_HOME")
-    home = os.environ.get("HOME")
-    if named:
-        return Path(named)
-    if base:
+    """Return PoCL's folder for kernels; None if that is in /tmp, where any user can create it."""
+    if folder := os.environ.get("POCL_CACHE_DIR"):
+        return Path(folder)
+    if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "pocl"
+    home = os.environ.get("HOME")
     return Path(home) / ".cache" / "pocl" if home else None
 
 
 @cache
-def bad_pocl_folder() -> str:
-    """Why PoCL should not use its folder; an empty string if it should."""
+def pocl_folder_problem() -> str:
+    """Return why PoCL should not use its folder; an empty string if it should."""
     if os.name == "nt":
         return ""
     folder = pocl_folder()
-    return "there is no HOME" if folder is None else bad_folder(folder)
+    return "there is no HOME" if folder is None else folder_problem(folder)
 
 
 @cache
 def pocl_variables() -> dict[str, str]:
-    """Variables that name a temporary folder for PoCL, where it should not use its own; none if
-    that is fine, or if no temporary folder can be made.
+    """Return variables that name a temporary folder for PoCL; none if its usual folder is fine, or
+    if no temporary folder can be created.
     """
-    if bad_pocl_folder():
+    if pocl_folder_problem():
         with suppress(OSError):
             folder = tempfile.mkdtemp(prefix="gemmlab-pocl-")
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -107,8 +105,8 @@ def pocl_variables() -> dict[str, str]:
 
 
 @cache
-def bad_database() -> str:
-    """Why PyOpenCL should not use its database of launch code; an empty string if it should."""
+def database_problem() -> str:
+    """Return why PyOpenCL should not use its database of launch code; empty if it should."""
     try:
         from platformdirs import user_cache_path
 
@@ -117,32 +115,32 @@ def bad_database() -> str:
         return str(error)
     if sys.platform == "darwin" and os.environ.get("XDG_CACHE_HOME"):  # as pytools does
         folder = Path(os.environ["XDG_CACHE_HOME"]) / "pytools"
-    problem = bad_folder(folder)
+    problem = folder_problem(folder)
     for file in [] if problem else folder.glob("pdict-*pyopencl-invoker*.sqlite"):
-        problem = problem or _bad_sqlite(file)
+        problem = problem or _sqlite_problem(file)
     return problem
 
 
-def _bad_sqlite(file: Path) -> str:
-    """Why a database cannot be read, or written within a second; an empty string if it can."""
+def _sqlite_problem(file: Path) -> str:
+    """Return why a database cannot be read, or written within a second; empty if it can."""
     import sqlite3
 
     try:
         connection = sqlite3.connect(file, timeout=1.0, isolation_level=None)
         try:
             connection.execute("BEGIN IMMEDIATE")
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (status,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         finally:
             connection.close()
     except sqlite3.Error as error:
-        found = str(error)
-    return "" if found == "ok" else f"{file}: {found}"
+        status = str(error)
+    return "" if status == "ok" else f"{file}: {status}"
 
 
-def bad_folder(folder: Path) -> str:
-    """Why a folder, which need not exist, should not be used as a cache; an empty string if it
-    should: it is writable, has `ROOM`, and nobody else may write to it, because programs execute
-    what is in a cache.
+def folder_problem(folder: Path) -> str:
+    """Return why a folder should not be used as a cache; an empty string if it should: it, or the
+    nearest folder above it that exists, is writable, has `ROOM`, and nobody else may write to it,
+    because programs execute what is in a cache.
     """
     try:
         nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -171,8 +169,8 @@ def is_installed(package: str) -> bool:
     return True
 
 
-def install(*packages: str) -> str:
-    """The command that installs packages for this Python; environments of uv have no pip."""
+def install_command(*packages: str) -> str:
+    """Return the command that installs packages for this Python; environments of uv lack pip."""
     python = shlex.quote(sys.executable)
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
     return f"{pip} {' '.join(packages)}"

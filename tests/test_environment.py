@@ -59,7 +59,7 @@ def test_products_work_with_a_bad_database_of_pyopencl(tmp_path, caches, any_dev
 @posix
 def test_a_child_gets_no_variable_that_another_thread_sets_for_a_moment():
     found: list[dict[str, str]] = []
-    child = threading.Thread(target=lambda: found.append(environment.of_child(OWN="2")))
+    child = threading.Thread(target=lambda: found.append(environment.child_variables(OWN="2")))
     with environment.variables({"GEMMLAB_MOMENT": "1"}):
         child.start()
         child.join(0.2)
@@ -70,34 +70,34 @@ def test_a_child_gets_no_variable_that_another_thread_sets_for_a_moment():
 def test_without_a_home_pocl_takes_no_kernels_from_tmp(monkeypatch):
     for name in ("POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
-    environment.bad_pocl_folder.cache_clear()
+    environment.pocl_folder_problem.cache_clear()
     environment.pocl_variables.cache_clear()
     try:
         folder = Path(environment.pocl_variables()["POCL_CACHE_DIR"])
         assert folder.stat().st_mode & 0o777 == 0o700
     finally:
-        environment.bad_pocl_folder.cache_clear()
+        environment.pocl_folder_problem.cache_clear()
         environment.pocl_variables.cache_clear()
 
 
 @posix
 def test_folders_that_must_not_be_used(tmp_path, monkeypatch):
     good = tmp_path / "a" / "b"
-    assert environment.bad_folder(good) == "" and not good.exists()
+    assert environment.folder_problem(good) == "" and not good.exists()
     blocked = tmp_path / "file"
     blocked.touch()
-    assert str(blocked) in environment.bad_folder(blocked / "cache")
+    assert str(blocked) in environment.folder_problem(blocked / "cache")
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    assert "every user can write" in environment.bad_folder(open_to_all)
-    assert "every user can write" in environment.bad_folder(open_to_all / "pocl")
+    assert "every user can write" in environment.folder_problem(open_to_all)
+    assert "every user can write" in environment.folder_problem(open_to_all / "pocl")
     good.mkdir(parents=True)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     if os.getuid():
-        assert "another user" in environment.bad_folder(good)
+        assert "another user" in environment.folder_problem(good)
     monkeypatch.setattr(environment, "ROOM", 2**62)
-    assert "no space" in environment.bad_folder(tmp_path)
+    assert "no space" in environment.folder_problem(tmp_path)
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):

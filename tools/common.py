@@ -37,7 +37,7 @@ def run(main: Callable[[], int | None]) -> None:
 
 def command() -> str:
     """What was typed, as a record states it."""
-    return cli.typed(f"tools/{Path(sys.argv[0]).name}")
+    return cli.command_line(f"tools/{Path(sys.argv[0]).name}")
 
 
 def parser(words: str | None) -> argparse.ArgumentParser:

@@ -12,15 +12,14 @@ worker. `products` cuts a product into pairs of blocks, `blocks` multiplies a pa
 files, and `workers` starts the processes. Needs the extra `distributed`.
 """
 
-from ..environment import install
+from ..environment import install_command
 
 try:
     import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f"gemmlab.distributed needs Dask ({error}): {install('dask', 'distributed', 'zarr')}"
-    ) from error
+    command = install_command("dask", "distributed", "zarr")
+    raise ImportError(f"gemmlab.distributed needs Dask ({error}): {command}") from error
 
 from .blocks import BlockError
 from .products import choose_blocks, matmul, to_device, to_host

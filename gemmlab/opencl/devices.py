@@ -52,28 +52,34 @@ class NoDeviceError(RuntimeError):
     __module__ = "gemmlab"
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows instead of a traceback: no code has to be repaired."""
+        """Return what IPython shows instead of a traceback: no code has to be repaired."""
         return [f"NoDeviceError: {self}"]
 
 
 @dataclass(frozen=True, eq=False)
 class Device:
-    """One OpenCL device. Its context and its queues are made when they are first used.
+    """An OpenCL device. Its context and its queues are created when they are first used.
 
-    `features` are what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
-    size), "tensor" (tensor cores for TF32), "warpgroups" (Hopper's instructions of four warps),
-    "double" (arithmetic in float64).
+    Attributes:
+        index: its position in ``devices()``.
+        kind: "GPU", "CPU" or "other".
+        units: multiprocessors of a GPU, cores of a CPU.
+        memory: bytes of global memory.
+        largest: bytes of the largest single buffer.
+        features: what kernels may use: "nvidia" (inline PTX), "shuffle" (sub-groups of a required
+            size), "tensor" (tensor cores for TF32), "warpgroups" (Hopper's instructions of four
+            warps), "double" (arithmetic in float64).
     """
 
-    index: int  # in ``devices()``
+    index: int
     name: str
     platform: str
     version: str
     driver: str
-    kind: str  # "GPU", "CPU" or "other"
-    units: int  # multiprocessors of a GPU, cores of a CPU
-    memory: int  # bytes
-    largest: int  # bytes of the largest single buffer
+    kind: str
+    units: int
+    memory: int
+    largest: int
     limits: Limits
     features: frozenset[str]
     cl: cl.Device = field(repr=False)
@@ -85,7 +91,7 @@ class Device:
 
     @cached_property
     def queue(self) -> CommandQueue:
-        """Where products run, if the caller names no queue."""
+        """The queue of products whose caller names none."""
         context = self.context
         with _creating:
             return _queue_of(context)
@@ -97,16 +103,16 @@ class Device:
 
     @property
     def identity(self) -> str:
-        """What notes about it are filed under: device, driver, and gemmlab's version."""
+        """The key of notes on this device: device, driver, and gemmlab's version."""
         return " | ".join((self.name, self.platform, self.version, self.driver, __version__))
 
     @lru_cache(maxsize=8)  # noqa: B019 (devices live as long as the process)
     def limited(self, work_group: int) -> Device:
-        """The same device, for kernels with work-groups of at most so many work-items."""
+        """Return the device for kernels with work-groups of at most so many work-items."""
         return replace(self, limits=replace(self.limits, work_group=work_group))
 
     def facts(self) -> dict[str, str | int]:
-        """What a record of a measurement says about this device."""
+        """Return what a record of a measurement says about this device."""
         names = ("platform", "version", "driver", "kind", "units")
         return {"device": self.name} | {name: getattr(self, name) for name in names}
 
@@ -115,7 +121,7 @@ class Device:
 
 
 def intel_library() -> Path | None:
-    """Intel's CPU runtime from PyPI, if it is installed."""
+    """Return the library of Intel's CPU runtime from PyPI, if it is installed."""
     try:
         files = metadata.distribution("intel-opencl-rt").files or []
     except metadata.PackageNotFoundError:
@@ -123,8 +129,8 @@ def intel_library() -> Path | None:
     return next((Path(str(f.locate())) for f in files if f.name == "libintelocl.so"), None)
 
 
-def problem_of(library: str) -> str:
-    """Why a library cannot be loaded; an empty string if it can."""
+def library_problem(library: str) -> str:
+    """Return why a library cannot be loaded; an empty string if it can."""
     try:
         ctypes.CDLL(library)
     except OSError as error:
@@ -132,8 +138,8 @@ def problem_of(library: str) -> str:
     return ""
 
 
-def vendors() -> Path:
-    """The folder of .icd files that the loader reads on Linux, or the only such file.
+def icd_folder() -> Path:
+    """Return the folder of .icd files that the loader reads on Linux, or the only such file.
 
     Environment variables name it. By default the loaders of Linux distributions and of PyPI's
     PyOpenCL read the system's folder, and conda's reads the folder of its environment.
@@ -146,47 +152,47 @@ def vendors() -> Path:
 
 
 def icd_files() -> list[Path]:
-    """The files that register drivers with the loader on Linux."""
-    named = vendors()
-    if named.is_file():
-        return [named]
+    """Return the files that register drivers with the loader on Linux."""
+    folder = icd_folder()
+    if folder.is_file():
+        return [folder]
     bundled = Path(cl.__file__).parent / ".libs"  # of drivers from PyPI
-    return [*sorted(named.glob("*.icd")), *sorted(bundled.glob("*.icd"))]
+    return [*sorted(folder.glob("*.icd")), *sorted(bundled.glob("*.icd"))]
 
 
 def library_in(icd: Path) -> str:
-    """The library that a .icd file names; an empty string if it names none."""
+    """Return the library that a .icd file names; an empty string if it names none."""
     try:
         return icd.read_text(encoding="utf-8").partition("\n")[0].strip()
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def unregistered() -> list[str]:
-    """Libraries of runtimes that gemmlab shows to the loader, because no .icd file does.
+def unregistered_libraries() -> list[str]:
+    """Return the libraries of runtimes that gemmlab registers, because no .icd file does.
 
     These are Intel's CPU runtime from PyPI, whose own .icd file names a path that does not exist,
     and NVIDIA's driver, whose .icd file most containers lack. There are none if the environment
     variable OCL_ICD_VENDORS names a single file, or nothing that exists: the user chose that.
     """
-    if os.environ.get("OCL_ICD_VENDORS") and not vendors().is_dir():
+    if os.environ.get("OCL_ICD_VENDORS") and not icd_folder().is_dir():
         return []
     intel = intel_library()
     libraries = [str(intel.resolve())] if intel else []
     nvidia = [library for library in map(library_in, icd_files()) if "nvidia" in library]
-    if all(map(problem_of, nvidia)) and not problem_of(NVIDIA_LIBRARY):
+    if all(map(library_problem, nvidia)) and not library_problem(NVIDIA_LIBRARY):
         libraries.append(NVIDIA_LIBRARY)
     return libraries
 
 
 @contextmanager
-def _all_registered() -> Iterator[None]:
-    """Let the loader see the runtimes of `unregistered`, besides those that are registered.
+def _register_all() -> Iterator[None]:
+    """Register the runtimes of `unregistered_libraries`, besides those that are registered.
 
     The loader reads its list of .icd files once. Meanwhile OCL_ICD_VENDORS names a temporary
     folder with copies of the registered files and a file for each of the others.
     """
-    libraries = unregistered()
+    libraries = unregistered_libraries()
     if not libraries:
         yield
         return
@@ -198,7 +204,7 @@ def _all_registered() -> Iterator[None]:
         except OSError as error:
             warnings.warn(f"{', '.join(libraries)}: not loaded: {error}", stacklevel=4)
         else:
-            for icd in vendors().glob("*.icd"):
+            for icd in icd_folder().glob("*.icd"):
                 with suppress(OSError):  # the loader cannot read it either
                     shutil.copy(icd, folder)
             stack.enter_context(environment.variables({"OCL_ICD_VENDORS": folder}))
@@ -244,7 +250,7 @@ def _describe(index: int, d: cl.Device) -> Device:
 
 
 def _is_checker(d: cl.Device) -> bool:
-    """Whether it is Oclgrind, which checks kernels, and computes if there is no other device."""
+    """Whether this is Oclgrind, which checks kernels, and computes if there is no other device."""
     return "oclgrind" in d.platform.name.lower()
 
 
@@ -264,8 +270,8 @@ def _features(d: cl.Device) -> frozenset[str]:
 
 
 def _preference(d: cl.Device) -> tuple[Any, ...]:
-    """A sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then PoCL, newer
-    versions first, then the rest, such as Mesa's llvmpipe.
+    """Return a sort key: GPUs, then Intel's CPU runtime (installed on purpose, and fast), then
+    PoCL, newer versions first, then the rest, such as Mesa's llvmpipe.
     """
     if d.type & cl.device_type.GPU:
         return (0,)
@@ -275,8 +281,8 @@ def _preference(d: cl.Device) -> tuple[Any, ...]:
     return (2, *(-int(number) for number in pocl.groups())) if pocl else (3,)
 
 
-def trouble(d: cl.Device) -> str:
-    """Why a device that its runtime lists cannot be used; an empty string if it can."""
+def device_problem(d: cl.Device) -> str:
+    """Return why a device that its runtime lists cannot be used; an empty string if it can."""
     if "pocl" in d.version.lower() and d.version.strip().endswith("-generic"):
         return (
             f"{d.platform.version.strip()} is older than this processor and cannot compile for it "
@@ -293,18 +299,18 @@ _process: list[int] = []
 
 
 def platforms() -> tuple[cl.Platform, ...]:
-    """Every platform that the loader lists, whether or not it has devices."""
+    """Return every platform that the loader lists, whether or not it has devices."""
     if not _process:
         _process.append(os.getpid())
-    with _all_registered(), environment.variables(environment.pocl_variables()):
+    with _register_all(), environment.variables(environment.pocl_variables()):
         try:
             return tuple(cl.get_platforms())
         except cl.Error:
             return ()
 
 
-def listed() -> tuple[cl.Device, ...]:
-    """Every device that any runtime lists, whether or not it can be used."""
+def all_devices() -> tuple[cl.Device, ...]:
+    """Return every device that any runtime lists, whether or not it can be used."""
     every: list[cl.Device] = []
     for platform in platforms():
         try:
@@ -318,22 +324,22 @@ def listed() -> tuple[cl.Device, ...]:
 
 @lru_cache(maxsize=1)
 def _find() -> tuple[Device, ...]:
-    usable = [d for d in listed() if not trouble(d)]
+    usable = [d for d in all_devices() if not device_problem(d)]
     real = [d for d in usable if not _is_checker(d)]
     return tuple(_describe(i, d) for i, d in enumerate(sorted(real or usable, key=_preference)))
 
 
 def devices() -> list[Device]:
-    """All usable OpenCL devices in order of preference: GPUs, then Intel's CPU runtime, then others
-    such as PoCL.
+    """Return all usable OpenCL devices in order of preference: GPUs, then Intel's CPU runtime, then
+    others such as PoCL.
     """
     with _creating:
         return list(_find())
 
 
 def default_device() -> Device:
-    """The device that the environment variable GEMMLAB_DEVICE names (index or part of a name), or
-    the preferred one.
+    """Return the device that the environment variable GEMMLAB_DEVICE names (index or part of a
+    name), or the preferred one.
 
     Raises:
         NoDeviceError: if there is no device, or none that matches the variable.
@@ -390,7 +396,7 @@ def find_device(device: Device | int | str | None = None) -> Device:
 
 
 def of_queue(queue: CommandQueue) -> Device:
-    """The Device to which a PyOpenCL queue belongs; ValueError for one that is not in order."""
+    """Return the Device of a PyOpenCL queue. Raises ValueError for a queue that is not in order."""
     if queue.properties & command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
         raise ValueError(
             "the queue runs its commands out of order; a product's launches must follow each other"

@@ -60,16 +60,16 @@ def doctor() -> bool:
     print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
     works, advice = 0, []
     for d in devices.devices():
-        verdict, remedy = product(d)
+        verdict, remedy = check_product(d)
         works += verdict.startswith("right")
         advice += remedy
         print(f"device {d.index}: {d}, {d.units} compute units, {d.version}")
         print(f"  a 65 x 33 x 129 product: {verdict}")
-    for other in devices.listed():
-        if devices.trouble(other):
-            print(f"not used: {other.name.strip()}: {devices.trouble(other)}")
+    for other in devices.all_devices():
+        if devices.device_problem(other):
+            print(f"not used: {other.name.strip()}: {devices.device_problem(other)}")
     print(*loader_facts(), sep="\n")
-    for paragraph in [*advice, *findings()]:
+    for paragraph in [*advice, *problems()]:
         print(f"\n{paragraph}")
     print()
     if works:
@@ -81,22 +81,24 @@ def doctor() -> bool:
 
 
 def no_device() -> Iterator[str]:
-    """What gives a machine a device, except packages that are installed and do not help."""
+    """List what adds a device, except packages that are installed and do not help."""
     yield "No OpenCL device works here. One of these adds one, on the CPU:"
     yield "  sudo apt install pocl-opencl-icd  # Debian and Ubuntu"
     for packages, machines in RUNTIMES.items():
         if not all(map(environment.is_installed, packages)):
-            yield f"  {environment.install(*packages)}  # {machines}"
+            yield f"  {environment.install_command(*packages)}  # {machines}"
     yield "  conda install -c conda-forge pyopencl pocl  # any; macOS: also ocl_icd_wrapper_apple"
     yield f"For a GPU, install its vendor's driver; {sources.folder('docs')}/drivers.md says which."
 
 
-def product(device: devices.Device) -> tuple[str, list[str]]:
-    """The verdict on a small product in another process; a remedy if an empty cache helps."""
-    verdict = _product(device, {})
+def check_product(device: devices.Device) -> tuple[str, list[str]]:
+    """Return the verdict on a small product in another process, and a remedy if an empty cache
+    helps.
+    """
+    verdict = _multiply(device, {})
     with suppress(OSError), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         empty = {"XDG_CACHE_HOME": folder, "POCL_CACHE_DIR": folder}
-        if not verdict.startswith("right") and _product(device, empty).startswith("right"):
+        if not verdict.startswith("right") and _multiply(device, empty).startswith("right"):
             return verdict, [
                 f"With an empty cache {device.name} computes correctly: compiled kernels are "
                 "damaged, or the disk is full. Name an empty folder for new ones:\n"
@@ -105,12 +107,12 @@ def product(device: devices.Device) -> tuple[str, list[str]]:
     return verdict, []
 
 
-def _product(device: devices.Device, variables: dict[str, str]) -> str:
+def _multiply(device: devices.Device, variables: dict[str, str]) -> str:
     command = [sys.executable, "-c", PRODUCT, str(device.index)]
     try:
         done = subprocess.run(
             command,
-            env=environment.of_child(**variables),
+            env=environment.child_variables(**variables),
             capture_output=True,
             text=True,
             errors="replace",
@@ -120,12 +122,12 @@ def _product(device: devices.Device, variables: dict[str, str]) -> str:
         return f"no answer in {PATIENCE:g} s"
     if done.returncode == 0:
         return done.stdout.strip().splitlines()[-1]
-    words = done.stderr.strip().splitlines()[-1:]
-    return f"the process died ({done.returncode}): {' '.join(words)}"
+    last = done.stderr.strip().splitlines()[-1:]
+    return f"the process died ({done.returncode}): {' '.join(last)}"
 
 
 def loader_facts() -> Iterator[str]:
-    """A line for each platform, for each registered driver, and for each variable that is set."""
+    """List the platforms, the registered drivers, and the variables that are set."""
     for p in devices.platforms():
         number = 0
         with suppress(cl.Error):  # some runtimes call it an error to have none
@@ -133,26 +135,26 @@ def loader_facts() -> Iterator[str]:
         yield f"platform {p.name.strip()} ({p.version.strip()}): {number or 'no'} devices"
     for file in devices.icd_files():
         library = devices.library_in(file)
-        yield f"driver {file}: {loaded(library) if library else 'it is empty'}"
-    for library in devices.unregistered():
-        yield f"unregistered driver: {loaded(library)}"
+        yield f"driver {file}: {describe_library(library) if library else 'it is empty'}"
+    for library in devices.unregistered_libraries():
+        yield f"unregistered driver: {describe_library(library)}"
     for name, value in sorted(os.environ.items()):
         if re.match(VARIABLES, name):
             yield f"variable {name}={value}"
 
 
-def loaded(library: str) -> str:
-    problem = devices.problem_of(library)
+def describe_library(library: str) -> str:
+    problem = devices.library_problem(library)
     return f"{library} cannot be loaded: {problem}" if problem else f"{library} can be loaded"
 
 
-def findings() -> Iterator[str]:
-    """All problems, a paragraph each, with the command that repairs it."""
-    named = os.environ.get("OCL_ICD_VENDORS")
-    if named and not Path(named).exists():
-        yield f"OCL_ICD_VENDORS={named} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
-    gpus = [d for d in devices.listed() if d.type & cl.device_type.GPU]
-    if devices.NVIDIA_LIBRARY in devices.unregistered():
+def problems() -> Iterator[str]:
+    """Describe all problems, a paragraph each, with the command that repairs it."""
+    vendors = os.environ.get("OCL_ICD_VENDORS")
+    if vendors and not Path(vendors).exists():
+        yield f"OCL_ICD_VENDORS={vendors} is neither a folder nor a file:\n  unset OCL_ICD_VENDORS"
+    gpus = [d for d in devices.all_devices() if d.type & cl.device_type.GPU]
+    if devices.NVIDIA_LIBRARY in devices.unregistered_libraries():
         yield from unregistered_nvidia(any("nvidia" in d.platform.name.lower() for d in gpus))
     nodes = sorted(RENDER_NODES.glob("renderD*"))
     for node in nodes:
@@ -175,7 +177,7 @@ def findings() -> Iterator[str]:
             "Use an environment elsewhere; in a clone of gemmlab:\n"
             "  make lab VENV=$HOME/gemmlab-venv"
         )
-    problem = environment.bad_pocl_folder() or environment.bad_database()
+    problem = environment.pocl_folder_problem() or environment.database_problem()
     if problem:
         yield (
             f"Compiled kernels cannot be cached ({problem}). Each process compiles them again, and "
@@ -185,8 +187,8 @@ def findings() -> Iterator[str]:
 
 
 def unregistered_nvidia(has_gpu: bool) -> Iterator[str]:
-    """What it means that no .icd file names NVIDIA's driver, and how to add one."""
-    folder, library = devices.vendors(), devices.NVIDIA_LIBRARY
+    """Explain what it means that no .icd file names NVIDIA's driver, and how to add one."""
+    folder, library = devices.icd_folder(), devices.NVIDIA_LIBRARY
     yield (
         "NVIDIA's OpenCL driver is installed, but not registered. gemmlab loads it anyway; other "
         "programs need its registration:\n"
@@ -202,6 +204,6 @@ def unregistered_nvidia(has_gpu: bool) -> Iterator[str]:
 
 def another_cpu_runtime() -> bool:
     """Whether a CPU is listed, but its runtime cannot compute on it, as PoCL on a newer CPU."""
-    cpus = [d for d in devices.listed() if d.type & cl.device_type.CPU]
+    cpus = [d for d in devices.all_devices() if d.type & cl.device_type.CPU]
     is_intel = any("intel" in d.platform.name.lower() for d in cpus)
-    return any(map(devices.trouble, cpus)) and not is_intel
+    return any(map(devices.device_problem, cpus)) and not is_intel

@@ -51,7 +51,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr or subprocess.DEVNULL,
-                env=environment.of_child(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
+                env=environment.child_variables(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
                 start_new_session=True,  # interrupting a cell is no message to the child
             )
         except OSError:

@@ -122,6 +122,6 @@ def test_nvidias_driver_needs_no_icd_file(registered, loads, added, tmp_path, mo
 @pytest.mark.parametrize("chosen", ["only.icd", "nowhere"])
 def test_nothing_is_added_to_a_single_runtime(chosen, tmp_path, monkeypatch):
     (tmp_path / "only.icd").write_text("libother.so.1\n")
-    monkeypatch.setattr(devices, "problem_of", lambda library: "")
+    monkeypatch.setattr(devices, "library_problem", lambda library: "")
     monkeypatch.setenv("OCL_ICD_VENDORS", str(tmp_path / chosen))
-    assert devices.unregistered() == []
+    assert devices.unregistered_libraries() == []

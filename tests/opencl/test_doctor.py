@@ -16,7 +16,7 @@ CPU, GPU = cl.device_type.CPU, cl.device_type.GPU
 def offer(monkeypatch, *offered: tuple[str, int]) -> None:
     """Make the loader list devices of these platforms and types."""
     found = [SimpleNamespace(platform=SimpleNamespace(name=n), type=kind) for n, kind in offered]
-    monkeypatch.setattr(devices, "listed", lambda: found)
+    monkeypatch.setattr(devices, "all_devices", lambda: found)
 
 
 def test_every_device_multiplies_in_the_end(capsys, any_device):
@@ -39,17 +39,17 @@ def advice(tmp_path, monkeypatch):
 
     def given(*offered) -> str:
         offer(monkeypatch, *offered)
-        return "\n".join(doctor.findings())
+        return "\n".join(doctor.problems())
 
     monkeypatch.setattr(doctor, "RENDER_NODES", tmp_path)
-    monkeypatch.setattr(devices, "unregistered", lambda: [])
+    monkeypatch.setattr(devices, "unregistered_libraries", lambda: [])
     monkeypatch.setattr(devices, "intel_library", lambda: None)
     assert given() == ""
     return given
 
 
 def test_a_driver_that_is_not_registered(monkeypatch, advice):
-    monkeypatch.setattr(devices, "unregistered", lambda: [devices.NVIDIA_LIBRARY])
+    monkeypatch.setattr(devices, "unregistered_libraries", lambda: [devices.NVIDIA_LIBRARY])
     register, examine = "echo libnvidia-opencl.so.1 >", "nvidia-smi"
     assert register in advice() and examine in advice()
     with_gpu = advice(("NVIDIA CUDA", GPU))
@@ -94,14 +94,14 @@ def test_damaged_kernels_are_the_diagnosis_if_an_empty_cache_helps(monkeypatch, 
     program = "import os\nif 'POCL_CACHE_DIR' not in os.environ: os.abort()\nprint('right')"
     monkeypatch.setattr(doctor, "PRODUCT", program)
     monkeypatch.delenv("POCL_CACHE_DIR", raising=False)
-    verdict, remedy = doctor.product(any_device)
+    verdict, remedy = doctor.check_product(any_device)
     assert "the process died" in verdict and "export XDG_CACHE_HOME=" in remedy[0]
 
 
 def test_another_runtime_is_added_only_where_one_cannot_compute(monkeypatch):
     pocl, intel = ("Portable Computing Language", CPU), ("Intel(R) OpenCL", CPU)
     for trouble in ("", "older than this processor"):
-        monkeypatch.setattr(devices, "trouble", lambda device, trouble=trouble: trouble)
+        monkeypatch.setattr(devices, "device_problem", lambda device, trouble=trouble: trouble)
         offer(monkeypatch, pocl)
         assert doctor.another_cpu_runtime() is bool(trouble), "a full disk needs no other runtime"
         offer(monkeypatch, pocl, intel)
