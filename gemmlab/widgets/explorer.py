@@ -16,7 +16,7 @@ from IPython import get_ipython
 
 from ..draw.bars import Bar, bars
 from ..draw.picture import Picture
-from ..ladder import Key, find, sources
+from ..ladder import KernelSpec, Key, find, sources
 from ..ladder.spec import positive
 from ..measurement.comparison import BUDGET, Comparison, Interval
 from ..measurement.explained import Allowed
@@ -78,7 +78,9 @@ class Explorer(Shell):
             raise TypeError(
                 f"source must be OpenCL C text, not {type(source).__name__}: {source!r}"
             )
-        self.spec, self.device, self.source = find(kernel), self._find(device), source
+        self.spec: KernelSpec = find(kernel)
+        self.device: Device | Browser = self._find(device)
+        self.source: str | None = source
         self._original = sources.read(self.spec.file)
         self._edited = source is not None and _edited(source, self._original)
         self.name = f"explorer of kernel {self.spec.number} ({self.spec.name})"
@@ -87,7 +89,7 @@ class Explorer(Shell):
         sizes = {name.upper(): positive(name, size) for name, size in given.items()}
         chosen = self.spec.complete(params) if params else self.spec.fit(self.device.limits)
         self._start = {**chosen, **sizes}
-        self.settings = Settings(self.spec, self.device.limits, self._start, self._moved)
+        self.settings: Settings = Settings(self.spec, self.device.limits, self._start, self._moved)
         self._lock = self.settings.lock
         self._client = f"explorer {next(_numbers)}"
         self._request: dict[str, Any] | None = None  # the arguments of the request that runs
@@ -139,7 +141,7 @@ class Explorer(Shell):
         name = escape(self.spec.name)
         words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
         title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
-        self.head = line(title, self._devices, self._reset, self._to_best)
+        self.head: w.HBox = line(title, self._devices, self._reset, self._to_best)
         self._gpu = w.Box()  # what opens the browser's GPU, if that is the device
         fold = w.ToggleButton(
             False,

@@ -12,7 +12,7 @@ from IPython.display import display
 
 from ..draw import plot, style
 from ..draw.picture import Picture
-from ..ladder import Key, find, in_order, sources
+from ..ladder import KernelSpec, Key, find, in_order, sources
 from ..measurement import explained, records
 from .progress import Progress
 from .shell import Shell
@@ -44,9 +44,10 @@ class Prediction(Shell):
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
         super().__init__()
-        self.question, self.choices = question, list(choices)
+        self.question: str = question
+        self.choices: list[str] = list(choices)
         kept = Progress().entries.get(question, {}).get("choice")
-        self.answer = kept if kept in self.choices else None
+        self.answer: str | None = kept if kept in self.choices else None
         self._outcome: tuple[str, str, Mapping[str, str]] | None = None
         self._buttons = [w.Button(description=choice) for choice in self.choices]
         for button in self._buttons:
@@ -135,12 +136,12 @@ class Difference:
     """
 
     def __init__(self, kernel: Key):
-        self.new = find(kernel)
+        self.new: KernelSpec = find(kernel)
         if not self.new.before:
             raise ValueError(f"kernel {self.new.number} starts from no other")
-        self.old = find(self.new.before)
+        self.old: KernelSpec = find(self.new.before)
         old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
-        self.text = sources.diff(old, new)
+        self.text: str = sources.diff(old, new)
 
     def __str__(self) -> str:
         return self.text

@@ -40,7 +40,9 @@ class Maps(anywidget.AnyWidget):
 
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
-        self.spec, self.limits, self.machine = spec, limits, "this machine"
+        self.spec: KernelSpec = spec
+        self.limits: Limits = limits
+        self.machine: str = "this machine"
         self._of_text = source is not None
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None

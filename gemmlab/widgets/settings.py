@@ -49,20 +49,23 @@ class Settings:
     def __init__(
         self, spec: KernelSpec, limits: Limits, start: Mapping[str, int], moved: Callable[[], None]
     ):
-        self.spec, self.limits, self._tell = spec, limits, moved
-        self.base, self.touched = dict(start), dict[str, int]()
+        self.spec: KernelSpec = spec
+        self.limits: Limits = limits
+        self._tell = moved
+        self.base: dict[str, int] = dict(start)
+        self.touched: dict[str, int] = {}
         self.notes: Sequence[str] = ()
-        self.lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
         self._placing = False  # whether it is us who move the controls
-        self.controls = dict[str, Choice]()
-        self.boxes = dict[str, w.VBox]()
+        self.controls: dict[str, Choice] = {}
+        self.boxes: dict[str, w.VBox] = {}
         for param in spec.params:
             self._add(param.name, sorted({*param.choices, start[param.name]}), param.meaning)
         for size, meaning in MEANINGS.items():
             self._add(size, sorted({*SIZES, start[size]}), meaning)
         shown = {*ranked(spec)[:IN_VIEW], "M"}
-        self.first = [box for name, box in self.boxes.items() if name in shown]
-        self.others = [box for name, box in self.boxes.items() if name not in shown]
+        self.first: list[w.VBox] = [box for name, box in self.boxes.items() if name in shown]
+        self.others: list[w.VBox] = [box for name, box in self.boxes.items() if name not in shown]
 
     def _add(self, name: str, values: Sequence[int], meaning: str) -> None:
         """A control with its meaning below; a parameter that is 0 or 1 has buttons."""

@@ -47,7 +47,7 @@ class Bridge(anywidget.AnyWidget):
 
     _esm = Path(__file__).with_name("bridge.js")
     _css = style.css() + Path(__file__).with_name("bridge.css").read_text(encoding="utf-8")
-    held = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    held: Any = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
 def choice(
@@ -113,14 +113,14 @@ class Shell:
         stored: what a saved notebook shows instead, once there is something.
     """
 
-    name = "widget"
+    name: str = "widget"
 
     def __init__(self) -> None:
         self.stored: DisplayHandle | None = None
-        self.panel = w.HTML().add_class("gemmlab-result")
-        self.bridge = Bridge()
+        self.panel: w.HTML = w.HTML().add_class("gemmlab-result")
+        self.bridge: Bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
-        self.box = w.VBox().add_class("gemmlab")
+        self.box: w.VBox = w.VBox().add_class("gemmlab")
 
     def compose(self, *children: w.Widget) -> None:
         """Say what the widget consists of, from top to bottom."""
