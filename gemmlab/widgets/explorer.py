@@ -22,7 +22,7 @@ from ..measurement.comparison import BUDGET, Comparison, Interval
 from ..measurement.explained import Allowed
 from ..measurement.landscape import fingerprint_of
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
-from ..worker import client
+from ..sandbox import client
 from . import panel, tries
 from .browser import NAME, WORDS, Browser
 from .maps import Maps, recorded_cell
@@ -38,7 +38,7 @@ SETTLE = 0.06
 LONGER = 5
 
 STEPS = {
-    "start": "waiting for the worker",
+    "start": "waiting for the sandbox",
     "compile": "compiling",
     "predict": "first launch",
     "check": "checking the result",
@@ -116,9 +116,9 @@ class Explorer(Shell):
             raise NoDeviceError(words) from None
 
     @property
-    def _desk(self) -> client.Worker | Browser:
+    def _desk(self) -> client.Sandbox | Browser:
         """Who measures."""
-        return self.device if isinstance(self.device, Browser) else client.worker()
+        return self.device if isinstance(self.device, Browser) else client.shared_sandbox()
 
     # What the widget consists of.
 
@@ -368,7 +368,7 @@ class Explorer(Shell):
 
     def _running(self, request: dict[str, Any]) -> str:
         step = self._step
-        limit = "" if step == "page" else f"{client.worker().limit(step, request):g}"
+        limit = "" if step == "page" else f"{client.shared_sandbox().limit(step, request):g}"
         clock = f'data-job="{id(request)}" data-step="{step}" data-limit="{limit}"'
         return (
             f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
@@ -422,9 +422,9 @@ class Explorer(Shell):
         if isinstance(self.device, Browser):
             return  # no page answers while a cell runs
         try:
-            self._arrived.wait(sum(client.worker().limits.values()))
+            self._arrived.wait(sum(client.shared_sandbox().limits.values()))
         except KeyboardInterrupt:  # the panel says it in a sentence
-            client.worker().stop(self._client)
+            client.shared_sandbox().stop(self._client)
             self._arrived.wait(5)
 
     # What a rate is compared with: the device's peak, and ceilings on an H200.
@@ -452,7 +452,7 @@ class Explorer(Shell):
                 self._draw()
             self._arrived.set()
 
-        client.worker().submit(name, request, learn, job="context")
+        client.shared_sandbox().submit(name, request, learn, job="context")
 
     # What stays.
 

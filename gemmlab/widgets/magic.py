@@ -14,7 +14,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from clscope import views
 
 from ..ladder import Key, find, key, sources
-from ..worker.client import simulated
+from ..sandbox.client import simulate_small
 from .explorer import Explorer
 from .shell import free
 from .stepper import Stepper
@@ -83,7 +83,7 @@ def _add_stepper(explorer: Explorer) -> None:
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
         try:
-            run = simulated(explorer.spec.number, params, explorer.source)
+            run = simulate_small(explorer.spec.number, params, explorer.source)
             lines = [step.line for step in views.steps(run)]
             wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
             stepper = Stepper(run, start={"step": wrong, "group": 0})

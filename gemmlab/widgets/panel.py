@@ -21,7 +21,7 @@ from ..model import percent
 from ..model.ceilings import named
 from ..model.chip import H200
 from ..opencl.devices import Device
-from ..worker.client import Outcome
+from ..sandbox.client import Outcome
 from .tries import between, digits
 
 #: A line of a hole, before anybody has written there.

@@ -17,8 +17,8 @@ RACE = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 
 EXPLORER, OTHER, STEPPER, FILM, GEMM, BROKEN, ENDLESS, SLOW, QUICK, BARE = range(1, 11)
 CELLS = (
     "%load_ext gemmlab\nfrom pathlib import Path\n\nimport ipywidgets\n\nimport gemmlab\n"
-    "from gemmlab.draw import diagram\nfrom gemmlab.worker import client\n\n"
-    "client.worker().limits |= {'predict': 20, 'check': 20}",
+    "from gemmlab.draw import diagram\nfrom gemmlab.sandbox import client\n\n"
+    "client.shared_sandbox().limits |= {'predict': 20, 'check': 20}",
     "gemmlab.Explorer(kernel=3, m=128)",
     "gemmlab.Explorer(kernel=2, m=128)",
     "gemmlab.Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
@@ -386,7 +386,7 @@ def test_a_kernel_that_hangs_stops_nothing_else_and_can_be_stopped(ran):
 
 def test_a_restart_leaves_no_child_and_shows_the_picture(lab, ran):
     """The last test of this notebook."""
-    (child,) = lab.processes("gemmlab.worker.child")
+    (child,) = lab.processes("gemmlab.sandbox.child")
     ran.restart()
     ran.wait_until(lambda: not child.is_running())
     ran.wait_until(lambda: ran.still(OTHER).is_visible())

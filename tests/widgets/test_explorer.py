@@ -9,12 +9,12 @@ from gemmlab import catalog
 from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import Comparison
 from gemmlab.measurement.explained import Allowed
+from gemmlab.sandbox import client
+from gemmlab.sandbox.client import LIMITS, Outcome
+from gemmlab.sandbox.look import Seen
 from gemmlab.widgets import browser, tries
 from gemmlab.widgets import explorer as explorer_module
 from gemmlab.widgets.settings import Settings, ranked
-from gemmlab.worker import client
-from gemmlab.worker.client import LIMITS, Outcome
-from gemmlab.worker.look import Seen
 
 TEXT = sources.read("03_work_per_thread.cl")
 #: What a page answers.
@@ -68,7 +68,7 @@ class Desk:
 def desk(monkeypatch, any_device, tmp_path):
     monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
     made = Desk()
-    monkeypatch.setattr(client, "worker", lambda: made)
+    monkeypatch.setattr(client, "shared_sandbox", lambda: made)
     return made
 
 
