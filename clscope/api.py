@@ -11,13 +11,15 @@ import numpy as np
 
 from . import count
 from .budget import OutOfBudget
+from .finding import Finding, distinct
 from .machine import Machine, Order
 from .memory import Memory
 from .translate import Program, compile_kernel
 from .tree import Variable
 from .types import Array, Pointer, Scalar, Type, an, leaf_of
 from .values import cut
-from .watch import Entry, Finding, distinct, races
+from .watch import races
+from .wave import Entry
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own
 #: accesses, `phase` the barriers that it has passed, `index` numbers from the array's beginning

@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from .meaning import known
 from .text import UnknownError
 from .tree import written
 from .types import FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
-
-if TYPE_CHECKING:
-    from .machine import Wave
+from .wave import Wave
 
 #: Plain names of functions that are the same but for how exact they must be.
 _LOOSE = re.compile("(native|half|fast)_")

@@ -8,12 +8,14 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import tree, values
-from .meaning import COMPARISONS, CONSTANT, address_of, known
+from .arithmetic import BINARY, COMPARISONS
+from .finding import Site
+from .meaning import address_of, known
 from .text import Spot, TextError, UnknownError
 from .tree import Expr, Node, Variable, plain, written
 from .types import (
@@ -29,12 +31,9 @@ from .types import (
     Type,
     Vector,
 )
-from .watch import Site
+from .wave import Wave
 
-if TYPE_CHECKING:
-    from .machine import Wave
-
-Value = Callable[["Wave"], Any]
+Value = Callable[[Wave], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
@@ -391,7 +390,7 @@ class Expressions:
     def operation(self, node: tree.Binary) -> Change:
         """What an operator makes of the values of its sides."""
         op, a, b = node.op, node.left.type, node.right.type
-        apply, scalar = CONSTANT.get(op, lambda x, y: y), a.scalar
+        apply, scalar = BINARY.get(op, lambda x, y: y), a.scalar
         if op == ",":
             return lambda w, x, y: y
         if op in ("&&", "||"):

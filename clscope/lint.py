@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from . import tree
+from .finding import Finding
 from .types import Pointer, Type
-from .watch import Finding
 
 
 def roundings(functions: Iterable[tree.Function]) -> Iterator[Finding]:

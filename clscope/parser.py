@@ -12,9 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
 from . import tree
+from .arithmetic import ASSIGNMENT, CHOICE, LEVEL
 from .budget import no_limit
 from .meaning import Meaning, as_number, constant, known
-from .text import Preprocessor, Spot, TextError, Token, UnknownError, explained, near
+from .text import (
+    Preprocessor,
+    Spot,
+    TextError,
+    Token,
+    UnknownError,
+    character,
+    explained,
+    near,
+    unescaped,
+    whole_number,
+)
 from .tree import Expr, Node, Variable
 from .types import (
     BOOL,
@@ -63,11 +75,6 @@ JUMPS = ("break", "continue", "return", "goto")
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
-#: Operators by how tightly they bind, the loosest first.
-LEVELS = [",", "= += -= *= /= %= &= |= ^= <<= >>=", "?", "||", "&&", "|", "^", "&", "== !=",
-          "< > <= >=", "<< >>", "+ -", "* / %"]  # fmt: skip
-LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
-ASSIGNMENT, CHOICE = LEVEL["="], LEVEL["?"]
 
 
 @dataclass
@@ -88,10 +95,7 @@ class Declared:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(
-        self, tokens: list[Token], source: Preprocessor | None = None, long_numbers: bool = False
-    ):
-        self.long_numbers = long_numbers  # as in the condition of #if
+    def __init__(self, tokens: list[Token], source: Preprocessor | None = None):
         self.clock = source.clock if source else no_limit
         self.macros = source.macros if source else {}
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
@@ -396,12 +400,6 @@ class Parser(Meaning):
         self.complete(leaf, name.spot)
 
     # ---- expressions
-    def whole_expression(self) -> Expr:
-        found = self.expression()
-        if not self.at_end:
-            self.here(f"{self.text!r} was not expected here")
-        return found
-
     def of_tokens(self, start: int, node: Expr) -> Expr:
         """The same node with the tokens that it was read from, from number `start` on."""
         if not node.source:
@@ -505,10 +503,7 @@ class Parser(Meaning):
             self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
-            found = number(token)
-            if self.long_numbers and found.type in (INT, UINT):
-                found.type = LONG if found.type is INT else ULONG
-            return found
+            return number(token)
         if token.kind == "character":
             return tree.Number(token.spot, character(token), type=INT)
         if token.kind == "string":
@@ -1076,9 +1071,6 @@ def parts_of(of: Type) -> int:
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")
-_WHOLE = re.compile(
-    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])"
-)
 
 
 def number(token: Token) -> tree.Number:
@@ -1088,15 +1080,10 @@ def number(token: Token) -> tree.Number:
         kind = {"f": FLOAT, "h": HALF}.get(match[2].lower(), DOUBLE)
         value = float.fromhex(match[1]) if text[:2] in ("0x", "0X") else float(match[1])
         return tree.Number(token.spot, as_number(value, kind), type=kind)
-    match = _WHOLE.fullmatch(text)
-    if not match:
-        raise TextError(f"{token.text} is no number", token.spot)
-    digits, suffix = match[1], match[2].lower()
-    octal = digits[0] == "0" and digits.isdigit()
-    value = int(digits, 8 if octal else 0)
+    value, suffix = whole_number(token)
     if "u" in suffix:
         kinds = [UINT]
-    elif digits[0] == "0":  # octal, hexadecimal or binary
+    elif text[0] == "0":  # octal, hexadecimal or binary
         kinds = [INT, UINT, LONG]
     else:
         kinds = [INT, LONG]
@@ -1104,26 +1091,3 @@ def number(token: Token) -> tree.Number:
         if value <= kind.most and (kind.size == 8 or "l" not in suffix):
             return tree.Number(token.spot, value, type=kind)
     raise TextError(f"{token.text} is too large for any type", token.spot)
-
-
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-
-
-def unescaped(text: str) -> str:
-    """A string's text, with \\n as the end of a line."""
-
-    def meant(match: re.Match[str]) -> str:
-        code = match[1]
-        if code[0] == "x" and len(code) > 1:
-            return chr(int(code[1:], 16) & 255)
-        return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, code)
-
-    return _ESCAPE.sub(meant, text)
-
-
-def character(token: Token) -> int:
-    text = unescaped(token.text[1:-1])
-    if len(text) != 1 or ord(text) > 255:
-        raise TextError(f"{token.text} is not one character", token.spot)
-    return ord(text) - 256 * (ord(text) > 127)

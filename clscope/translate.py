@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import tree
 from .budget import RUNNING, Clock, no_limit
 from .calls import Calls
 from .expressions import Value
+from .finding import Site
 from .loops import deciding
 from .meaning import known
 from .parser import kernel_of, parse_with
@@ -23,13 +24,10 @@ from .text import PREDEFINED, Macro, Preprocessor, UnknownError, explained
 from .tree import Node, written
 from .types import ULONG, VOID, Vector
 from .values import nothing, one_of, union, unsigned, without
-from .watch import Site
-
-if TYPE_CHECKING:
-    from .machine import Wave
+from .wave import Wave
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
-Function = Callable[["Wave", list[Any]], Any]
+Function = Callable[[Wave, list[Any]], Any]
 #: Where lanes that have jumped wait: a word, a label or the numbers of a case, and a serial number.
 Target = tuple[Hashable, int]
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any
 
 from .. import tree
-from ..meaning import COMPARISONS, as_number, known
+from ..arithmetic import COMPARISONS
+from ..meaning import as_number, known
 from ..tree import Expr, plain, written
 from ..types import (
     BOOL,

@@ -11,6 +11,7 @@ import numpy as np
 from clscope import Finding, Run, TextError
 from clscope.api import find_races
 from clscope.budget import Budget
+from clscope.finding import distinct
 from clscope.lint import roundings, slips
 from clscope.machine import Machine, Order
 from clscope.memory import Memory
@@ -18,7 +19,7 @@ from clscope.text import Spot, explained
 from clscope.translate import Program, compile_kernel
 from clscope.tree import Variable
 from clscope.types import FLOAT, Array, Pointer
-from clscope.watch import distinct, two_writers
+from clscope.watch import two_writers
 
 from ..check import bound, exact_inputs, random_inputs
 from ..ladder import KernelSpec, Key, find, signature

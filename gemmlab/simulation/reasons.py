@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clscope import Entry, Finding, tree
+from clscope.finding import Site, found_at
 from clscope.lint import roundings, slips
 from clscope.machine import Machine
-from clscope.watch import Site, found_at
 
 if TYPE_CHECKING:
     from .product import ProductRun
