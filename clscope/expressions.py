@@ -118,10 +118,31 @@ class Expressions:
         if value is not None and isinstance(node.type, Scalar):
             number = self.number(value, node.type)
             return lambda w: number
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:  # a string that is not printf's
-            raise UnknownError(written(node), node.spot)
-        return method(node)
+        match node:
+            case tree.Name() | tree.Part() | tree.Compound():
+                return self.fetched(node)
+            case tree.Index():
+                return self.index(node)
+            case tree.Member():
+                return self.member(node)
+            case tree.Unary():
+                return self.unary(node)
+            case tree.Binary():
+                return self.binary(node)
+            case tree.Assign():
+                return self.assign(node)
+            case tree.Choice():
+                return self.choice(node)
+            case tree.Cast():
+                return self.cast(node)
+            case tree.VectorLiteral():
+                return self.vector_literal(node)
+            case tree.Call():
+                return self.call(node)
+        raise UnknownError(written(node), node.spot)  # a string that is not printf's
+
+    def call(self, node: tree.Call) -> Value:
+        raise NotImplementedError
 
     # ---- from one type to another
     @staticmethod
@@ -165,7 +186,7 @@ class Expressions:
         x = self.value(node)
         return lambda w: x(w) != 0
 
-    def _cast(self, node: tree.Cast) -> Value:
+    def cast(self, node: tree.Cast) -> Value:
         operand = node.operand
         if isinstance(operand.type, Array) and not isinstance(operand, tree.Text):
             return self.pointer_to(self.place(operand), node)
@@ -342,9 +363,7 @@ class Expressions:
 
         return write_each
 
-    _name = _part = _compound = fetched
-
-    def _index(self, node: tree.Index) -> Value:
+    def index(self, node: tree.Index) -> Value:
         if not isinstance(node.array, tree.Member):
             return self.fetched(node)
         copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
@@ -352,14 +371,14 @@ class Expressions:
         at = self.value(node.index)
         return self.fetched(node, self.number_of(place, at, node.array.type))
 
-    def _member(self, node: tree.Member) -> Value:
+    def member(self, node: tree.Member) -> Value:
         if address_of(node.vector):
             return self.fetched(node)
         x, part = self.value(node.vector), self.part(node.vector.type, node.at)
         return lambda w: part(x(w))
 
     # ---- operations
-    def _unary(self, node: tree.Unary) -> Value:
+    def unary(self, node: tree.Unary) -> Value:
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
         x, scalar = self.value(node.operand), node.type.scalar
@@ -379,7 +398,7 @@ class Expressions:
             return lambda w, x: w.fits(x, site)
         return (lambda w, x: values.cut(x, scalar)) if scalar.whole else (lambda w, x: x)
 
-    def _binary(self, node: tree.Binary) -> Value:
+    def binary(self, node: tree.Binary) -> Value:
         if not isinstance(node.type, Vector) and node.op in ("&&", "||"):
             truth = self.logical(node)
             return lambda w: as_int(truth(w))
@@ -411,7 +430,12 @@ class Expressions:
         product = any(isinstance(x, tree.Binary) and x.op == "*" for x in sides)
         if not scalar.whole and op in "+-" and product:
             site = self.site("multiply-add", node.spot, written(node), node.type)
-            return lambda w, x, y: (w.record(site), apply(x, y))[1]
+
+            def multiply_add(w: Wave, x: Any, y: Any) -> Any:
+                w.record(site)
+                return apply(x, y)
+
+            return multiply_add
         if not scalar.whole or op in "&|^":
             return lambda w, x, y: apply(x, y)
         if scalar is not INT:
@@ -452,7 +476,7 @@ class Expressions:
         sides = (right, None) if node.op == "&&" else (None, right)
         return self.chosen(left, sides, None)
 
-    def _choice(self, node: tree.Choice) -> Value:
+    def choice(self, node: tree.Choice) -> Value:
         of, constant = node.condition.type, known(node.condition)
         if constant is not None:
             return self.value(node.yes if constant else node.no)
@@ -485,7 +509,7 @@ class Expressions:
         return (lambda x: x < 0) if signed else (lambda x: x > scalar.most >> 1)
 
     # ---- assignments
-    def _assign(self, node: tree.Assign) -> Value:
+    def assign(self, node: tree.Assign) -> Value:
         place, value = self.place(node.target), self.value(node.value)
         find, store = place.finder(), self.stores(place, node.target)
         if node.op:
@@ -510,6 +534,6 @@ class Expressions:
         narrow = self.conversion(common, node.type, new)
         return lambda w, old, x: narrow(w, operate(w, widen(w, old), x))
 
-    def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
+    def vector_literal(self, node: tree.VectorLiteral) -> Value:
         parts, of = [self.value(part) for part in node.parts], node.type.scalar
         return lambda w: values.vector([part(w) for part in parts], of)

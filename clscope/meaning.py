@@ -114,7 +114,7 @@ def constant(node: tree.Node) -> int:
     value = known(node)
     whole = isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole
     if value is None or not whole:
-        raise TextError(f"a constant is needed here, and {written(node)} is none", node.spot)
+        raise TextError(f"expected a constant, but {written(node)} is not one", node.spot)
     return int(value)
 
 
@@ -463,7 +463,7 @@ class Meaning:
         if max(at) >= even or (max(at) >= n and name not in parts):
             self.fail(f"{an(of)} has {n} elements; there is no {name!r}", spot)
         if len(at) not in (1, *WIDTHS):
-            self.fail(f"{len(at)} numbers are no vector", spot)
+            self.fail(f"vectors have 2, 3, 4, 8 or 16 elements, not {len(at)}", spot)
         return at
 
     def complete(self, of: Type, spot: Spot) -> None:

@@ -148,9 +148,9 @@ class Translator(Calls):
 
         return run
 
-    def _call(self, node: tree.Call) -> Value:
+    def call(self, node: tree.Call) -> Value:
         if node.target is None:
-            return super()._call(node)
+            return self.built_in(node)
         args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
 
@@ -213,18 +213,31 @@ class Translator(Calls):
 
     def statement(self, node: Node) -> Value:
         self.clock()
-        special = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        return special(node) if special else self.value(node)  # type: ignore[arg-type]
+        match node:
+            case tree.Block():
+                return self.block(node)
+            case tree.Declaration():
+                return self.declaration(node)
+            case tree.If():
+                return self.branch(node)
+            case tree.Loop():
+                return self.loop(node)
+            case tree.Switch():
+                return self.switch(node)
+            case tree.Jump():
+                return self.jump(node)
+            case tree.Label():  # to which no goto leads
+                return self.sequence([])
+            case tree.Expr():
+                return self.value(node)
+        raise TypeError(f"{type(node).__name__} is not a statement")
 
-    def do_block(self, node: tree.Block) -> Value:
+    def block(self, node: tree.Block) -> Value:
         outer, self.skips = self.skips, self.skips and not node.scope
         steps, self.skips = self.statements(node.body), outer
         return steps
 
-    def do_label(self, node: tree.Label) -> Value:
-        return lambda w: None  # nobody goes there
-
-    def do_declaration(self, node: tree.Declaration) -> Value:
+    def declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value
         if variable.space == "local":
             self.locals.append(variable)
@@ -253,7 +266,7 @@ class Translator(Calls):
 
         return declare
 
-    def do_if(self, node: tree.If) -> Value:
+    def branch(self, node: tree.If) -> Value:
         decided = known(node.condition)
         if decided is not None:
             chosen = node.yes if decided else node.no
@@ -267,7 +280,7 @@ class Translator(Calls):
 
         return run
 
-    def do_loop(self, node: tree.Loop) -> Value:
+    def loop(self, node: tree.Loop) -> Value:
         start = self.statement(node.start) if node.start else None
         test = self.truth(node.condition) if node.condition else None
         site = self.site("loop", node.spot, written(node.condition) if node.condition else "")
@@ -298,7 +311,7 @@ class Translator(Calls):
 
         return run
 
-    def do_switch(self, node: tree.Switch) -> Value:
+    def switch(self, node: tree.Switch) -> Value:
         """Lanes wait at their case, fall through to the next ones, and leave at `break`."""
         value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
@@ -323,7 +336,7 @@ class Translator(Calls):
 
         return run
 
-    def do_jump(self, node: tree.Jump) -> Value:
+    def jump(self, node: tree.Jump) -> Value:
         word, value = node.word, self.value(node.value) if node.value else None
         target, function = self.targets.get(node.label or word), self.around[-1]
         gives = node.value is not None and node.value.type is not VOID

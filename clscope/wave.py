@@ -150,7 +150,7 @@ class Wave:
         phase: how many barriers the lanes have passed; ordered: of these, how many order each
             memory.
         log: what they have done (of all waves).
-        global_id, local_id, group_id, ...: as OpenCL C's functions say it, in three dimensions.
+        ids: by the names of OpenCL C's functions (without get_), in three dimensions.
         mask: who takes part now: None for all, False for none, else an array of bool.
         held: the values of variables, and the arrays; of a function, what it returns.
         since: the mask where each was declared; given: for variables that are declared without a
@@ -169,11 +169,15 @@ class Wave:
         local = np.unravel_index(self.items, size, order="F")
         group = np.unravel_index(self.group_number, count, order="F")
         both = [g * s + x for g, s, x in zip(group, size, local, strict=True)]
-        self.local_id, self.group_id, self.global_id = (
-            [one_for_all(x) for x in ids] for ids in (local, group, both)
-        )
-        self.local_size, self.num_groups = size, count
-        self.global_size = tuple(a * b for a, b in zip(size, count, strict=True))
+        self.ids: dict[str, Sequence[Lanes]] = {
+            "local_id": [one_for_all(x) for x in local],
+            "group_id": [one_for_all(x) for x in group],
+            "global_id": [one_for_all(x) for x in both],
+            "local_size": size,
+            "num_groups": count,
+            "global_size": [a * b for a, b in zip(size, count, strict=True)],
+            "global_offset": (0, 0, 0),
+        }
         self.phase: Lanes = 0
         self.ordered: dict[str, Lanes] = {"local": 0, "global": 0, "constant": 0}
         self.held = Held(self)
@@ -283,7 +287,7 @@ class Wave:
             if len(numbers) > 1:
                 self.mask = (which == number) & (True if outer is None else outer)
             if not 0 < number <= len(self.machine.pointed):
-                text = f"{site.text}: the pointer of {{}} points to nothing"
+                text = f"{site.text}: {{}} dereferences an invalid pointer"
                 self.find("out of bounds", site, text, stop=True)
             offset = base - ((number << SHIFT) + MIDDLE)
             if some(odd := offset % size):
@@ -412,7 +416,7 @@ class Wave:
             row = int(np.argmax(bad.any(1)))  # the first number of a vector without a value
             at = self.at_first(index, bad[row]) + row
             element = memory.element(at * site.scalar.size)
-            text = f"{site.text}: {{}} reads {element}, which nobody has stored to"
+            text = f"{site.text}: {{}} reads {element} before anything was stored there"
             if memory.space == "private":
                 text = f"{element} is read by {{}} before it has a value"
             self.find("uninitialised", site, text, bad[row])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +20,7 @@ from clscope.finding import Site, found_at
 from clscope.lint import roundings, slips
 from clscope.machine import Machine
 
-if TYPE_CHECKING:
-    from .product import ProductRun
+from .run import ProductRun
 
 #: Multiply-adds of the largest product that is searched for a reason.
 MOST = 1 << 23
