@@ -16,7 +16,7 @@ from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
+from .types import EVENT, FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
 from .wave import Wave
 
 #: Plain names of functions that are the same but for how exact they must be.
@@ -75,16 +75,26 @@ class Calls(Expressions):
 
     # ---- by name
     def barrier(self, node: tree.Call) -> Value:
-        args, flags, copied = self.args(node), known(node.args[0]), node.name == "wait_group_events"
-        fence = 3 if flags is None or copied else int(flags)
+        (arg,), flags = self.args(node), known(node.args[0])
+        fence = 3 if flags is None else int(flags)
         site = self.site("barrier", node.spot, "barrier", fence=fence)
 
         def wait(w: Wave) -> None:
-            for arg in args:
-                arg(w)
+            arg(w)
             w.barrier(site)
-            if copied:
-                w.filled()
+
+        return wait
+
+    def wait_group_events(self, node: tree.Call) -> Value:
+        count, events = self.args(node)
+        site = self.site("barrier", node.spot, "wait_group_events")
+        load = self.site("load", node.spot, written(node.args[1]), EVENT)
+
+        def wait(w: Wave) -> None:
+            begin = events(w)
+            for number in range(int(np.max(count(w)))):
+                w.wait_for(w.load(load, w.reach(load, begin + number * EVENT.stride)))
+            w.barrier(site)
 
         return wait
 
@@ -95,17 +105,16 @@ class Calls(Expressions):
         assert isinstance(target, Pointer) and isinstance(source, Pointer)
         element, text = target.to, written(node)
         load, store = (
-            self.site(kind, node.spot, text, element, wide=element.length)
+            self.site(kind, node.spot, text, element, wide=element.length, copy=True)
             for kind in ("load", "store")
         )
-        strided, size = len(rest) > 1, element.stride
+        event, strided, size = rest[-1], len(rest) > 1, element.stride
 
-        def copy(w: Wave) -> int:
+        def copy(w: Wave) -> Any:
             step = rest[0](w) if strided else 1
             steps = (step, 1) if source.space == "global" else (1, step)
             far = steps[0] * size, steps[1] * size
-            w.copy_together((load, store), of(w), to(w), count(w), far)
-            return 0
+            return w.copy_together((load, store), of(w), to(w), count(w), far, event(w))
 
         return copy
 
@@ -249,7 +258,7 @@ class Calls(Expressions):
     BY_NAME: ClassVar[dict[str, Callable[[Calls, tree.Call], Value]]] = {
         "get_work_dim": work_dim,
         "barrier": barrier,
-        "wait_group_events": barrier,
+        "wait_group_events": wait_group_events,
         "async_work_group_copy": asynchronous_copy,
         "async_work_group_strided_copy": asynchronous_copy,
         "fma": multiply_add,

@@ -28,6 +28,7 @@ class Site:
         wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
             anywhere; lead: the first of its numbers that is accessed.
         fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
+        copy: whether an asynchronous copy makes the access, beside all work-items.
     """
 
     number: int
@@ -41,6 +42,7 @@ class Site:
     wide: int = 0
     lead: int = 0
     fence: int = 3
+    copy: bool = False
 
     @property
     def line(self) -> int:

@@ -14,7 +14,7 @@ from .budget import Budget, OutOfBudget
 from .finding import Finding, Site, Stop, found_at
 from .memory import Memory
 from .translate import Program
-from .wave import WARP, Launch, Wave
+from .wave import EVENT_SHIFT, WARP, Launch, Wave
 
 #: In which order work-items run.
 Order = Literal["lockstep", "warps"]
@@ -119,6 +119,10 @@ class Machine(Launch):
                     rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):
                         self.take_turns(np.array([group]), given, rng)
+                if waiting := sorted(self.flying):
+                    site = self.copies[(waiting[0] >> EVENT_SHIFT) - 1]
+                    text = f"{site.text}: no wait_group_events waits for this copy"
+                    self.findings.append(found_at(site, "never awaited", text, (), 0))
         except Stop as stop:
             self.findings.append(stop.finding)
             self.stop = stop.finding

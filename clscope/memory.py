@@ -49,9 +49,10 @@ class Memory:
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.numbers = self.bytes.view(scalar.dtype)
         self.address = 0
-        # the asynchronous copy that has not been waited for, and which bytes it fills
-        self.filling: Site | None = None
-        self.in_flight: np.ndarray | None = None
+        #: For each byte the event of the asynchronous copy that may be filling it, or reading it;
+        #: 0 for none.
+        self.incoming: np.ndarray | None = None
+        self.outgoing: np.ndarray | None = None
         self._stored: np.ndarray | None = None
         if data is not None:
             self.view(scalar)[: data.size] = data

@@ -54,6 +54,11 @@ class Touches:
         ]
         self.place = np.concatenate([place.ravel() for place in places])
         self.item = np.concatenate(items)
+        copies = np.repeat([e.site.copy for e in entries], [place.size for place in places])
+        #: Who touches it: an asynchronous copy acts beside all work-items of its group.
+        self.actor = np.where(
+            copies, -1 - self.item // entries[0].wave.machine.work_items, self.item
+        )
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -156,7 +161,7 @@ def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
             some = _first(entries)
             too_many |= len(some) < len(entries)
             every = Touches(some, memory)
-            if len(some) == len(entries) and not every.conflicts(every.item):
+            if len(some) == len(entries) and not every.conflicts(every.actor):
                 continue
             for c in every.conflicts(every.item // machine.work_items):
                 yield _race(c, "and nothing orders work-groups")
@@ -165,7 +170,7 @@ def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
             some = _first(phase)
             too_many |= len(some) < len(phase)
             now = Touches(some, memory)
-            for c in now.conflicts(now.item):
+            for c in now.conflicts(now.actor):
                 yield _race(c, _unordered(c, memory.space))
     if too_many:
         raise OutOfBudget("it compared only the first accesses to an array")
@@ -187,7 +192,11 @@ def _unordered(c: Conflict, space: str) -> str:
 
 
 def _race(c: Conflict, why: str) -> Finding:
-    who, whom, place = c.who, c.whom, c.place
+    who, whom = (
+        "an asynchronous copy" if site.copy else str(item)
+        for site, item in ((c.one, c.who), (c.other, c.whom))
+    )
+    place = c.place
     here, there = f"in line {c.one.line}", f"in line {c.other.line}"
     if c.one.kind == "store":
         text = f"two work-items store to {place}: {whom} {there}, {who} {here}"
@@ -199,7 +208,7 @@ def _race(c: Conflict, why: str) -> Finding:
         text = f"{whom} stores {place} {there}, {who} reads it {here}"
     number = c.at // c.memory.scalar.size
     return found_at(
-        c.one, "race", f"{text}, {why}", (whom, who), array=c.memory.name, element=number
+        c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.memory.name, element=number
     )
 
 
@@ -207,7 +216,7 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
     """Two work-items that store the same element of a result, at any time."""
     entries = [e for e in log if e.memory is memory and e.site.kind == "store"]
     every = Touches(entries, memory) if entries else None
-    c = every.conflict(every.item, same_value=True) if every else None
+    c = every.conflict(every.actor, same_value=True) if every else None
     if c is None:
         return []
     lines = f"line {c.one.line}"

@@ -23,6 +23,8 @@ WARP = 32
 MOST_BYTES = 1 << 28  # of arrays in local and private memory
 #: Iterations after which a loop is watched for states that repeat.
 WATCHED = 8
+#: An event is the number of an asynchronous copy, times 2**EVENT_SHIFT, plus that of its group.
+EVENT_SHIFT = 16
 ORDINAL = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
@@ -96,6 +98,7 @@ class Launch:
         findings: what was wrong, as far as it is seen while the kernel runs.
         log: every step; printed: what printf said.
         pointed: the arrays that have an address; arrays: those in constant and local memory.
+        copies: where each asynchronous copy stands; flying: the events that nobody has waited for.
     """
 
     def __init__(
@@ -114,6 +117,8 @@ class Launch:
         self.printed: list[str] = []
         self.pointed: list[Memory] = []
         self.arrays: dict[Variable, Memory] = {}
+        self.copies: list[Site] = []
+        self.flying: set[int] = set()
         self.used = 0  # bytes
 
     def room(self, size: int) -> None:
@@ -247,11 +252,8 @@ class Wave:
         places = memory.places(site, index, self.mask is None)
         if memory.stored is not None and not site.struct:
             self.uninitialised(site, memory, index, memory.known(site.scalar.size)[places])
-        if memory.filling is not None and memory.in_flight is not None:
-            text = f"{site.text}: {{}} reads {memory.name} without wait_group_events, while the"
-            text += f" asynchronous copy in line {memory.filling.line} may still be filling it"
-            flying = memory.in_flight.reshape(-1, site.scalar.size)[:, 0]
-            self.find("race", site, text, flying[places])
+        if memory.incoming is not None:
+            self.check_copies(site, memory, memory.incoming, places)
         if memory.space != "private":  # private arrays are registers, for the most part
             self.record(site, memory, index)
         return memory.values(site.scalar, places)
@@ -261,6 +263,9 @@ class Wave:
         if memory.space != "private":
             self.record(site, memory, index, value)
         places = memory.places(site, index, mask is None)
+        for events in (memory.incoming, memory.outgoing):
+            if events is not None:
+                self.check_copies(site, memory, events, places)
         if places.__class__ is not slice:
             places = np.atleast_1d(places)
             lanes: Any = slice(None) if mask is None else mask
@@ -376,34 +381,78 @@ class Wave:
         data = np.zeros(0) if zeroes else None
         return Memory(variable.name, space, variable.type, copies, slot, data)
 
+    # ---- asynchronous copies
     def copy_together(
         self, sites: tuple[Site, Site], source: Lanes, target: Lanes, count: Lanes,
-        far: tuple[Lanes, Lanes]
-    ) -> None:  # fmt: skip
-        """A group copies `count` elements; `far` are the bytes from one to the next."""
+        far: tuple[Lanes, Lanes], event: Lanes
+    ) -> Lanes:  # fmt: skip
+        """Copy `count` elements by a group; `far` are the bytes from one to the next.
+
+        Return the event of the copy: `event`, or a new one where that is 0.
+        """
         (load, store), outer = sites, self.mask
+        self.gather(store, "asynchronous copy")
+        arguments = {"target": target, "source": source, "number of elements": count}
+        arguments |= {"stride": far[0] * far[1], "event": event}
+        for name, value in arguments.items():
+            self.check_alike(store, name, value)
+        self.machine.copies.append(store)
+        new = (len(self.machine.copies) << EVENT_SHIFT) + self.slot
+        event = np.where(np.equal(event, 0), new, event)
+        self.machine.flying.update(np.unique(event[self.active]).tolist())
         for first in range(0, int(np.max(count)), self.machine.work_items):
             number = first + self.items
             self.mask = (number < count) & (True if outer is None else outer)
             if self.mask.any():
-                value = self.load(load, self.reach(load, source + number * far[0]))
-                for memory, at in self.reach(store, target + number * far[1]):
+                begin, end = source + number * far[0], target + number * far[1]
+                value = self.load(load, self.reach(load, begin))
+                for memory, at in self.reach(load, begin):
+                    memory.outgoing = self.marked(memory.outgoing, load, memory, at, event)
+                for memory, at in self.reach(store, end):
                     self.write(store, memory, at, value)
-                    self.fill(store, memory, at)
+                    memory.incoming = self.marked(memory.incoming, store, memory, at, event)
         self.mask = outer
+        return event
 
-    def fill(self, site: Site, memory: Memory, index: Lanes) -> None:
-        """An asynchronous copy has begun to fill the element `index` of each active lane."""
-        if memory.in_flight is None:
-            memory.in_flight = np.zeros(len(memory.bytes), bool)
-        memory.filling = site
+    def marked(
+        self, events: np.ndarray | None, site: Site, memory: Memory, index: Lanes, event: np.ndarray
+    ) -> np.ndarray:
+        """Return the events of all bytes, with those of a copy of the active lanes' elements."""
+        events = np.zeros(len(memory.bytes), np.int64) if events is None else events
         places = np.broadcast_to(memory.places(site, index), (site.width, self.lanes))
-        memory.in_flight.reshape(-1, site.scalar.size)[places[:, self.active]] = True
+        active = self.active
+        events.reshape(-1, site.scalar.size)[places[:, active]] = event[active][None, :, None]
+        return events
 
-    def filled(self) -> None:
-        """A group has waited for what it copies asynchronously."""
+    def check_copies(self, site: Site, memory: Memory, events: np.ndarray, places: Lanes) -> None:
+        """Report an access to what an asynchronous copy may still be filling or reading."""
+        event = events.reshape(-1, site.scalar.size)[:, 0][places]
+        if not np.any(event):
+            return
+        lanes = np.broadcast_to(event, (*np.shape(event)[:-1], self.lanes)).reshape(-1, self.lanes)
+        first = lanes[:, self.active].max(initial=0)
+        if first:
+            does = "filling" if events is memory.incoming else "reading"
+            line = self.machine.copies[(int(first) >> EVENT_SHIFT) - 1].line
+            text = f"{site.text}: {{}} {site.does} {memory.name} before wait_group_events, while"
+            text += f" the asynchronous copy in line {line} may still be {does} it"
+            self.find("race", site, text, lanes.max(0) != 0)
+
+    def check_alike(self, site: Site, name: str, x: Lanes) -> None:
+        """Report an argument of an asynchronous copy that is not the same for a whole group."""
+        if x.__class__ is array and x.shape[-1] > 1:
+            bad = x != np.repeat(x[:: self.per], self.per)
+            text = f"{site.text}: the {name} differs between work-items of a group, such as {{}}"
+            self.find("divergent copy", site, text, bad)
+
+    def wait_for(self, event: Lanes) -> None:
+        """End the asynchronous copies of an event."""
+        events = np.unique(np.broadcast_to(event, self.lanes)[self.active])
+        self.machine.flying.difference_update(events.tolist())
         for memory in self.machine.pointed:
-            memory.filling = memory.in_flight = None
+            for marks in (memory.incoming, memory.outgoing):
+                if marks is not None:
+                    marks[np.isin(marks, events)] = 0
 
     # ---- checks
     def uninitialised(self, site: Site, memory: Memory, index: Lanes, known: Lanes) -> None:
@@ -550,23 +599,8 @@ class Wave:
     def barrier(self, site: Site) -> None:
         """All work-items of a group come here, or none; a warp then waits for the others."""
         self.record(site)
+        self.gather(site, "barrier")
         mask = self.mask
-        if mask is not None:
-            come = np.bincount(self.slot, mask)
-            partly = (come > 0) & (come < self.per)
-            if partly.any():
-                count = int(come[np.argmax(partly)])
-                mine = self.slot == np.argmax(partly)
-                missing = int(np.argmax(mine & ~mask))
-                others = self.per - count - 1
-                if any(word == "return" and m[missing] for (word, _), m in self.waiting.items()):
-                    does = f"{f'and {others} more have' if others else 'has'} returned before"
-                else:
-                    does = f"{f'and {others} more do' if others else 'does'} not"
-                who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
-                text = f"barrier: {count} of the {self.per} work-items come here, such as {who}; "
-                text += f"{away} {does}. {'It' if count == 1 else 'They'} would wait for ever"
-                raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
         lanes = 1 if mask is None else mask.astype(np.int64)
         self.phase = self.phase + lanes
         for bit, space in ((1, "local"), (2, "global")):
@@ -574,6 +608,27 @@ class Wave:
                 self.ordered[space] = self.ordered[space] + lanes
         if self.pause:
             self.pause(site)
+
+    def gather(self, site: Site, name: str) -> None:
+        """Stop unless all work-items of a group come here, or none."""
+        mask = self.mask
+        if mask is None:
+            return
+        come = np.bincount(self.slot, mask)
+        partly = (come > 0) & (come < self.per)
+        if partly.any():
+            count = int(come[np.argmax(partly)])
+            mine = self.slot == np.argmax(partly)
+            missing = int(np.argmax(mine & ~mask))
+            others = self.per - count - 1
+            if any(word == "return" and m[missing] for (word, _), m in self.waiting.items()):
+                does = f"{f'and {others} more have' if others else 'has'} returned before"
+            else:
+                does = f"{f'and {others} more do' if others else 'does'} not"
+            who, away = self.item(int(np.argmax(mine & mask))), self.item(missing)
+            text = f"{name}: {count} of the {self.per} work-items come here, such as {who}; "
+            text += f"{away} {does}. {'It' if count == 1 else 'They'} would wait for ever"
+            raise Stop(found_at(site, "divergent barrier", text, (away,), others + 1))
 
     def printf(self, form: str, args: Sequence[Lanes], kinds: list[str]) -> None:
         """Each lane's numbers, or its list of the numbers of a vector, in a text."""
