@@ -91,10 +91,11 @@ class Calls(Expressions):
         load = self.site("load", node.spot, written(node.args[1]), EVENT)
 
         def wait(w: Wave) -> None:
-            begin = events(w)
+            begin, event = events(w), 0
             for number in range(int(np.max(count(w)))):
-                w.wait_for(w.load(load, w.reach(load, begin + number * EVENT.stride)))
-            w.barrier(site)
+                event = w.load(load, w.reach(load, begin + number * EVENT.stride))
+                w.wait_for(event)
+            w.barrier(site, event)
 
         return wait
 
@@ -231,15 +232,21 @@ class Calls(Expressions):
         pointer, held = node.args[-1].type, node.args[0].type if value else node.type
         assert isinstance(pointer, Pointer) and isinstance(pointer.to, Scalar)
         scalar, half = pointer.to, pointer.to is HALF
-        if re.search("_rt[zpn]$", node.name):
-            raise UnknownError(node.name, node.spot)
         to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
         aligned = node.name.startswith(("vloada", "vstorea"))
         far = 4 if to.length == 3 and aligned else to.length
-        place = Place(to, base=base, indices=((at, far * scalar.size, 0),))
+        place = Place(to, base=base, indices=((at, far * scalar.size, 0, 0),))
         access = self.access("store" if value else "load", place, node, packed=True)
         find = place.finder()
-        change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x
+        rounding = re.search("_(rt[zpn])$", node.name)
+        change: Callable[[Any], Any] = lambda x: x  # noqa: E731
+        if half:
+            change = partial(values.floating, of=HALF if value else FLOAT)
+        if half and rounding and isinstance(held, (Scalar, Vector)):
+            change = partial(
+                values.converted_by,
+                of=held.scalar, to=HALF, rounding=rounding[1], saturated=False,
+            )  # fmt: skip
         if value:
             return lambda w: access(w, find(w), change(value[0](w)))
         return lambda w: change(access(w, find(w)))
@@ -247,7 +254,7 @@ class Calls(Expressions):
     def atomic(self, node: tree.Call) -> Value:
         op = node.name.split("_", 1)[1]
         pointer, *values = self.args(node)
-        site = self.site("atomic", node.spot, written(node), node.type)
+        site = self.site("atomic", node.spot, written(node), node.type, exchange=op == "cmpxchg")
 
         def run(w: Wave) -> Any:
             base = pointer(w)

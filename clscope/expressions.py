@@ -39,9 +39,11 @@ Change = Callable[..., Any]
 
 #: A side of ? : that has one of these makes a compiler branch; else it selects without a branch.
 BRANCHING = (tree.Index, tree.Call, tree.Assign)
-#: An index of an array: its value, the bytes from one element to the next, and the number of
-#: elements, 0 if the index is not checked.
-Index = tuple[Value, int, int]
+#: A constant factor of an int that only a hash has: the product wraps around for most values.
+HASH = 1 << 16
+#: An index of an array: its value, the bytes from one element to the next, the number of elements,
+#: 0 if the index is not checked, and the number of elements up to the end of the whole array.
+Index = tuple[Value, int, int, int]
 
 
 @dataclass
@@ -53,6 +55,8 @@ class Place:
         base: otherwise a pointer, to which the `indices` are added.
         named: whether the base is a variable of the text, and `indices` has all of its indices.
         at: if not empty, only these numbers of a `vector`.
+        flat: elements of the whole array per element here, if all indices so far are a constant 0:
+            t[0][i] is then an element of all rows.
     """
 
     type: Type
@@ -62,15 +66,18 @@ class Place:
     named: bool = False
     at: tuple[int, ...] = ()
     vector: Type = VOID
+    flat: int = 1
 
     @property
     def whole(self) -> Type:
         return self.vector if self.at else self.type
 
-    def indexed(self, of: Type, index: Value, count: int) -> Place:
-        """An element of an array of `count` elements."""
-        index_of = (index, of.stride, count if self.named else 0)
-        return replace(self, type=of, indices=(*self.indices, index_of))
+    def indexed(self, of: Type, index: Value, count: int, zero: bool = False) -> Place:
+        """Return an element of an array of `count` elements; `zero`: its index is a constant 0."""
+        most = self.flat * count
+        index_of = (index, of.stride, count if self.named else 0, most)
+        flat = most if zero else 1
+        return replace(self, type=of, indices=(*self.indices, index_of), flat=flat)
 
     def ones(self) -> list[Place]:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
@@ -264,7 +271,8 @@ class Expressions:
         """An element of an array, or from where a pointer points."""
         array = node.array.operand if isinstance(node.array, tree.Cast) else node.array
         if isinstance(array.type, Array):
-            return self.place(array).indexed(node.type, index, array.type.n)
+            zero = known(node.index) == 0
+            return self.place(array).indexed(node.type, index, array.type.n, zero)
         return Place(VOID, base=self.value(node.array)).indexed(node.type, index, 0)
 
     @staticmethod
@@ -283,7 +291,7 @@ class Expressions:
 
         def pointer(w: Wave) -> Any:
             begin = base(w)
-            for index, step, _ in indices:
+            for index, step, *_ in indices:
                 begin = begin + index(w) * step
             return begin
 
@@ -338,7 +346,7 @@ class Expressions:
             wide = 4
         size = of.scalar.size
         lead = place.at[0] if place.at else 0
-        shape = tuple((n, step // size) for _, step, n in place.indices)
+        shape = tuple((n, step // size, most) for _, step, n, most in place.indices)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
         if kind == "load":
             return lambda w, where: w.load(site, w.reach(site, *where))
@@ -440,7 +448,9 @@ class Expressions:
             return lambda w, x, y: apply(x, y)
         if scalar is not INT:
             return lambda w, x, y: values.cut(apply(x, y), scalar)
-        overflow = self.site("overflow", node.spot, written(node))
+        factors = [abs(known(side) or 0) for side in (node.left, node.right)]
+        kind = "wraps" if op == "*" and max(factors) >= HASH else "overflow"
+        overflow = self.site(kind, node.spot, written(node))
         return lambda w, x, y: w.fits(apply(x, y), overflow)
 
     @staticmethod
@@ -462,8 +472,11 @@ class Expressions:
             self.fail(node, f"{text}: division by zero")
         site = self.site("division", node.spot, text)
 
+        too_large = self.site("overflow", node.spot, text)
+
         def divide(w: Wave, x: Any, y: Any) -> Any:
-            return values.cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
+            result = apply(x, y if by is not None else w.divisor(y, site))
+            return w.fits(result, too_large) if scalar is INT else values.cut(result, scalar)
 
         return divide
 

@@ -23,11 +23,12 @@ class Site:
         scalar, width: the type of the numbers that an access moves, and how many a work-item moves
             at once; of a multiply-add its width.
         struct: whether a whole structure is moved, whose parts may have no value.
-        shape: of an array that is named directly: each of its sizes, and how far one more of that
-            index leads.
+        shape: of an array that is named directly: each of its sizes, how far one more of that
+            index leads, and how many elements there are up to the end of the array.
         wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
             anywhere; lead: the first of its numbers that is accessed.
         fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
+        exchange: whether an atomic function compares before it stores.
         copy: whether an asynchronous copy makes the access, beside all work-items.
     """
 
@@ -38,10 +39,11 @@ class Site:
     scalar: Scalar
     width: int
     struct: bool
-    shape: tuple[tuple[int, int], ...] = ()
+    shape: tuple[tuple[int, int, int], ...] = ()
     wide: int = 0
     lead: int = 0
     fence: int = 3
+    exchange: bool = False
     copy: bool = False
 
     @property
@@ -79,8 +81,10 @@ class Finding:
         kind: "out of bounds", "uninitialised", "race", "divergent barrier", "endless loop",
             "overflow", "misaligned", "two writers", "never written", "redefined" (a parameter),
             "slip" (of the pen), "division by zero", "wrong product" or "inaccurate"; of notes
-            "ratio" (a float divided by zero) or "cut" (a fraction that a conversion discards); of
-            what was not looked at "unfinished".
+            "ratio" (a float divided by zero), "cut" (a fraction that a conversion discards),
+            "unset" (a value that is read where there is none, and does not matter), "row" (an index
+            beyond its row, inside the array) or "wraps" (a product of a hash); of what was not
+            looked at "unfinished".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.

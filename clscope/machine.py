@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from queue import SimpleQueue
 from threading import Thread
@@ -14,11 +15,20 @@ from .budget import Budget, OutOfBudget
 from .finding import Finding, Site, Stop, found_at
 from .memory import Memory
 from .translate import Program
+from .tree import Variable
+from .types import Array, Type
 from .wave import EVENT_SHIFT, WARP, Launch, Wave
 
 #: In which order work-items run.
 Order = Literal["lockstep", "warps"]
 MOST_LANES = 16_384
+
+
+@dataclass(frozen=True)
+class Local:
+    """An argument that points to local memory: what each work-group has there."""
+
+    type: Array
 
 
 class Turn(Thread):
@@ -80,6 +90,7 @@ class Machine(Launch):
         self.unfinished: Finding | None = None
         self.wave: Wave | None = None
         self.begun = 0.0  # seconds that the budget had spent
+        self.local_arguments: dict[int, Array] = {}  # by their positions
 
     def __getstate__(self) -> dict[str, Any]:
         """A run can be sent to another process, but the Python functions that it called cannot."""
@@ -92,7 +103,9 @@ class Machine(Launch):
             raise ValueError(f"order must be 'lockstep' or 'warps', not {order!r}")
         for memory in (a for a in args if isinstance(a, Memory)):
             memory.address = 0  # what it has is of another launch
+            self.new(memory)
         given = [self.address(a) if isinstance(a, Memory) else a for a in args]
+        self.local_arguments = {n: a.type for n, a in enumerate(args) if isinstance(a, Local)}
         chosen = np.arange(prod(self.num_groups))
         if groups is not None:
             at = np.array([(*group, 0, 0)[:3] for group in groups], int).reshape(-1, 3)
@@ -112,9 +125,9 @@ class Machine(Launch):
                 self.arrays = dict(first.held)
                 if order == "lockstep":
                     for part in np.split(chosen, range(together, len(chosen), together)):
-                        self.local(part)
+                        own = self.local(part, given)
                         self.wave = Wave(self, part, everyone)
-                        self.program.code(self.wave, given)
+                        self.program.code(self.wave, own)
                 else:
                     rng = np.random.default_rng(seed)
                     for group in rng.permutation(chosen):
@@ -139,17 +152,22 @@ class Machine(Launch):
         text = f"{why}, in iteration {loop.rounds:,} of this loop"
         return found_at(loop.site, "unfinished", text, (), 0)
 
-    def local(self, groups: np.ndarray) -> None:
-        """Local memory for some groups."""
-        copies = len(groups)
+    def local(self, groups: np.ndarray, args: list[Any]) -> list[Any]:
+        """Make local memory for some groups; return the arguments with pointers to it."""
+        copies, args = len(groups), list(args)
         slot = np.repeat(np.arange(copies), self.work_items) if copies > 1 else 0
-        self.room(sum(a.type.stride for a in self.program.locals) * copies)
-        for a in self.program.locals:
-            self.arrays[a] = Memory(a.name, "local", a.type, copies, slot)
+        params = {self.program.params[n]: of for n, of in self.local_arguments.items()}
+        arrays: dict[Variable, Type] = {a: a.type for a in self.program.locals} | params
+        self.room(sum(of.stride for of in arrays.values()) * copies)
+        for a, of in arrays.items():
+            self.arrays[a] = self.new(Memory(a.name, "local", of, copies, slot))
+        for number in self.local_arguments:
+            args[number] = self.address(self.arrays.pop(self.program.params[number]))
+        return args
 
     def take_turns(self, group: np.ndarray, args: list[Any], rng: np.random.Generator) -> None:
         """Run the warps of a group from barrier to barrier, in random order."""
-        self.local(group)
+        args = self.local(group, args)
         warps = np.split(np.arange(self.work_items), range(WARP, self.work_items, WARP))
         turns = [Turn(self, Wave(self, group, items), args) for items in warps]
         try:

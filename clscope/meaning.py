@@ -7,6 +7,7 @@ OpenCL C 1.2, and refuses what has no meaning. The parser calls it.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from dataclasses import replace
@@ -106,6 +107,8 @@ def _known_operation(node: tree.Binary, to: Scalar) -> float | None:
     if node.op in ("<<", ">>"):
         return as_number(BINARY[node.op](left, int(right) & (to.bits - 1)), to)
     value = BINARY[node.op](left, right)
+    if value != value:
+        return math.nan  # without the sign that some processors give it
     return None if to is INT and not to.least <= value <= to.most else as_number(value, to)
 
 
@@ -253,7 +256,7 @@ class Meaning:
         if isinstance(node, tree.Member) or of_vector:
             self.fail("an element of a vector has no address", spot)
         to, root = address_of(node), owner(node)
-        if to is None:
+        if to is None or isinstance(root, tree.Compound):
             self.fail(f"{written(node)} has no address", spot)
         if isinstance(root, tree.Name):
             root.variable.addressed = True
@@ -327,6 +330,8 @@ class Meaning:
         of = condition.type  # a vector chooses number by number
         if not isinstance(of, Vector):
             condition = self.condition(condition)
+        if isinstance(of, Scalar) and not of.whole:
+            self.fail(f"the condition of '? :' must be an integer, not {an(of)}", condition.spot)
         a, b = yes.type, no.type
         to, numbers = a, all(isinstance(one, (Scalar, Vector)) for one in (a, b))
         same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space

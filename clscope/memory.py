@@ -11,7 +11,7 @@ import numpy as np
 
 from .finding import Site
 from .types import Scalar, Type, Vector, layout, leaf_of
-from .values import Lanes, array, cut
+from .values import Lanes, array, cut, spoiled
 
 
 @cache
@@ -76,6 +76,12 @@ class Memory:
         """Return for each element of `size` bytes whether it has a value."""
         stored = self.stored
         return np.ones(len(self.bytes) // size, bool) if stored is None else stored[::size]
+
+    def spoil(self, sign: int) -> None:
+        """Fill what nobody has stored with other values, positive or negative."""
+        if self.stored is not None:
+            unset = ~self.known(self.scalar.size)
+            self.view(self.scalar)[unset] = np.asarray(spoiled(self.scalar, sign))
 
     def element(self, at: int) -> str:
         """Atile[2][3] or v.x for the element at so many bytes."""

@@ -312,6 +312,8 @@ class Parser(Meaning):
                     values[name] = [constant(size) for size in self.arguments(name)]
                     if min(values[name], default=1) < 1:
                         self.fail(f"{name} must be more than 0", token.spot)
+                    if name == "aligned" and any(n & (n - 1) for n in values[name]):
+                        self.fail("an alignment must be a power of two", token.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
                 if not self.accept(","):
@@ -496,6 +498,8 @@ class Parser(Meaning):
         if token.text in UNKNOWN and token.kind == "name":
             raise UnknownError(token.text, token.spot)
         if self.accept("("):
+            if self.text == "{":
+                raise UnknownError("a statement inside an expression", self.token.spot)
             inner = self.expression()
             self.expect(")")
             return inner
@@ -645,7 +649,12 @@ class Parser(Meaning):
         self.expect(")", "after the condition of 'switch'")
         with self.scope():
             self.switches.append((len(self.scopes), [], value.type))
-            body = self.block().body
+            if self.text == "{":
+                body = self.block().body
+            else:
+                body = [self.statement()]
+                while isinstance(body[-1], tree.Case):
+                    body.append(self.statement())
         self.switches.pop()
         return tree.Switch(token.spot, value, body)
 
@@ -780,7 +789,7 @@ class Parser(Meaning):
         outside, kernel = depth == 1, self.function is not None and self.function.kernel
         if outside and space != "constant":
             self.refuse(name, "is declared outside all functions and must be __constant")
-        if not outside and one.storage in ("static", "register", "auto"):
+        if not outside and one.storage in ("static", "register", "auto", "extern"):
             self.refuse(name, f"is {one.storage}: OpenCL C 1.2 has no such variables")
         if not outside and space == "global":
             self.refuse(name, "cannot be declared in global memory")
@@ -819,6 +828,8 @@ class Parser(Meaning):
         if not braced:
             return of, self.convert(self.expression(ASSIGNMENT), of)
         values = [self.expression(ASSIGNMENT) for _ in self.listed("this value")]
+        if isinstance(of, Vector) and not values:
+            return of, self.convert(tree.Number(spot, 0, type=INT), of)
         if isinstance(of, Vector):
             return of, self.vector(spot, of, values, exact=True)
         if len(values) != 1:

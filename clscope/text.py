@@ -190,6 +190,7 @@ class Preprocessor:
 
     def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
         self.clock, self.expanded = clock, 0
+        self.shift = 0  # what #line adds to the number of a line
         self.out: list[Token] = []  # so far
         self.macros = dict(PREDEFINED)
         for name, value in (defines or {}).items():
@@ -238,7 +239,7 @@ class Preprocessor:
                 last.last = word == "else"
                 last.counts = not last.done and (last.last or self._holds("if", mark, args))
                 last.done |= last.counts
-        elif live and word not in ("pragma", "line", "", "warning"):
+        elif live and word not in ("pragma", "", "warning", "ident"):
             self._command(word, mark, rest[0], args)
 
     def _command(self, word: str, mark: Token, first: Token, args: list[Token]) -> None:
@@ -250,8 +251,13 @@ class Preprocessor:
             raise TextError(f"#error: {shown(args)}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        elif first.kind != "number" or (args and args[0].kind != "string"):
-            raise TextError(f"#{word} is not known", mark.spot)
+        elif word == "line" or first.kind == "number":
+            number, *file = self.expand(args if word == "line" else [first, *args]) or [mark]
+            if number.kind != "number" or any(token.kind != "string" for token in file[:1]):
+                raise TextError("#line needs a number and may have a file's name", mark.spot)
+            self.shift = whole_number(number)[0] - mark.spot.line - 1
+        else:
+            raise TextError(f"#{word} is not a directive", mark.spot)
 
     def _define(self, mark: Token, name: str, body: list[Token]) -> None:
         params, variadic = None, False
@@ -305,7 +311,7 @@ class Preprocessor:
                 if [t.kind for t in given] != ["mark", "string", "mark"]:
                     raise TextError("_Pragma needs a string in brackets", token.spot)
             elif token.kind == "name" and token.text == "__LINE__":
-                out.append(replace(token, kind="number", text=str(token.spot.line)))
+                out.append(replace(token, kind="number", text=str(token.spot.line + self.shift)))
             elif macro is None or token.text in token.hidden:
                 out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
@@ -530,10 +536,13 @@ def unescaped(text: str) -> str:
 
 
 def character(token: Token) -> int:
-    text = unescaped(token.text[1:-1])
-    if len(text) != 1 or ord(text) > 255:
-        raise TextError(f"{token.text} is not one character", token.spot)
-    return ord(text) - 256 * (ord(text) > 127)
+    """Return the value of a character; of several, the last four as the bytes of an int."""
+    codes = [ord(c) for c in unescaped(token.text[1:-1])]
+    if max(codes) > 255:
+        raise TextError(f"{token.text} is not a character of one byte", token.spot)
+    value = int.from_bytes(codes[-4:], "big")
+    sign = 1 << (7 if len(codes) == 1 else 31)
+    return value - 2 * (value & sign)
 
 
 #: What an OpenCL 3.0 device without images defines for OpenCL C 1.2; two names share a value of M_.

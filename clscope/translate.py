@@ -23,7 +23,7 @@ from .parser import kernel_of, parse_with
 from .text import PREDEFINED, Macro, Preprocessor, UnknownError, explained
 from .tree import Node, written
 from .types import ULONG, VOID, Vector
-from .values import nothing, one_of, union, unsigned, without
+from .values import one_of, union, unsigned
 from .wave import Wave
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
@@ -127,13 +127,13 @@ class Translator(Calls):
         params, void = function.params, function.type is VOID
         made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
-        end, blank = self.target("return"), nothing(function.type)
+        end, result = self.target("return"), f"the result of {function.name}"
         body = self.statements(nodes)
-        site = self.site("unset", function.spot, f"the result of {function.name}")
+        site = self.site("unset", function.spot, result)
 
         def run(w: Wave, args: list[Any]) -> Any:
             before = w.mask
-            w.held[function], w.since[function] = blank, before
+            w.held[function], w.since[function] = w.blank(result, function.type), before
             for variable, make, value in zip(params, made, args, strict=True):
                 w.held[variable], w.since[variable] = value, before
                 if make:
@@ -247,7 +247,7 @@ class Translator(Calls):
             variable.addressed = True  # memory knows which of its numbers have a value
         if variable.in_memory:
             return self.memory(variable, value)
-        x, blank = self.value(value) if value else None, nothing(variable.type)
+        x = self.value(value) if value else None
         self.declared.add(variable)
         skips, unset = self.skips, x is None or self.skips
         if unset:
@@ -257,8 +257,7 @@ class Translator(Calls):
             if not skips:
                 w.since[variable] = w.mask
             if unset:
-                w.held.setdefault(variable, blank)
-                w.given[variable] = without(w.given.get(variable, False), w.mask)
+                w.unset(variable)
             if x and skips:
                 w.assign(variable, x(w))
             elif x:

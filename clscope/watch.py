@@ -78,6 +78,15 @@ class Touches:
             parts.append(part)
         return np.concatenate(parts)
 
+    @cached_property
+    def compared(self) -> np.ndarray:
+        """For each row whether its work-item also compares and exchanges there: a plain read that
+        comes first is a guess, which the function checks.
+        """
+        exchange = np.array([e.site.exchange for e in self.entries])[self.entry]
+        key = self.place * (self.item.max(initial=0) + 1) + self.item
+        return np.isin(key, key[exchange])
+
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
         """One of stores, and one of atomic functions with plain reads, if there are any."""
         both = (self.conflict(actor, atomic) for atomic in (False, True))
@@ -104,7 +113,7 @@ class Touches:
             other = last[self.place]
             bad = (other >= 0) & (actor[other] != actor)
             if atomic:
-                bad &= ~self.store & ~self.atomic
+                bad &= ~self.store & ~self.atomic & ~self.compared
             elif not same_value:
                 bad &= ~self.store | (self.value != self.value[other])
             found, who = found | bad, np.where(bad, other, who)
@@ -210,6 +219,33 @@ def _race(c: Conflict, why: str) -> Finding:
     return found_at(
         c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.memory.name, element=number
     )
+
+
+def first_difference(log: Sequence[Entry], other: Sequence[Entry]) -> Site | None:
+    """Return the first place at which two runs of a kernel do not do the same: another access,
+    another store to global memory, another branch.
+    """
+    for one, two in zip(log, other, strict=False):
+        if not _alike(one, two):
+            return one.site
+    longer = max(log, other, key=len)
+    return longer[min(len(log), len(other))].site if len(log) != len(other) else None
+
+
+def _alike(one: Entry, two: Entry) -> bool:
+    if one.site is not two.site or not np.array_equal(one.active, two.active):
+        return False
+    memory, pairs = one.memory, [(one.at, two.at)]
+    if memory is None or one.site.kind == "atomic" or memory.space == "global":
+        pairs.append((one.value, two.value))
+    if memory and two.memory and memory.name != two.memory.name:
+        return False
+    for x, y in pairs:
+        if x is not None and y is not None:
+            a, b = one.of(x), two.of(y)
+            if not np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f"):
+                return False
+    return True
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:

@@ -13,7 +13,7 @@ from .finding import Finding, Site, Stop, WorkItem, found_at
 from .memory import Memory
 from .printing import printed
 from .tree import Variable
-from .types import INT, Scalar
+from .types import INT, Scalar, Type
 from .values import Lanes, Mask, array, cut, extremes, some, union
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
@@ -83,7 +83,8 @@ class Held(dict[Any, Any]):
         if variable.in_memory:
             self[variable] = self.wave.private(variable)
         else:
-            self[variable], self.wave.given[variable] = values.nothing(variable.type), False
+            self[variable] = self.wave.blank(variable.name, variable.type)
+            self.wave.given[variable] = False
         return self[variable]
 
 
@@ -99,12 +100,14 @@ class Launch:
         log: every step; printed: what printf said.
         pointed: the arrays that have an address; arrays: those in constant and local memory.
         copies: where each asynchronous copy stands; flying: the events that nobody has waited for.
+        spoil: the array or variable that holds other values where it has none, and their sign.
     """
 
     def __init__(
         self, global_size: Sequence[int], local_size: Sequence[int], limit: int, budget: Budget
     ):
         self.limit, self.budget = limit, budget
+        self.spoil: tuple[str, int] | None = None
         self.dimensions = len(global_size)
         self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
@@ -127,6 +130,12 @@ class Launch:
         if self.used > MOST_BYTES:
             most = f"{MOST_BYTES >> 20} MB of memory in the simulator"
             raise MemoryError(f"this kernel needs more than {most}")
+
+    def new(self, memory: Memory) -> Memory:
+        """Spoil an array that has been made, if it is to be."""
+        if self.spoil and self.spoil[0] == memory.name:
+            memory.spoil(self.spoil[1])
+        return memory
 
     def address(self, memory: Memory) -> int:
         """Return where an array begins, as a pointer."""
@@ -207,8 +216,9 @@ class Wave:
         return np.ones(self.lanes, bool) if self.mask is None else self.mask
 
     def find(
-        self, kind: str, site: Site, message: str, bad: Lanes = True, stop: bool = False
-    ) -> None:
+        self, kind: str, site: Site, message: str, bad: Lanes = True, stop: bool = False,
+        array: str = ""
+    ) -> None:  # fmt: skip
         """Report a mistake of the lanes `bad`, if any is active; {} becomes the first of them."""
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
@@ -218,9 +228,8 @@ class Wave:
         items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
         more = f" (and {others:,} more work-item{'s' * (others > 1)})" if others > 0 else ""
-        finding = found_at(
-            site, kind, message.replace("{}", str(items[0])) + more, items, len(lanes)
-        )
+        message = message.replace("{}", str(items[0])) + more
+        finding = found_at(site, kind, message, items, len(lanes), array=array)
         if stop:
             raise Stop(finding)
         if (kind, site.number) not in self.machine.seen:
@@ -299,18 +308,27 @@ class Wave:
                 text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
                 self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
             memory, total = self.machine.pointed[number - 1], offset // size + site.lead
-            for nth, ((count, step), index) in enumerate(zip(site.shape, indices, strict=True)):
+            for nth, ((count, step, most), index) in enumerate(
+                zip(site.shape, indices, strict=True)
+            ):
                 if count:
-                    index = self.in_row(site, memory, nth, index, count)
+                    index = self.in_row(site, memory, nth, index, count, most)
                 total = total + (index * step if step != 1 else index)
             named = site.shape and site.shape[0][0]  # then each index is in its row
             yield memory, total if named else self.inside(site, memory, total)
         self.mask = outer
 
-    def in_row(self, site: Site, memory: Memory, nth: int, index: Lanes, count: int) -> Lanes:
-        """An index, which must be less than `count`."""
-        index, bad = self.between(index, count - 1)
+    def in_row(
+        self, site: Site, memory: Memory, nth: int, index: Lanes, count: int, most: int
+    ) -> Lanes:
+        """Return an index, which must be less than `most`, and should be less than `count`."""
+        index, bad = self.between(index, most - 1)
+        if bad is None and most > count:
+            text = f"{site.text}: {{}} {site.does} {memory.name} beyond the end of a row of {count}"
+            text += "; C does not allow it, and devices reach the next row"
+            self.find("row", site, text, index >= count)
         if bad is not None:
+            count = most
             which = f"its {ORDINAL[nth]} index" if len(site.shape) > 1 else "its index"
             value = self.at_first(index, bad)
             text = f"{site.text}: {{}} {site.does} {memory.name} with {value} as {which}, which"
@@ -360,7 +378,7 @@ class Wave:
         args = [np.broadcast_to(a, self.lanes).tolist() for a in args]
         for memory, at in self.reach(site, base):
             index = np.broadcast_to(at, self.lanes)
-            self.record(site, memory, index)
+            self.record(site, memory, index, np.array(args))
             places, known = memory.places(site, index), memory.known(site.scalar.size)
             for lane in np.flatnonzero(self.active).tolist():
                 if op != "xchg":
@@ -379,7 +397,24 @@ class Wave:
             self.machine.room(variable.type.stride * copies)
         space = "constant" if constant else "private"
         data = np.zeros(0) if zeroes else None
-        return Memory(variable.name, space, variable.type, copies, slot, data)
+        memory = Memory(variable.name, space, variable.type, copies, slot, data)
+        return self.machine.new(memory)
+
+    def blank(self, name: str, of: Type) -> Lanes:
+        """Return what a variable holds that has no value."""
+        blank, spoil = values.nothing(of), self.machine.spoil
+        return (
+            blank if not spoil or spoil[0] != name else blank + values.spoiled(of.scalar, spoil[1])
+        )
+
+    def unset(self, variable: Variable) -> None:
+        """Declare a variable without a value."""
+        blank = self.blank(variable.name, variable.type)
+        if self.machine.spoil:
+            blank = np.where(True if self.mask is None else self.mask, blank, self.held[variable])
+            self.held[variable] = blank
+        self.held.setdefault(variable, blank)
+        self.given[variable] = values.without(self.given.get(variable, False), self.mask)
 
     # ---- asynchronous copies
     def copy_together(
@@ -468,7 +503,7 @@ class Wave:
             text = f"{site.text}: {{}} reads {element} before anything was stored there"
             if memory.space == "private":
                 text = f"{element} is read by {{}} before it has a value"
-            self.find("uninitialised", site, text, bad[row])
+            self.find("uninitialised", site, text, bad[row], array=memory.name)
 
     def assign(self, variable: Any, x: Lanes) -> None:
         """Give a variable a value."""
@@ -484,7 +519,7 @@ class Wave:
         bad = values.without(self.mask, given)
         if bad is not False:
             text = f"{site.text} is read by {{}} before it has a value"
-            self.find("uninitialised", site, text, True if bad is None else bad)
+            self.find("uninitialised", site, text, True if bad is None else bad, array=site.text)
 
     def fits(self, x: Lanes, site: Site) -> Lanes:
         """The result of an operation of ints, which must fit 32 bits."""
@@ -493,7 +528,7 @@ class Wave:
             return x
         exact, bad = self.first_bad(x, (x < INT.least) | (x > INT.most))
         text = f"{site.text} is {self.at_first(exact, bad):,} for {{}}: too large for an int, which"
-        self.find("overflow", site, f"{text} holds up to {INT.most:,}", bad)
+        self.find(site.kind, site, f"{text} holds up to {INT.most:,}", bad)
         return cut(x, INT)
 
     @staticmethod
@@ -596,9 +631,9 @@ class Wave:
         """The lanes that have jumped here join the others; `whole` is the mask of all that can."""
         self.mask = union(whole, self.mask, self.waiting.pop(target, False))
 
-    def barrier(self, site: Site) -> None:
+    def barrier(self, site: Site, events: Lanes = 0) -> None:
         """All work-items of a group come here, or none; a warp then waits for the others."""
-        self.record(site)
+        self.record(site, value=events)
         self.gather(site, "barrier")
         mask = self.mask
         lanes = 1 if mask is None else mask.astype(np.int64)

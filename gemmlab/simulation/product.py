@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from clscope import Finding, TextError
-from clscope.api import find_races
+from clscope.api import find_races, judge_unset
 from clscope.budget import Budget
 from clscope.lint import roundings
 from clscope.machine import Machine, Order
@@ -130,7 +130,9 @@ def simulate(  # noqa: PLR0913
     inputs = exact_inputs(m, n, k, seed)
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
 
-    def launched(a: np.ndarray, b: np.ndarray) -> tuple[Machine, list[object]]:
+    def launched(
+        a: np.ndarray, b: np.ndarray, spoil: tuple[str, int] | None = None
+    ) -> tuple[Machine, list[object]]:
         args: list[object] = [m, n, k]
         # one row of this array is one column in memory
         rows = b if spec.wants_transposed(full) else b.T
@@ -143,6 +145,7 @@ def simulate(  # noqa: PLR0913
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
         machine = Machine(program, launch, local, limit or 0, budget)
+        machine.spoil = spoil
         machine.run(args, order, seed, groups)
         ended = not machine.stop and not machine.unfinished
         if spec.needs_fixup(full, frozenset()) and ended and groups is None:
@@ -151,7 +154,9 @@ def simulate(  # noqa: PLR0913
             machine.stop = fixed.stop
         return machine, args
 
-    run = ProductRun(*launched(a, b), spec, full, a, b, every=groups is None)
+    machine, args = launched(a, b)
+    judge_unset(machine, lambda spoil: launched(a, b, spoil)[0])
+    run = ProductRun(machine, args, spec, full, a, b, every=groups is None)
     if groups is not None or run.unfinished or run.stop:
         return run
     if not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:

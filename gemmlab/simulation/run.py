@@ -94,10 +94,10 @@ class ProductRun(Run):
         if (self.exact or self.unfinished) and self.findings:
             return f"right here, by luck: {super().verdict}"
         if self.exact:
-            return "right: every element exact, and nothing suspicious was seen"
+            return f"right: every element exact, and {self.nothing}"
         column, row = np.argwhere(self._wrong.T)[0]
         many, at = f"{int(self._wrong.sum()):,} of {self.c.size:,}", f"C({row}, {column})"
-        got, want = self.c[row, column], self.expected[row, column]
+        got, want = self.c[row, column], self.a[row].astype(float) @ self.b[:, column]
         text = f"wrong: {many} elements; the first is {at} = {got:g} instead of {want:g}"
         return f"{text}; {super().verdict}" if self.findings else text
 

@@ -28,9 +28,8 @@ __kernel void f(__global float* out, __global float* a)
 WAIT, LAST = "    wait_group_events(1, &e);\n", "e);\n}\n"
 #: What is replaced, by what, the kind of the finding, and its line.
 MISTAKES = {
-    "read before the wait": (WAIT + "    wait_group_events(1, &other);\n    const float sum = s[l] + t[7 - l];\n",
-                             "    const float sum = s[l] + t[7 - l];\n    wait_group_events(1, &e);"
-                             "\n    wait_group_events(1, &other);\n", "race", 7),
+    "read before the wait": ("    wait_group_events(1, &other);\n    const float sum = s[l] + ",
+                             "    const float sum = s[l] + ", "race", 8),
     "stored before the wait": (WAIT + "    wait_group_events(1, &o", "    s[l] = 1;\n" + WAIT +
                                "    wait_group_events(1, &o", "race", 7),
     "source overwritten before the wait": (WAIT + "    wait_group_events(1, &o",
