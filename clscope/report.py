@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from .api import Run
     from .text import TextError
 
-SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 Level = Literal["error", "warning", "note"]
 
 

@@ -64,8 +64,12 @@ def oclgrind(case: Case) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "kernel.cl").write_text(case.text)
         sizes = [" ".join(map(str, (*size, 1, 1)[:3])) for size in (case.launch, case.group)]
-        values = [stated(p.type, value) for p, value in zip(kernel.params, case.arguments, strict=True)]
-        (Path(folder) / "kernel.sim").write_text("\n".join(["kernel.cl", kernel.name, *sizes, "", *values, ""]))
+        values = [
+            stated(p.type, value) for p, value in zip(kernel.params, case.arguments, strict=True)
+        ]
+        (Path(folder) / "kernel.sim").write_text(
+            "\n".join(["kernel.cl", kernel.name, *sizes, "", *values, ""])
+        )
         options = ["--data-races", "--uninitialized", "--max-errors", "3"]
         output, seconds = finished(["oclgrind-kernel", *options, "kernel.sim"], folder)
     first = output.strip().split("\n\n\n")[0]
@@ -127,9 +131,11 @@ def main() -> None:
 
     row("median time per right kernel", milliseconds)
     for name in programs:
-        missed = [c.name for c, r in zip(MISTAKES, on_mistakes[name], strict=True) if not located(r, c)]
+        located_all = zip(MISTAKES, on_mistakes[name], strict=True)
+        missed = [case.name for case, report in located_all if not located(report, case)]
         accused = [c.name for c, r in zip(RIGHT, on_right[name], strict=True) if r.accused]
-        print(f"\n{name}, not located: {'; '.join(missed) or 'none'}. Accused: {'; '.join(accused) or 'none'}.")
+        print(f"\n{name}\n  not located: {'; '.join(missed) or 'none'}")
+        print(f"  accused: {'; '.join(accused) or 'none'}")
 
 
 if __name__ == "__main__":

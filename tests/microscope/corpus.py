@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import clscope
-from clscope.__main__ import CommandError, arguments
+from clscope.__main__ import arguments
 
 FOLDER = Path(__file__).with_name("corpus")
 
@@ -41,7 +41,9 @@ class Case(NamedTuple):
 def edited(text: str, line: str) -> str:
     """The text after an edit, as a line of a file says it."""
     all_places = "  ==>" in line
-    old, _, new = (part.replace("\\n", "\n") for part in line.partition("  ==>" if all_places else "  -->"))
+    old, _, new = (
+        part.replace("\\n", "\n") for part in line.partition("  ==>" if all_places else "  -->")
+    )
     assert old in text, f"{old!r} is not in the text"
     return text.replace(old, new.strip(), -1 if all_places else 1)
 
@@ -49,7 +51,9 @@ def edited(text: str, line: str) -> str:
 def numbered(text: str, parts: str) -> frozenset[int]:
     """The numbers of the lines that contain one of these parts."""
     lines = [part.strip() for part in parts.split(";") if part.strip()]
-    return frozenset(i for i, line in enumerate(text.split("\n"), 1) if any(p in line for p in lines))
+    return frozenset(
+        i for i, line in enumerate(text.split("\n"), 1) if any(p in line for p in lines)
+    )
 
 
 def read(name: str) -> tuple[list[Case], list[Case]]:
