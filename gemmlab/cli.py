@@ -280,7 +280,8 @@ def run_notebooks(given: Arguments) -> int:
 
     newer = working_copy.update(given.folder)
     if newer:
-        names = ", ".join(path.name for path in newer)
+        names = ", ".join(path.name for path in newer[:3])
+        names += f" and {len(newer) - 3} more" if len(newer) > 3 else ""
         print(f"Newer versions, next to what you have changed: {names}", file=sys.stderr)
     start = given.folder / "notebooks" / "00_start_here.ipynb"
     command = f"{sys.executable} -m jupyterlab {start}"
