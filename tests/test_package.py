@@ -279,6 +279,14 @@ def test_the_wheel_multiplies_from_a_fresh_folder(installed, tmp_path, any_devic
     assert package == installed / "gemmlab" and kernels == package / "kernels"
 
 
+def test_the_readme_begins_with_the_address_of_the_site():
+    """By its owner's name, which is filled in there and in pyproject.toml together."""
+    hooks = toml("pyproject.toml")["tool"]["hatch"]["metadata"]["hooks"]
+    owner, name = hooks["custom"]["repository"].split("/")[-2:]
+    first = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:5]
+    assert f"https://{owner}.github.io/{name}/" in " ".join(first)
+
+
 # The packages that it needs
 
 
