@@ -13,8 +13,8 @@ LIMITS = {
 STARTUP = f"from gemmlab.worker import client\n\nclient.worker().limits |= {LIMITS}\ndel client\n"
 #: After it: no product is refused because it would take long.
 BUSY = """
-from gemmlab.widgets import explorer
+from gemmlab.widgets import state
 
-explorer.MOST_SECONDS = 60.0
-del explorer
+state.MOST_SECONDS = 60.0
+del state
 """

@@ -25,11 +25,12 @@ class Bar:
     Attributes:
         name, about: what it is about; `about` is less important.
         colour: of the figure and of the bar.
-        figure, words: such as "10.7–10.9" and "GFLOPS".
+        figure, words: such as "10.8" and "GFLOPS".
         share: the length of the bar, as a share of the peak.
         whisker: the least and the most, as shares of the peak.
         marks: places on the bar by their names, as shares of the peak.
         before: what one of the marks was before the last move.
+        ghost: the length of the bar before the last change, as a share of the peak.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Bar:
     whisker: tuple[float, float] | None = None
     marks: Mapping[str, float] = field(default_factory=dict)
     before: str = ""
+    ghost: float = 0.0
 
     def in_order(self) -> list[tuple[str, float]]:
         """The marks from left to right."""
@@ -93,6 +95,9 @@ def _draw(ax: Axes, top: float, bar: Bar) -> None:
     ax.add_patch(Rectangle((0, place), WIDTH, BAR, color=faint(INK, 0.25), linewidth=0))
     length = WIDTH * min(max(bar.share, 0.002), 1.0)
     ax.add_patch(Rectangle((0, place), length, BAR, color=bar.colour.any, linewidth=0))
+    if bar.ghost:
+        x = WIDTH * min(bar.ghost, 1.0)
+        ax.add_patch(Rectangle((0, place), x, BAR, fill=False, edgecolor=INK, linestyle=":"))
     if bar.whisker:
         ends = [WIDTH * min(end, 1.0) for end in bar.whisker]
         ax.plot(ends, [place + BAR / 2] * 2, "-|", color=INK, markersize=5, linewidth=1.5)

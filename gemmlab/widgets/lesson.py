@@ -54,7 +54,7 @@ class Prediction(Shell):
             button.layout = w.Layout(width="auto", height="auto", min_height="30px")
             button.on_click(lambda button: self.choose(button.description))
         self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
-        self.box.add_class("gemmlab-prediction")
+        self.add_class("gemmlab-prediction")
         if right is not None:
             self._outcome = right, because, tempting or {}
         self._show()

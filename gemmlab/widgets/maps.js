@@ -93,7 +93,7 @@ function render({ model, el }) {
     const { title, marks } = model.get("tries");
     tries.replaceChildren(make("h4", "", title), make("div", "gemmlab-marks"));
     for (const one of marks) {
-      const button = make("button", `gemmlab-try ${one.right ? "" : "gemmlab-not"}`, one.right ? "" : "✕");
+      const button = make("button", `gemmlab-try ${one.right ? "" : "gemmlab-not"} ${one.other ? "gemmlab-older" : ""}`, one.right ? "" : "✕");
       Object.assign(button, { type: "button", tabIndex: -1, title: one.label, id: `try-${one.number}` });
       for (const name of ["low", "middle", "high"]) button.style.setProperty(`--${name}`, `${100 * one[name]}%`);
       if (one.text) button.append(make("span", "gemmlab-label", one.text));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from statistics import pstdev
@@ -48,13 +48,13 @@ class Maps(anywidget.AnyWidget):
         self.recorded: Landscape | None = found[0] if found else None
         self._across, self._down = _first_axes(spec, self.recorded)
 
-    def show(self, values: Values, history: list[Try]) -> None:
+    def show(self, values: Values, history: Sequence[Try], code: str = "") -> None:
         """Where the reader is now, and what was tried."""
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
             there = [self._recorded_map(self.recorded, values)] if self.recorded else []
             self.maps = [] if self._of_text else [*there, self._own_map(values, history)]
-            self.tries = _strip(history)
+            self.tries = _strip(history, code)
 
     def turn(self, side: str, name: str) -> None:
         """Another parameter on the axis "across" or "down"; both cannot be the same."""
@@ -87,7 +87,7 @@ class Maps(anywidget.AnyWidget):
 
         return self._map(f"{found.title}, % of the peak", values, describe)
 
-    def _own_map(self, values: Values, history: list[Try]) -> dict[str, Any]:
+    def _own_map(self, values: Values, history: Sequence[Try]) -> dict[str, Any]:
         """What was measured here with the other parameters and sizes as they are now."""
         mine = {tuple(one.settings.items()): one for one in history if one.right and one.rate}
         top = best(list(mine.values()))
@@ -152,7 +152,7 @@ def _shade(share: float) -> dict[str, str]:
             "ink": text_colour(shade)}  # fmt: skip
 
 
-def _strip(history: list[Try]) -> dict[str, Any]:
+def _strip(history: Sequence[Try], code: str) -> dict[str, Any]:
     """The last tries, their rates as shares of the highest."""
     top = max((t.rate[2] for t in history if t.right and t.rate), default=1.0)
     first = best(history)
@@ -162,10 +162,12 @@ def _strip(history: list[Try]) -> dict[str, Any]:
         low, middle, high = (v / top for v in one.rate) if right and one.rate else (0.0, 0.0, 0.0)
         named = one is first or number == len(history) - 1
         text = digits(one.rate[1]) if right and one.rate and named else ""
-        marks.append({"number": number, "right": right, "label": str(one), "text": text,
-                      "low": low, "middle": middle, "high": high})  # fmt: skip
-    said = f", best {first.outcome}" if first else ""
-    return {"title": f"your tries{said} · click one to return to it", "marks": marks}
+        other = one.code != code
+        label = f"{one}{'; other code' * other}"
+        marks.append({"number": number, "right": right, "label": label, "text": text,
+                      "other": other, "low": low, "middle": middle, "high": high})  # fmt: skip
+    top_rate = f", best {first.outcome}" if first else ""
+    return {"title": f"your tries{top_rate}", "marks": marks}
 
 
 def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:

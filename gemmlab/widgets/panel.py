@@ -22,10 +22,8 @@ from ..model.ceilings import named
 from ..model.chip import H200
 from ..opencl.devices import Device
 from ..worker.client import Outcome
+from .cells import HOLE
 from .tries import between, digits
-
-#: A line of a hole, before anybody has written there.
-HOLE = "// your lines"
 
 
 def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
@@ -92,17 +90,30 @@ def renumbered(words: str, inside: range) -> str:
     return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
 
 
-def here(rate: Interval, device: str, peak: float | None, machine: str) -> Bar:
-    """The rate here or in this browser, with whiskers; the bar ends at the peak."""
+def here(
+    rate: Interval, device: str, peak: float | None, machine: str, before: Interval | None = None
+) -> Bar:
+    """The rate here or in this browser, with whiskers, and the one `before`; the bar ends at the
+    peak.
+    """
     low, middle, high = rate
-    top = peak or high
-    share = ""
+    top = peak or max(high, before[1] if before else 0.0)
+    words = ["GFLOPS" if low == high else f"GFLOPS ({between(low, high)})"]
     if peak:
         part = "above the measured" if middle > peak else f"{percent(middle / peak)} of the"
-        share = f", {part} peak, {digits(peak)}"
-    figure, words = between(low, high), f"GFLOPS{share}"
-    whisker = (low / top, high / top)
-    return Bar(machine, device, style.HERE, figure, words, middle / top, whisker)
+        words.append(f"{part} peak, {digits(peak)}")
+    if before:
+        words.append(f"before {digits(before[1])}")
+    return Bar(
+        machine,
+        device,
+        style.HERE,
+        digits(middle),
+        ", ".join(words),
+        middle / top,
+        (low / top, high / top),
+        ghost=before[1] / top if before else 0.0,
+    )
 
 
 def beside(found: Comparison, other: str) -> str:
@@ -234,6 +245,8 @@ def shown(bar: Bar) -> str:
     about = f' <span class="gemmlab-dim">{escape(bar.about)}</span>' if bar.about else ""
     lines = "".join(f'<u style="left:{min(at, 1.0):.1%}"></u>' for _, at in bar.in_order())
     names = "".join(_mark(name, at, bar.before) for name, at in bar.in_order())
+    if bar.ghost:
+        lines += f'<em style="width:{min(bar.ghost, 1.0):.2%}"></em>'
     if bar.whisker:
         low, high = (min(end, 1.0) for end in bar.whisker)
         lines += f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
