@@ -166,6 +166,7 @@ function render({ model, el }) {
         handle.setAttribute("aria-valuetext", readout ? readout.textContent : "");
         if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
+      for (const list of panel.querySelectorAll("select[title]")) list.setAttribute("aria-label", list.title);
       for (const meaning of panel.querySelectorAll(".gemmlab-control .gemmlab-meaning")) { // or why a control gave way
         const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, .widget-toggle-buttons-container");
         control?.setAttribute("aria-description", meaning.textContent);

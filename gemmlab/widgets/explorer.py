@@ -53,6 +53,8 @@ from .state import (
 
 #: Seconds after the last move of a slider in which another may follow, before it is measured.
 SETTLE = 0.06
+#: So many sliders are in view below a cell.
+IN_CELLS = 2
 #: Messages after which only the line that says what runs may differ.
 QUIET = Held, Settled, Stepped
 
@@ -220,7 +222,7 @@ class Explorer(Shell):
 
     def _lay_out(self) -> None:
         self._recorded, self._note, self._details, self._code = (w.HTML() for _ in range(4))
-        self._status = w.HTML(layout=w.Layout(flex="1")).add_class("gemmlab-status")
+        self._status = w.HTML().add_class("gemmlab-status")
         back = _button("↺ Reset", "Return to the initial settings", self.reset)
         best = _button("★ Best", "Your fastest settings here", self._to_fastest)
         original = _button(
@@ -237,7 +239,8 @@ class Explorer(Shell):
         self._other = w.VBox([self._code, line(*[put] * (self.cell is not None), close)])
         self._maps.on_msg(lambda widget, content, buffers: self._chosen(content))
         name = escape(self.spec.name)
-        words = f"kernel {escape(str(self.spec.number))} <span>{name}</span>"
+        number = self.spec.number if isinstance(self.spec.number, int) else ""  # or the name again
+        words = f"kernel {number} <span>{name}</span>"
         title = w.HTML(f'<div class="gemmlab-title">{words}</div>', layout=w.Layout(flex="1"))
         rewritten = self.cell is not None and self.cell.code != self.cell.first
         self.head: w.HBox = line(title, self._device_list(), *[original] * rewritten, back, best)
@@ -247,11 +250,12 @@ class Explorer(Shell):
             description="More settings, details",
             tooltip="The other settings, and all that was measured",
         ).add_class("gemmlab-fold")
-        shown, hidden = [w.VBox(self.settings.first)], self.settings.others
-        if self.state.topic.source is not None:  # the verdict comes below the cell
-            shown, hidden = [], [*self.settings.first, *hidden]
-        self.add_class("gemmlab-instrument" if shown else "gemmlab-verdict")
-        folded = w.VBox([grid(hidden), self._details])
+        first, others, below = self.settings.first, self.settings.others, []
+        instrument = self.state.topic.source is None
+        if not instrument:  # the verdict comes right below the cell, and then what a lesson moves
+            below, others = [grid(first[:IN_CELLS])], [*first[IN_CELLS:], *others]
+        self.add_class("gemmlab-instrument" if instrument else "gemmlab-verdict")
+        folded = w.VBox([grid(others), self._details])
 
         def turn(change: Mapping[str, Any]) -> None:
             self._kept.unfolded = change["new"]
@@ -260,17 +264,21 @@ class Explorer(Shell):
 
         turn({"new": fold.value})
         fold.observe(turn, names="value")
-        answers = [self.panel, self._recorded]
+        # what runs is said where the answer will be
+        self._busy = w.HBox([self._status, self._stop]).add_class("gemmlab-busy")
+        here = w.VBox([self.panel, self._busy]).add_class("gemmlab-running")
+        answers = [here, self._recorded]
         if self.state.device.kind == "CPU" and self._maps.recorded:
             answers.reverse()  # the recorded GPU carries the lesson
         self.compose(
             self.head,
             self._gpu,
-            w.HBox([*shown, w.VBox(answers)]).add_class("gemmlab-top"),
+            w.HBox([*[w.VBox(first)] * instrument, w.VBox(answers)]).add_class("gemmlab-top"),
+            *below,
             line(self._note, self._longer).add_class("gemmlab-noted"),
             self._maps,
             self._other,
-            line(fold, self._status, self._stop),
+            fold,
             folded,
         )
         self.bridge.held = False
@@ -302,6 +310,7 @@ class Explorer(Shell):
         self._gpu.children = (device,) if isinstance(device, Browser) else ()
         self._maps.limits, self._maps.machine = device.limits, view.machine(device)
         self._maps.show(state.values, state.tries, state.topic.code)
+        self._maps.code = view.as_code(state, self.cell.part if self.cell else "")
         self.settings.mark(state.notes)
         self._show_status()
         self.params = state.topic.params(state.values)
@@ -311,7 +320,7 @@ class Explorer(Shell):
 
     def _show_status(self) -> None:
         self._status.value = view.status(self.state)
-        self._stop.layout.visibility = "visible" if self.state.request else "hidden"
+        self._busy.layout.display = "" if self.state.request else "none"
         (self.panel.add_class if self.state.stale else self.panel.remove_class)("gemmlab-stale")
         for button in (self._longer, self._stop):
             free(button)  # so that both work while a cell runs
@@ -373,6 +382,9 @@ class Explorer(Shell):
                     self.set(tried.settings)
                 else:
                     self.post(TryOpened(tried))
+            case {"csv": _}:
+                name = f"kernel_{self.spec.number}.csv"
+                self._maps.send({"file": name, "text": tries.csv(self.state.tries)})
             case {"choose": place}:
                 self.set(self._maps.setting(self.values, place))
             case {"pass": place}:
@@ -397,8 +409,9 @@ class Explorer(Shell):
         if name in self.values and text.isdecimal() and 0 < int(text) <= SIZES[-1]:
             self.settings.place({name: int(text)})  # a slider may lack this position
             self.post(Moved(name, int(text)))
-        else:
-            super().received(message)
+        elif name in self.values:
+            words = f"{name} cannot be {text!r}: it is a whole number from 1 to {SIZES[-1]:,}."
+            self.bridge.send({"refused": name, "words": words})
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""

@@ -29,6 +29,7 @@ class Maps(anywidget.AnyWidget):
     """The maps and the tries: see ``maps.js``. A reader's own text has tries and no map.
 
     Attributes:
+        code: what measures the present settings, by the name of the button that copies it.
         limits, machine: of the device; "this machine" or "this browser".
         recorded: what was recorded of the kernel on another device, if anything was.
     """
@@ -37,6 +38,7 @@ class Maps(anywidget.AnyWidget):
     maps: Any = traitlets.List().tag(sync=True)
     here: Any = traitlets.List([0, 0]).tag(sync=True)
     tries: Any = traitlets.Dict({"title": "", "marks": []}).tag(sync=True)
+    code: Any = traitlets.Dict().tag(sync=True)
 
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
@@ -109,7 +111,7 @@ class Maps(anywidget.AnyWidget):
     def _map(
         self, title: str, values: Values, describe: Callable[[dict[str, int]], dict[str, Any]]
     ) -> dict[str, Any]:
-        xs, ys = self._choices(self._across), self._choices(self._down)
+        xs, ys = self._axes(values)
         cells = []
         for x, y in product(xs, ys):
             cell = {"x": x, "y": y, "text": "", **describe(self.setting(values, (x, y)))}
@@ -124,6 +126,21 @@ class Maps(anywidget.AnyWidget):
             "ys": ys,
             "cells": cells,
         }
+
+    def _axes(self, values: Values) -> tuple[list[int], list[int]]:
+        """Return the values along both axes of both maps, without those of which nothing is legal,
+        but for the reader's own.
+        """
+        limits = [self.limits, *([self.recorded.limits] if self.recorded else [])]
+        places = product(self._choices(self._across), self._choices(self._down))
+        legal = [
+            place
+            for place in places
+            if any(not self.spec.problems(self.setting(values, place), limit) for limit in limits)
+        ]
+        xs = {values[self._across], *(x for x, _ in legal)}
+        ys = {values.get(self._down, 0), *(y for _, y in legal)}
+        return sorted(xs), sorted(ys)
 
     def _choices(self, name: str) -> list[int]:
         return sorted(next((p.choices for p in self.spec.params if p.name == name), (0,)))
@@ -179,7 +196,7 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
         return names[0], names[1]
     start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
 
-    def order(pair: tuple[str, str]) -> tuple[bool, float]:
+    def order(pair: tuple[str, str]) -> tuple[float, float]:
         every = [
             start | dict(zip(pair, values, strict=True))
             for values in product(*(choices[name] for name in pair))
@@ -187,6 +204,6 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
         rates = [found.rate(spec.number, params) for params in every]
         shares = [rate.share for rate in rates if rate and not rate.problem]
         varied = len(shares) * pstdev(shares) if shares else 0.0
-        return len(shares) >= 0.5 * len(every), varied
+        return min(len(shares) / len(every), 0.5), varied
 
     return max(combinations(names, 2), key=order)

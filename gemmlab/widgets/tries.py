@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from csv import DictWriter
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,16 @@ def between(low: float, high: float) -> str:
     """An interval: "7.62–8.10"; one number where both read the same."""
     first, last = digits(low), digits(high)
     return first if first == last else f"{first}–{last}"
+
+
+def csv(tries: Sequence[Try]) -> str:
+    """Return the tries as comma-separated values, with a line of names."""
+    rows = [tried.record for tried in tries]
+    text = StringIO(newline="")
+    writer = DictWriter(text, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def best(tries: Sequence[Try]) -> Try | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import shlex
 from dataclasses import dataclass
 from html import escape
 
@@ -13,6 +15,7 @@ from ..opencl.devices import Device
 from ..worker import client
 from . import panel
 from .browser import Browser
+from .cells import SIZE_NAMES
 from .maps import recorded_cell
 from .state import State, Values, settings
 from .tries import Try, before
@@ -88,8 +91,10 @@ def _answer(state: State, lines: range | None) -> str:
     if lines:
         words = panel.renumbered(words, lines)
     if outcome.ok and outcome.compared:
-        words += panel.shown(_here(state, outcome.compared, values))
-        words += panel.compared(outcome.compared, *_other(state, values))
+        other, moved = _other(state, values)
+        words += panel.answer(
+            _here(state, outcome.compared, values), outcome.compared, other, moved
+        )
     key = " ".join(f"{name}={value}" for name, value in values.items())
     data = f'data-key="{key}" data-state="{outcome.state}" data-count="{state.count}"'
     return f"<div {data}>{words}</div>"
@@ -118,7 +123,8 @@ def _other(state: State, values: Values) -> tuple[str, str]:
     if state.topic.edited:
         return "the original", ""
     moved = panel.moved(state.start, values)
-    return "your start" if state.topic.source is None or moved else "the original text", moved
+    ladder = f"kernel {state.topic.spec.number} as in the ladder"
+    return "your start" if state.topic.source is None or moved else ladder, moved
 
 
 def _recorded(state: State, values: Values) -> Bar | None:
@@ -159,13 +165,34 @@ def still(state: State, answer: str) -> Picture | str:
     )
 
 
+def as_code(state: State, part: str = "") -> dict[str, str]:
+    """Return code that measures the present settings, by the name of its button: a call, and the
+    first line of a cell, which may hold a `part` of the kernel.
+    """
+    number, values = state.topic.spec.number, state.values
+    first, *others = [values[size] for size in SIZE_NAMES]
+    sizes = [f"m={first}"]
+    if {*others} != {first}:
+        sizes += [f"n={others[0]}", f"k={others[1]}"]
+    params = json.dumps(state.topic.params(values))
+    source = ["source=gemm_source"] if state.topic.source is not None else []
+    arguments = [f"kernel={number!r}".replace("'", '"'), *sizes, f"params={params}", *source]
+    words = [f"part={shlex.quote(part)}"] if part else []
+    pairs = (f"{name}={value}" for name, value in values.items())
+    return {
+        "Copy as Python": f"gemmlab.measure({', '.join(arguments)})",
+        "Copy as %%gemm": " ".join(["%%gemm", str(number), *words, *pairs]),
+    }
+
+
 def code_difference(tried: Try, now: str) -> str:
     """Return how the code of a try differs from the code of now, as HTML."""
     changes = difflib.unified_diff(now.splitlines(), tried.code.splitlines(), lineterm="", n=1)
     rows = []
     for line in list(changes)[2:]:
         kind = {"+": "gemmlab-added", "-": "gemmlab-removed"}.get(line[:1], "")
-        rows.append(f'<div class="{kind}">{escape("…" if line[:2] == "@@" else line) or " "}</div>')
+        text = "..." if line.startswith("@@") else line
+        rows.append(f'<div class="{kind}">{escape(text) or " "}</div>')
     title = f"This try ({tried.outcome}) had other code: - now, + then."
     return (
         f'<div class="gemmlab-other"><p>{escape(title)}</p>'

@@ -44,7 +44,7 @@ def run(book, number: int) -> dict[str, str]:
 
 
 def button(book, name: str):
-    return book.box(CELL).get_by_role("button", name=name, exact=True)
+    return book.box(CELL).get_by_role("button", name=name)
 
 
 def test_an_edit_keeps_the_settings_and_what_was_open(book):
@@ -94,3 +94,17 @@ def test_the_original_is_always_there(book):
     book.wait_until(lambda: book.cells()[CELL][1] == f"{LINE} M=64\n{TEXT}")
     assert run(book, CELL)["state"] == "ok"
     assert button(book, "Original").count() == 0
+
+
+def test_settings_are_copied_as_code_and_tries_saved(book):
+    """By the clipboard; where the page may not write there, from a field."""
+    button(book, "Copy as %%gemm").click()
+    field = book.box(CELL).get_by_label("code to copy")
+    copied = book.box(CELL).locator(".gemmlab-copied")
+    book.wait_until(lambda: field.count() or "%%gemm" in copied.inner_text())
+    text = field.input_value() if field.count() else copied.inner_text()
+    assert "%%gemm 3 TS=32 WPT=8 M=64 N=64 K=64" in text
+    with book.page.expect_download() as download:
+        button(book, "Tries as CSV").click()
+    lines = download.value.path().read_text().splitlines()
+    assert lines[0].startswith("TS,WPT,M,N,K,gflops") and len(lines) > 3

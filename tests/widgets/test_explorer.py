@@ -192,7 +192,7 @@ def test_an_untouched_text_is_not_compared_with_the_original(desk, source):
     made.set(START)
     assert desk.asked[-1][0]["reference"] is None
     desk.answer()
-    assert "the original text" in made.panel.value
+    assert "as in the ladder" in made.panel.value
 
 
 def cell(code: str, **about) -> Cell:
@@ -253,7 +253,7 @@ def test_any_value_can_be_typed_or_is_refused_in_words(explorer, desk, monkeypat
     for name, text in (("TS", "99999"), ("M", "0"), ("K", "a lot")):
         explorer.received({"typed": name, "text": text})
         assert explorer.values == START and said[-1]["refused"] == name
-        assert repr(text) in said[-1]["words"] and "32" in said[-1]["words"]
+        assert repr(text) in said[-1]["words"] and "8,192" in said[-1]["words"]
     explorer.received({"typed": "TS", "text": "17"})
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 17, "WPT": 1}
     explorer.received({"typed": "M", "text": "70"})

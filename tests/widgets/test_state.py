@@ -1,6 +1,7 @@
 """What an explorer does with each message, and what it then shows: nothing is compiled or drawn."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -120,7 +121,7 @@ def test_an_answer_to_older_settings_leaves_the_panel_dim(play):
     assert 'data-key="TS=16' in play.view.answer and play.view.stale
     play.answer(3.0, ratio=(1.4, 1.5, 1.6))
     assert 'data-key="TS=24' in play.view.answer and not play.view.stale
-    assert "2.70–3.30" in play.view.answer and "1.40–1.60 × your start" in play.view.answer
+    assert "2.70–3.30" in play.view.answer and "1.50 × your start (1.40–1.60)" in play.view.answer
     assert view.status(play.state) == "" and "24 x 3 = 72" in play.view.details
 
 
@@ -211,7 +212,7 @@ def test_an_edited_text_is_compared_with_the_original_here_and_on_an_h200(any_de
     play.send(Placed(START))
     assert play.request["reference"]["source"] is None
     play.answer(3.0, ratio=(1.1, 1.2, 1.3))
-    assert "1.10–1.30 × the original" in play.view.answer and view.ceiling(play.state) == ""
+    assert "1.20 × the original (1.10–1.30)" in play.view.answer and view.ceiling(play.state) == ""
     (question,) = play.did(Learn)
     assert [text["source"] == TEXT for text in question.request["texts"]] == [False, True]
     ceilings = [Allowed(rate, "local memory") for rate in (20_000.0, 26_800.0)]
@@ -245,3 +246,22 @@ def test_the_code_of_a_try_is_compared_with_that_of_now(any_device):
     assert "-int now;" in play.view.code and "+int then;" in play.view.code
     play.send(Placed(START))
     assert play.view.code == ""
+
+
+def test_settings_as_code_measure_the_same(play):
+    play.send(Placed(START | {"TS": 16, "N": 32}))
+    code = view.as_code(play.state)
+    calls = []
+    gemmlab = SimpleNamespace(measure=lambda **arguments: calls.append(arguments))
+    eval(code["Copy as Python"], {"gemmlab": gemmlab})
+    assert calls == [{"kernel": 3, "m": 64, "n": 32, "k": 64, "params": {"TS": 16, "WPT": 8}}]
+    assert code["Copy as %%gemm"] == "%%gemm 3 TS=16 WPT=8 M=64 N=32 K=64"
+    assert "part='load: the next'" in view.as_code(play.state, "load: the next")["Copy as %%gemm"]
+
+
+def test_tries_as_a_table_have_a_line_for_each(play):
+    play.measure(3.0, TS=16).send(Placed(START)).answer(ok=False)
+    names, *rows = tries.csv(play.state.tries).splitlines()
+    first = dict(zip(names.split(","), rows[0].split(","), strict=True))
+    assert len(rows) == 3 and first["TS"] == "32" and float(first["gflops"]) == 2.0
+    assert tries.csv([]) == "\r\n"
