@@ -101,7 +101,7 @@ class Prediction(Shell):
             if button.description == right:
                 button.button_style, button.icon = "success", "check"
             elif button.description == self.answer:
-                button.button_style, button.icon = ("danger", "times") if right else ("info", "")
+                button.button_style, button.icon = ("warning", "times") if right else ("info", "")
         if right is None:
             later = "Your prediction is noted. Run on: the answer comes after the measurement."
             self.panel.value = f'<div class="gemmlab-note">{later}</div>'

@@ -68,8 +68,9 @@ function render({ model, el }) {
     }
     grid.append(make("span", "gemmlab-tick", map.down ? `${map.down}↑ ${map.across}→` : map.across));
     for (const x of map.xs) grid.append(make("span", "gemmlab-tick", x));
+    title.title = number ? "It fills as you measure. A line spans the rates of the runs; a dot is not allowed."
+      : "Click or drag on the map to set the sliders. A dot is not allowed.";
     part.append(title, grid);
-    part.append(make("div", "gemmlab-hint", number ? "A line spans the rates of the runs. A dot: not allowed." : "Click or drag here to set the sliders."));
     return part;
   };
 

@@ -106,7 +106,7 @@ class Maps(anywidget.AnyWidget):
             cell = {"state": "mine", "label": one.outcome, "text": text}
             return cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle)
 
-        return self._map(f"{self.machine}, GFLOPS · fills as you measure", values, describe)
+        return self._map(f"{self.machine}, GFLOPS", values, describe)
 
     def _map(
         self, title: str, values: Values, describe: Callable[[dict[str, int]], dict[str, Any]]
@@ -188,7 +188,9 @@ def _strip(history: Sequence[Try], code: str) -> dict[str, Any]:
 
 
 def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
-    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
+    """Return the parameters in view over which the recorded rate varies most, if most pairs are
+    legal; where less than a third is, those of all parameters.
+    """
     names = [name for name in spec.defaults if name in ranked(spec)[:IN_VIEW]]
     if len(names) < 2:
         return names[0], ""
@@ -206,4 +208,5 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
         varied = len(shares) * pstdev(shares) if shares else 0.0
         return min(len(shares) / len(every), 0.5), varied
 
-    return max(combinations(names, 2), key=order)
+    in_view = max(combinations(names, 2), key=order)
+    return in_view if order(in_view)[0] > 1 / 3 else max(combinations(choices, 2), key=order)

@@ -99,11 +99,11 @@ def here(
     low, middle, high = rate
     top = peak or max(high, before[1] if before else 0.0)
     facts = list[str]()
+    if before:
+        facts.append(f"before {digits(before[1])}")
     if peak:
         part = "above the measured" if middle > peak else f"{percent(middle / peak)} of the"
         facts.append(f"{part} peak, {digits(peak)}")
-    if before:
-        facts.append(f"before {digits(before[1])}")
     return Bar(
         machine,
         device,
@@ -139,7 +139,7 @@ def answer(bar: Bar, found: Comparison, other: str, moved: str) -> str:
     ratio = beside(found, other)
     if found.ratio is None and moved:  # the other has no rate
         ratio = ""
-    facts = "; ".join([f"{bar.name}: {bar.about}", *bar.facts, *[moved] * bool(moved)])
+    facts = "; ".join([*[moved] * bool(moved), *bar.facts, f"{bar.name}: {bar.about}"])
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
         f'<div class="gemmlab-rate gemmlab-said"><span><b>{bar.figure}</b> {escape(bar.words)}'

@@ -95,6 +95,10 @@ class State:
     def stale(self) -> bool:
         return self.moving or self.request is not None
 
+    def knows(self, values: Values) -> bool:
+        """Whether `allows` has an answer."""
+        return tuple(self.topic.params(values).values()) in self.allowed
+
     def allows(self, values: Values) -> list[Allowed | None]:
         return self.allowed.get(tuple(self.topic.params(values).values()), [None])
 

@@ -57,11 +57,10 @@ def render(state: State, lines: range | None = None) -> View:
     outcome = state.outcome
     compared = outcome.compared if outcome and outcome.ok and not state.stale else None
     unclear = compared and (compared.noisy or (compared.ratio is not None and not compared.shown))
-    recorded = _recorded(state, state.values)
     limits = state.device.limits
     return View(
         answer=_answer(state, lines),
-        recorded=panel.shown(recorded) if recorded else "",
+        recorded=_beside(state),
         note=panel.note(state.notes, compared),
         details=panel.details(outcome, state.topic.spec, limits) if outcome else "",
         code=code_difference(state.opened, state.topic.code) if state.opened else "",
@@ -141,6 +140,17 @@ def _recorded(state: State, values: Values) -> Bar | None:
         for values in (values, state.start)
     )
     return panel.recorded(found, here, start)
+
+
+def _beside(state: State) -> str:
+    """Return the recorded GPU as HTML; a ceiling of older settings is dim until the new one is
+    known.
+    """
+    topic, values, outcome = state.topic, state.values, state.outcome
+    old = topic.recorded is None and outcome is not None and not state.knows(values)
+    bar = _recorded(state, settings(outcome) if old and outcome else values)
+    html = panel.shown(bar) if bar else ""
+    return f'<div class="gemmlab-older">{html}</div>' if old else html
 
 
 def ceiling(state: State) -> str:

@@ -220,6 +220,8 @@ def test_an_edited_text_is_compared_with_the_original_here_and_on_an_h200(any_de
     for words in ("the original 40 %", "kernel 1", "cuBLAS"):
         assert words in play.view.recorded
     assert "at most: local memory allows" in view.ceiling(play.state)
+    play.send(Moved("WPT", 4))
+    assert "the original 40 %" in play.view.recorded and "older" in play.view.recorded, "dim"
     play.send(Placed(START)).answer(9.0, ok=False)
     assert 'data-state="wrong"' in play.view.answer and play.view.recorded == "", "no such promise"
 
