@@ -54,7 +54,7 @@ class Prediction(Shell):
             button.layout = w.Layout(width="auto", height="auto", min_height="30px")
             button.on_click(lambda button: self.choose(button.description))
         self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
-        self.box.add_class("gemmlab-prediction")
+        self.add_class("gemmlab-prediction")
         if right is not None:
             self._outcome = right, because, tempting or {}
         self._show()
@@ -101,7 +101,7 @@ class Prediction(Shell):
             if button.description == right:
                 button.button_style, button.icon = "success", "check"
             elif button.description == self.answer:
-                button.button_style, button.icon = ("danger", "times") if right else ("info", "")
+                button.button_style, button.icon = ("warning", "times") if right else ("info", "")
         if right is None:
             later = "Your prediction is noted. Run on: the answer comes after the measurement."
             self.panel.value = f'<div class="gemmlab-note">{later}</div>'
