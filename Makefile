@@ -1,4 +1,5 @@
-# make lab        set up, and open JupyterLab (OPTIONS: those of Jupyter)
+# make lab        set up, and open JupyterLab on a copy of the notebooks in WORK, which updates never overwrite
+#                 (OPTIONS: those of Jupyter)
 # make test       set up, and run the tests that need nothing but Python's packages (or those in TESTS)
 # make test-all   run everything that CI runs: all runtimes, Oclgrind, the browser, the notebooks and their solutions
 # make lint       ruff, mypy, the order of the subpackages (import-linter), and workflows (zizmor)
@@ -14,6 +15,10 @@ JOBS_ALL ?= $(shell $(BIN)/python -c "import os; \
   gb = os.sysconf('SC_PAGE_SIZE')*os.sysconf('SC_PHYS_PAGES')//10**9; print(max(1, min(8, os.cpu_count() + 2, gb//3)))")
 # Tests start hundreds of processes, which would compile the package each: have Python keep what it has compiled.
 export PYTHONDONTWRITEBYTECODE :=
+# The reader's copy: in the clone, or where that cannot be written in the home.
+ifndef WORK
+WORK := $(if $(shell test -w . && echo writable),work,$(HOME)/gemmlab-work)
+endif
 # Jupyter writes into the home, wherever that can be written.
 ifneq ($(shell test -w "$$HOME" && echo writable),writable)
 export HOME := $(if $(filter /%,$(VENV)),$(VENV),$(CURDIR)/$(VENV))/home
@@ -22,15 +27,11 @@ OVERRIDES := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
-lab: $(VENV)/lab.done $(VENV)/trusted $(OVERRIDES)
-	@echo "Starting JupyterLab; Ctrl-C ends it."
-	@$(BIN)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir="$(CURDIR)" $(OPTIONS) \
-	  --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb --LabApp.expose_app_in_browser=True
-
-# The buttons in stored outputs work only in notebooks that are trusted.
-$(VENV)/trusted: notebooks/*.ipynb | $(VENV)/lab.done
-	@$(BIN)/python -m nbformat.sign notebooks/*.ipynb >/dev/null
-	@touch "$@"
+lab: $(VENV)/lab.done $(OVERRIDES)
+	@$(BIN)/python -m gemmlab notebooks "$(WORK)" >/dev/null
+	@echo "Starting JupyterLab on the notebooks in $(WORK); Ctrl-C ends it."
+	@$(BIN)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir="$$(cd "$(WORK)" && pwd)" \
+	  $(OPTIONS) --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb --LabApp.expose_app_in_browser=True
 
 # JupyterLab asks new users whether they want news, in a box that would cover the first panel.
 $(OVERRIDES): | $(VENV)/lab.done

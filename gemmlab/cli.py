@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from .opencl.devices import Device
 
 Arguments = argparse.Namespace
-
-#: Folders that `notebooks` writes next to each other, because chapters link to the other two.
-LINKED = ("notebooks", "docs", "kernels")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -170,7 +166,7 @@ def _worker_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _notebooks_options(parser: argparse.ArgumentParser) -> None:
-    text = "a new or empty folder for the notebooks"
+    text = "a folder for the notebooks: a new one, or one that has them"
     parser.add_argument("folder", metavar="DIR", type=Path, help=text)
 
 
@@ -286,17 +282,21 @@ def run_worker(options: Arguments) -> int:
 
 
 def run_notebooks(options: Arguments) -> int:
-    """Write the notebooks into a folder, with the pages and kernels that they link to."""
-    from .ladder import sources
+    """Write the notebooks into a folder, with the pages and kernels that they link to. In a folder
+    that has them, replace what nobody has changed, and put newer chapters next to changed ones.
+    """
+    from . import working_copy
 
-    target: Path = options.folder
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise FileExistsError(f"DIR={target} exists and is not an empty folder; name a new one")
-    unneeded = shutil.ignore_patterns("__pycache__", ".*", "text", "rebuild.py")
-    for name in LINKED:
-        shutil.copytree(sources.folder(name), target / name, ignore=unneeded)
-    start = target / "notebooks" / "00_start_here.ipynb"
-    print(f"wrote {target}; next: {sys.executable} -m jupyterlab {start}")
+    newer = working_copy.update(options.folder)
+    if newer:
+        names = ", ".join(path.name for path in newer[:3])
+        names += f" and {len(newer) - 3} more" if len(newer) > 3 else ""
+        print(f"Newer versions, next to what you have changed: {names}", file=sys.stderr)
+    start = options.folder / "notebooks" / "00_start_here.ipynb"
+    command = f"{sys.executable} -m jupyterlab {start}"
+    if not environment.is_installed("jupyterlab"):
+        command = environment.install_command("'gemmlab[lab]'")
+    print(f"the notebooks are in {options.folder}; next: {command}")
     return 0
 
 

@@ -154,7 +154,7 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
         "puzzles": list(map(puzzle, puzzles.written(), puzzles.PUZZLES)),
     }
     place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}
-    for name in ("index.html", "style.css"):
+    for name in ("index.html", "style.css", "favicon.svg"):
         shutil.copy(HERE / name, out / name)
     (out / "app.js").write_text(script(ROOT / "clscope/wgsl/runner.js", HERE / "app.js"))
     (out / "data.js").write_text(
@@ -177,9 +177,12 @@ def pages(out: Path) -> str:
         done = subprocess.run([*command, str(ROOT), str(built)], stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
-        unneeded = shutil.ignore_patterns("_sources", ".buildinfo", "objects.inv")
+        unneeded = shutil.ignore_patterns("_sources", ".buildinfo")
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(built, out, ignore=unneeded)
+        shutil.copy(HERE / "pages.html", out / "index.html")
+        for book in (ROOT / "notebooks").glob("*.ipynb"):
+            shutil.copy(book, out / "notebooks")
     return done.stderr
 
 

@@ -2,7 +2,7 @@
 
 The sources are where they are on a forge, so the links in them work in both. `site/build.py` runs
 Sphinx. Links to kernels lead to a page that has all of them, and links to whole folders, which a
-static site cannot show, become plain words.
+static site cannot show, become plain words. Diagrams are drawn while the pages are built.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
+from html import escape
 from pathlib import Path
+from urllib.request import urlopen
 
+import mermaidx
 from docutils import nodes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +25,10 @@ from gemmlab.version import __version__  # noqa: E402
 
 project, author, copyright = "gemmlab", "gemmlab developers", "gemmlab developers"
 version = release = __version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+with open(ROOT / "pyproject.toml", "rb") as file:
+    SETTINGS = tomllib.load(file)["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+REPOSITORY = SETTINGS["repository"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.intersphinx"]
 root_doc = "README"
 include_patterns = [
     "*.md",
@@ -90,8 +97,28 @@ nb_merge_streams = True
 #: Widgets need a kernel; below each one the notebook stores what it showed.
 nb_mime_priority_overrides = [("*", "application/vnd.jupyter.widget-view+json", None)]
 autodoc_member_order = "bysource"
+#: `gemmlab.distributed` needs them to run, and not to be described.
+autodoc_mock_imports = ["dask", "distributed", "zarr"]
 default_role = "code"  # docstrings have names in single backticks
 suppress_warnings = ["misc.highlighting_failure", "myst.header"]
+
+
+def inventories() -> dict[str, tuple[str, None]]:
+    """The documentation of others to which types link; none without a network."""
+    found: dict[str, tuple[str, None]] = {}
+    for name, address in {
+        "python": "https://docs.python.org/3/",
+        "numpy": "https://numpy.org/doc/stable/",
+    }.items():
+        try:
+            urlopen(f"{address}objects.inv", timeout=5).close()
+        except OSError:
+            return {}
+        found[name] = (address, None)
+    return found
+
+
+intersphinx_mapping = inventories()
 
 html_theme = "furo"
 templates_path = ["templates"]
@@ -106,6 +133,7 @@ html_sidebars = {
     ]
 }
 html_title = "gemmlab"
+html_favicon = "favicon.svg"
 html_static_path = ["pages.css"]
 html_css_files = ["pages.css"]
 html_copy_source = html_show_sourcelink = False
@@ -166,6 +194,8 @@ def prepare(app, docname: str, source: list[str]) -> None:
     for cell in book["cells"]:
         if cell["cell_type"] == "markdown":
             cell["source"] = relinked("".join(cell["source"]), path.parent)
+        elif cell["source"] == ["%reload_ext gemmlab"]:
+            cell["metadata"]["tags"] = ["remove-cell"]
         elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
             cell["metadata"].setdefault("tags", []).append("hide-input")
         for output in cell.get("outputs", []):
@@ -176,11 +206,74 @@ def prepare(app, docname: str, source: list[str]) -> None:
     source[0] = json.dumps(book)
 
 
+#: The colours of Mermaid's default theme, and those of the page.
+COLOURS = {
+    "#ECECFF": "var(--color-background-secondary)",
+    "#9370DB": "var(--color-brand-primary)",
+    "#333333": "var(--color-foreground-primary)",
+    "#333": "var(--color-foreground-primary)",
+    "rgba(232,232,232, 0.8)": "var(--color-background-primary)",
+}
+
+
+def drawn(block: nodes.literal_block, number: int) -> nodes.raw:
+    """A diagram as SVG, in the colours of the page."""
+    svg = mermaidx.render(block.astext()).svg()
+    for colour, variable in COLOURS.items():
+        svg = re.sub(re.escape(colour) + r"(?!\w)", variable, svg, flags=re.I)
+    svg = svg.replace("mermaid-svg", f"diagram-{number}")
+    boxes = re.findall(r'\[*"(?:<b>)?([^<"]+)', block.astext())
+    label = escape(f"A diagram of {', '.join(boxes)}")
+    svg = re.sub("<svg ", f'<svg role="img" aria-label="{label}" ', svg, count=1)
+    return nodes.raw("", f'<div class="diagram">{svg}</div>', format="html")
+
+
 def finish(app, doctree) -> None:
-    """Add what MyST-NB leaves out: the language of kernels."""
-    for block in doctree.findall(nodes.literal_block):
-        if block.astext().startswith("%%gemm"):
+    """Draw diagrams, and add what MyST-NB leaves out: the language of kernels."""
+    for number, block in enumerate([*doctree.findall(nodes.literal_block)]):
+        if block.get("language") == "mermaid":
+            block.replace_self(drawn(block, number))
+        elif block.astext().startswith("%%gemm"):
             block["language"] = "c"
+
+
+def description(doctree: nodes.document) -> str:
+    """The first sentences of a page, as many as fit into what a search engine shows."""
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) > 40:
+            return text if len(text) <= 160 else text[:160].rsplit(" ", 1)[0] + " …"
+    return ""
+
+
+def launch_links(name: str, repository: str) -> dict[str, str]:
+    """Where a chapter can be taken away and run. As long as nobody has filled in who owns the
+    repository, no other host has it.
+    """
+    links = {"Download this notebook": f"{name}.ipynb"}
+    if "/OWNER/" not in repository:
+        path = repository.removeprefix("https://github.com/")
+        place = f"notebooks/{name}.ipynb"
+        binder = f"https://mybinder.org/v2/gh/{path}/main?urlpath=lab/tree/{place}"
+        links["Run it on Binder"] = binder
+        links["Open it in Colab"] = (
+            f"https://colab.research.google.com/github/{path}/blob/main/{place}"
+        )
+    return links
+
+
+def complete_page(app, page: str, template: str, context: dict, doctree) -> None:
+    """Add the description of a page, and below the title of a chapter its links."""
+    if doctree is None:
+        return
+    if text := description(doctree):
+        context["metatags"] += f'<meta name="description" content="{escape(text)}">'
+    path = Path(app.env.doc2path(page))
+    if path.suffix == ".ipynb":
+        links = launch_links(path.stem, REPOSITORY)
+        items = " · ".join(f'<a href="{url}">{words}</a>' for words, url in links.items())
+        line = f'</h1>\n<p class="launch">{items}</p>'
+        context["body"] = context["body"].replace("</h1>", line, 1)
 
 
 def mark_code(app, what, name, obj, options, lines: list[str]) -> None:
@@ -194,3 +287,4 @@ def setup(app) -> None:
     app.connect("source-read", prepare)
     app.connect("doctree-read", finish)
     app.connect("autodoc-process-docstring", mark_code)
+    app.connect("html-page-context", complete_page)

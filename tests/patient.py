@@ -16,8 +16,8 @@ STARTUP = (
 )
 #: After it: no product is refused because it would take long.
 BUSY = """
-from gemmlab.widgets import explorer
+from gemmlab.widgets import state
 
-explorer.MOST_SECONDS = 60.0
-del explorer
+state.MOST_SECONDS = 60.0
+del state
 """

@@ -256,7 +256,7 @@ def test_the_description_on_a_package_index_leads_into_the_repository(wheel):
             assert absolute.endswith(f"/{target}")
 
 
-def test_the_installed_notebooks_are_written_once(installed, tmp_path):
+def test_the_installed_notebooks_are_written(installed, tmp_path):
     """By the console command; the links between the files written lead somewhere."""
     text = """
         import sys
@@ -265,8 +265,7 @@ def test_the_installed_notebooks_are_written_once(installed, tmp_path):
         sys.argv = ["gemmlab", "notebooks", "mine"]
         print(command.load()(), command.load()())
     """
-    said = python(text, folder=tmp_path, path=installed)
-    assert said.endswith("0 2"), "the second run refuses to overwrite"
+    assert python(text, folder=tmp_path, path=installed).endswith("0 0")
     mine = tmp_path / "mine"
     assert len(list((mine / "notebooks").glob("*.ipynb"))) >= 23
     for path in (mine / "notebooks").glob("*.ipynb"):
@@ -278,6 +277,14 @@ def test_the_installed_notebooks_are_written_once(installed, tmp_path):
 def test_the_wheel_multiplies_from_a_fresh_folder(installed, tmp_path, any_device):
     package, kernels = map(Path, python(PRODUCT, folder=tmp_path, path=installed).splitlines())
     assert package == installed / "gemmlab" and kernels == package / "kernels"
+
+
+def test_the_readme_begins_with_the_address_of_the_site():
+    """By its owner's name, which is filled in there and in pyproject.toml together."""
+    hooks = toml("pyproject.toml")["tool"]["hatch"]["metadata"]["hooks"]
+    owner, name = hooks["custom"]["repository"].split("/")[-2:]
+    first = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:5]
+    assert f"https://{owner}.github.io/{name}/" in " ".join(first)
 
 
 # The packages that it needs

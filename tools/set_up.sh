@@ -1,16 +1,16 @@
 #!/bin/sh
 # Set up the environment $VENV for `make $1` ($1: lab, test or site), with the Python $PYTHON or the first that is new
 # enough. INTEL=no leaves out Intel's CPU runtime. Exit status 1: the packages are not installed, and the last lines say
-# why and which command helps. Without a working OpenCL device the status is 0, but $VENV/$1.done is not written, so
-# that the next call looks again.
+# why and which command helps. Without a working OpenCL device, which the site does not need, the status is 0, but
+# $VENV/$1.done is not written, so that the next call looks again.
 what=$1
 bin=$VENV/bin
-extras=lab,pocl,distributed
+package=".[lab,pocl,distributed]"
 elsewhere="make $what VENV=\$HOME/gemmlab-venv"
 case $what in
   lab) groups="" size="160 MB to download, 0.7 GB on disk" ;;
   test) groups="--group dev" size="270 MB to download, 1.3 GB on disk" ;;
-  site) groups="--group site" size="170 MB to download, 0.7 GB on disk" ;;
+  site) package=. groups="--group site" size="90 MB to download, 0.5 GB on disk" ;;
   *) echo "set_up.sh sets up lab, test or site, not '$what'"; exit 1 ;;
 esac
 
@@ -86,7 +86,12 @@ if ! works; then
 fi
 
 say "Installing Python packages into $VENV (up to $size) ..."
-output=$(install --upgrade pip && install -e ".[$extras]" $groups) || fail "$output"
+output=$(install --upgrade pip && install -e "$package" $groups) || fail "$output"
+
+if [ "$what" = site ]; then
+  touch "$VENV/site.done"
+  exit
+fi
 
 say "Trying the OpenCL devices ..."
 "$bin/python" -m gemmlab doctor >"$VENV/doctor.txt" 2>&1

@@ -16,6 +16,7 @@ import traitlets
 
 from clscope import TextError, wgsl
 
+from ..ladder.spec import Limits
 from ..measurement.comparison import summary
 from ..measurement.records import Result
 from ..model import gflops
@@ -46,11 +47,12 @@ class Browser(anywidget.AnyWidget):
     gpu: Any = traitlets.Dict().tag(sync=True)
     request: Any = traitlets.Dict().tag(sync=True)
     result: Any = traitlets.Dict().tag(sync=True)
-    kind, index = "GPU", None
+    kind: str = "GPU"
+    index: None = None
 
     def __init__(self, opened: Callable[[], None]):
         super().__init__()
-        self.limits = LEAST
+        self.limits: Limits = LEAST
         self._opened = opened
         #: the arguments of the newest request, and who waits for its answer
         self._waiting: tuple[dict[str, Any], Callable[[Outcome], None]] | None = None

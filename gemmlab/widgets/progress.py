@@ -31,6 +31,8 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         # readers' own notebooks in the same folder may be no chapters, or damaged
+        if path.stem.endswith(".new"):  # beside a chapter that the reader has changed
+            continue
         try:
             cells = files.load_json(path, dict)["cells"]
             texts = ["".join(cell["source"]) for cell in cells]
@@ -60,8 +62,8 @@ class Progress:
     """
 
     def __init__(self, path: str | Path | None = None, folder: str | Path = "."):
-        self.path = Path(path or sources.own_folder() / "progress.json")
-        self.folder = Path(folder)
+        self.path: Path = Path(path or sources.own_folder() / "progress.json")
+        self.folder: Path = Path(folder)
 
     @property
     def entries(self) -> dict[str, dict[str, Any]]:

@@ -263,7 +263,7 @@ def test_nothing_moves_and_nothing_is_cut(book, width):
     book.wait_until(lambda: settled(book, EXPLORER))
     note = box.locator(".gemmlab-note").inner_text()
     cut = box.evaluate(
-        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-said, h4, .gemmlab-axes')]"
+        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-said, .gemmlab-heading, .gemmlab-axes')]"
         ".filter(e => e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)"
         ".map(e => e.textContent)"
     )
@@ -329,7 +329,7 @@ def test_a_cell_of_opencl_is_stepped_through_and_its_race_marked(ran):
 
 
 def test_an_edited_cell_keeps_its_tries_beside_the_original(ran):
-    assert "the original text" in ran.shown(GEMM)["text"]
+    assert "as in the ladder" in ran.shown(GEMM)["text"]
     edited = CELLS[GEMM].replace("acc[j] +=", "acc[j] = acc[j] +", 1)
     assert edited != CELLS[GEMM]
     ran.page.evaluate(
@@ -340,7 +340,7 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(ran):
     rerun(ran, GEMM)
     ran.wait_until(lambda: ran.box(GEMM).locator("[id^=try-]").count() == 2)
     ran.wait_until(lambda: "the original" in ran.shown(GEMM)["text"])
-    assert "original text" not in ran.shown(GEMM)["text"]
+    assert "as in the ladder" not in ran.shown(GEMM)["text"]
     ran.wait_until(lambda: "local memory allows" in ran.box(GEMM).inner_text())
 
 

@@ -69,6 +69,12 @@ def test_a_set_up_is_short_and_marked_as_done(set_up, tmp_path):
         assert extra in calls and "intel" not in calls
 
 
+def test_the_site_needs_neither_a_device_nor_jupyter(set_up, tmp_path):
+    status, text, calls = set_up(what="site", DOCTOR="3")
+    assert status == 0 and (tmp_path / ".venv" / "site.done").exists() and " MB " in text
+    assert "--group site" in calls and "doctor" not in calls and "[lab" not in calls
+
+
 @pytest.mark.parametrize(
     ("variables", "help_"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from conftest import lacking
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "site"))
 #: What a browser fetches by itself.
 FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 
@@ -40,12 +42,11 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    for name in ("sphinx", "myst_nb", "furo"):
+    for name in ("sphinx", "myst_nb", "furo", "mermaidx"):
         try:
             __import__(name)
         except ImportError:
             lacking(f"no {name}")
-    sys.path.insert(0, str(ROOT / "site"))
     from build import build, pages
 
     folder = tmp_path_factory.mktemp("site")
@@ -103,6 +104,30 @@ def test_every_notebook_page_and_picture_is_there(site, parsed):
         assert parsed[page.resolve()].undescribed == [], path
     api = parsed[(site[0] / "pages" / "site" / "api.html").resolve()]
     assert {"gemmlab.matmul", "gemmlab.simulate", "gemmlab.distributed.cluster"} <= api.anchors
+
+
+def test_a_page_describes_itself_and_a_chapter_can_be_taken_away(site):
+    pages = site[0] / "pages"
+    for path in [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "docs").glob("*.md")]:
+        text = (pages / path.relative_to(ROOT).with_suffix(".html")).read_text(encoding="utf-8")
+        assert len(re.findall('<meta name="description" content="[^"]{30,}', text)) == 1, path
+        assert path.suffix == ".md" or f'href="{path.name}"' in text
+    assert (pages / "objects.inv").exists() and (pages / "index.html").exists()
+
+
+def test_a_diagram_is_drawn_in_the_colours_of_the_page(site):
+    text = (site[0] / "pages" / "docs" / "architecture.html").read_text(encoding="utf-8")
+    assert "flowchart TD" not in text and text.count('role="img" aria-label="A diagram of') == 2
+    assert "#ECECFF" not in text and "var(--color-background-secondary)" in text
+
+
+def test_other_hosts_run_a_chapter_once_the_repository_has_an_owner():
+    pytest.importorskip("mermaidx")
+    from conf import launch_links
+
+    assert len(launch_links("00_a", "https://github.com/OWNER/gemmlab")) == 1
+    links = launch_links("00_a", "https://github.com/me/gemmlab").values()
+    assert sum("me/gemmlab" in link and "notebooks/00_a.ipynb" in link for link in links) == 2
 
 
 def test_sphinx_has_no_complaint(site):

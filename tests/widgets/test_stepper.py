@@ -8,7 +8,7 @@ import time
 from xml.etree import ElementTree
 
 import pytest
-from microscope.cases import SMALL, edited, line_of, text
+from simulation.cases import SMALL, edited, line_of, text
 
 from gemmlab import Stepper, simulate
 from gemmlab.draw import diagram
