@@ -47,13 +47,12 @@ def _measure(arguments: dict[str, Any], on_step: OnStep) -> Answer:
     """Measure, or compare with a `budget`; simulate an edited kernel first, since it may end this
     process, or never end.
     """
-    compared = seen = edited = None
+    compared = None
     if look.is_edited(arguments["kernel"], arguments.get("source")):
         on_step("look")
         about: dict[str, Any] = {name: arguments.get(name) for name in look.ARGUMENTS}
-        edited = look.Case.of(**about)
-        limits = find_device(arguments.get("device")).limits
-        seen = look.look(edited, local_memory=limits.local_memory)
+        memory = find_device(arguments.get("device")).limits.local_memory
+        seen = look.look(look.Case.of(**about), local_memory=memory)
         if seen and seen.endless:
             raise look.Refused(seen.why)
         on_step(seen)
@@ -61,9 +60,6 @@ def _measure(arguments: dict[str, Any], on_step: OnStep) -> Answer:
         result, compared = comparison.compare(**arguments, on_step=on_step)
     else:
         result = timing.measure(**arguments, on_step=on_step)
-    if edited and not result.ok:
-        on_step("look")
-        on_step(look.explain(edited, seen))
     return {"result": result, "compared": compared}
 
 

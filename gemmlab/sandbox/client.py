@@ -104,6 +104,7 @@ class _Request:
     Attributes:
         step: the one that the child has begun; empty before the child has the request.
         seen: what the simulator saw in its source code.
+        repeated: whether a child died, perhaps while it was idle, before it began.
     """
 
     client: str
@@ -113,6 +114,7 @@ class _Request:
     on_step: Callable[[str], None]
     step: str = ""
     seen: Seen | None = None
+    repeated: bool = False
 
     @property
     def activity(self) -> str:
@@ -216,7 +218,7 @@ class Sandbox:
         self._allow(self.limits["start"])
 
     def _ensure_child(self) -> Child:
-        if self.child is None or self.child.process.poll() is not None:  # it died while it was idle
+        if self.child is None:
             self.child = Child()
             threading.Thread(target=self._listen, args=(self.child,), daemon=True).start()
         return self.child
@@ -242,16 +244,24 @@ class Sandbox:
                 _call(request.on_step, answer)
 
     def _bury(self, child: Child) -> None:
-        """Close a child that has ended; if it was not killed, report how it died."""
-        if child is self.child and (request := self._running):
-            code = child.process.returncode
-            how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-            lines = child.last_lines()
-            last = "; its last words: " + " / ".join(lines) if lines else ""
-            problem = f"the process that was {request.activity} the kernel died ({how}){last}"
-            if request.arguments.get("source") is None:
-                problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
-            self._give_up("crash", problem)
+        """Close a child that has ended; if it was not killed, report how it died, or repeat the
+        request if it had not begun with it.
+        """
+        if child is self.child:
+            self.child, request = None, self._running
+            if request and not request.step and not request.repeated:
+                request.repeated = True
+                self._running = self._deadline = None
+                self._waiting = {request.client: request, **self._waiting}
+            elif request:
+                code = child.process.returncode
+                how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+                lines = child.last_lines()
+                last = "; its last words: " + " / ".join(lines) if lines else ""
+                problem = f"the process that was {request.activity} the kernel died ({how}){last}"
+                if request.arguments.get("source") is None:
+                    problem += "; `gemmlab.doctor()` says whether damaged caches are the reason"
+                self._give_up("crash", problem)
         child.close()
 
     def _expire(self) -> None:

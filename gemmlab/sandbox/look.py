@@ -192,20 +192,6 @@ def look(case: Case, seconds: float = SECONDS, local_memory: int | None = None) 
         return Seen(unread=f"it failed with {type(error).__name__}: {error}")
 
 
-def explain(case: Case, seen: Seen | None) -> Seen | None:
-    """Explain by a smaller product why a device computes a wrong one; return `seen`, which `look`
-    reported, if that says enough, or if nothing is wrong with the smaller one.
-    """
-    if seen and (seen.why or seen.unread or seen.elsewhere):
-        return seen
-    with suppress(ValueError, MemoryError, TimeoutError):
-        smaller = case.smaller()
-        run = smaller.simulate(seconds=SECONDS_SMALLER)
-        if run.findings:
-            return _seen(run) if smaller == case else Seen(elsewhere=_at(smaller, run))
-    return seen
-
-
 def simulate_small(
     kernel: Key, params: Mapping[str, int] | None = None, source: str | None = None
 ) -> ProductRun:
