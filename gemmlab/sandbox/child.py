@@ -47,12 +47,13 @@ def _measure(arguments: dict[str, Any], on_step: OnStep) -> Answer:
     """Measure, or compare with a `budget`; simulate an edited kernel first, since it may end this
     process, or never end.
     """
-    compared = None
+    compared = seen = case = None
     if look.is_edited(arguments["kernel"], arguments.get("source")):
         on_step("look")
         about: dict[str, Any] = {name: arguments.get(name) for name in look.ARGUMENTS}
         memory = find_device(arguments.get("device")).limits.local_memory
-        seen = look.look(look.Case.of(**about), local_memory=memory)
+        case = look.Case.of(**about)
+        seen = look.look(case, local_memory=memory)
         if seen and seen.endless:
             raise look.Refused(seen.why)
         on_step(seen)
@@ -60,6 +61,9 @@ def _measure(arguments: dict[str, Any], on_step: OnStep) -> Answer:
         result, compared = comparison.compare(**arguments, on_step=on_step)
     else:
         result = timing.measure(**arguments, on_step=on_step)
+    if case and not result.ok:
+        on_step("look")
+        on_step(look.explain(case, seen, result.first_wrong))
     return {"result": result, "compared": compared}
 
 

@@ -52,6 +52,7 @@ class Seen:
         unread: why the simulator could not run the kernel at all.
         unfinished: what it did not look at, because a limit was reached.
         elsewhere: the first finding in a smaller product, with its sizes.
+        right: an element that the device computes wrongly, and the simulator right.
     """
 
     why: str = ""
@@ -60,6 +61,7 @@ class Seen:
     unread: str = ""
     unfinished: str = ""
     elsewhere: str = ""
+    right: str = ""
 
     def __str__(self) -> str:
         others = self.count - 1
@@ -71,6 +73,11 @@ class Seen:
             parts.append(f"the simulator saw only a part: {self.unfinished}")
         if self.elsewhere:
             parts.append(self.elsewhere)
+        if self.right:
+            parts.append(
+                f"the simulator computes {self.right} right, so the device's compiler may be at "
+                "fault"
+            )
         return "; ".join(parts)
 
 
@@ -190,6 +197,31 @@ def look(case: Case, seconds: float = SECONDS, local_memory: int | None = None) 
         return Seen(unread=str(error))
     except Exception as error:  # whatever is wrong in the simulator must not hurt a measurement
         return Seen(unread=f"it failed with {type(error).__name__}: {error}")
+
+
+def explain(case: Case, seen: Seen | None, first_wrong: tuple[int, int] | None) -> Seen | None:
+    """Explain why a device computes a wrong product, by a smaller product or by the work-group that
+    computes the first wrong element; return `seen` if neither says more.
+
+    Args:
+        case: a kernel and its product.
+        seen: what `look` reported on it.
+        first_wrong: row and column of the first wrong element.
+    """
+    if seen and (seen.why or seen.unread or seen.elsewhere):
+        return seen
+    with suppress(ValueError, MemoryError, TimeoutError):
+        smaller = case.smaller()
+        run = smaller.simulate(seconds=SECONDS_SMALLER)
+        if run.findings:
+            return _seen(run) if smaller == case else Seen(elsewhere=_at(smaller, run))
+        if first_wrong and not seen and not case.is_large:
+            rows, columns, _ = case.spec.tiles(case.params)
+            group = first_wrong[0] // rows, first_wrong[1] // columns
+            run = case.simulate([group], seconds=SECONDS_SMALLER)
+            if run.ok and run.c[first_wrong] == run.expected[first_wrong]:
+                return Seen(right="C({}, {})".format(*first_wrong))
+    return seen
 
 
 def simulate_small(

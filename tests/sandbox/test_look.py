@@ -10,7 +10,7 @@ from gemmlab.draw.replay import Replay
 from gemmlab.ladder import sources
 from gemmlab.sandbox import look as module
 from gemmlab.sandbox.client import simulate_small as simulate_there
-from gemmlab.sandbox.look import Case, look, simulate_small
+from gemmlab.sandbox.look import Case, Seen, explain, look
 
 RACE = without_barrier(2, 1)
 
@@ -127,3 +127,15 @@ def test_no_text_of_the_reader_is_simulated_in_this_process(any_device, monkeypa
     endless = edited(1, ("k < K; k++", "k < K && M; k += (M < 0)"))
     outcome = gemmlab.trial(1, 64, source=endless)
     assert outcome.kind == "Refused" and "line " in outcome.verdict
+
+
+def test_a_wrong_product_of_a_right_kernel_points_to_the_compiler():
+    """A mistake that a smaller product shows is reported instead, and so is what was seen before."""
+    right = Case.of(2, 64, params={"TS": 8}, source=edited(2))
+    explanation = explain(right, None, (3, 5))
+    assert explanation.right == "C(3, 5)" and "compiler" in str(explanation)
+    race = explain(Case.of(2, 64, params={"TS": 8}, source=RACE), None, (3, 5))
+    assert "no barrier between" in str(race) and not race.right
+    before = Seen(why="line 3: a mistake", count=1)
+    assert explain(right, before, (3, 5)) is before
+    assert explain(right, None, None) is None
