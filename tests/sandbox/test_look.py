@@ -10,7 +10,7 @@ from gemmlab.draw.replay import Replay
 from gemmlab.ladder import sources
 from gemmlab.sandbox import look as module
 from gemmlab.sandbox.client import simulate_small as simulate_there
-from gemmlab.sandbox.look import Case, Seen, explain, look
+from gemmlab.sandbox.look import Case, Seen, explain, look, simulate_small
 
 RACE = without_barrier(2, 1)
 
@@ -130,7 +130,7 @@ def test_no_text_of_the_reader_is_simulated_in_this_process(any_device, monkeypa
 
 
 def test_a_wrong_product_of_a_right_kernel_points_to_the_compiler():
-    """A mistake that a smaller product shows is reported instead, and so is what was seen before."""
+    """Unless a smaller product shows a mistake, or one was seen before."""
     right = Case.of(2, 64, params={"TS": 8}, source=edited(2))
     explanation = explain(right, None, (3, 5))
     assert explanation.right == "C(3, 5)" and "compiler" in str(explanation)
