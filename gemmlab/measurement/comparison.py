@@ -122,20 +122,13 @@ def compare(
     """`timing.measure`, with its arguments, and with runs that alternate with those of a reference:
     its kernel, m, n, k, params and source. The runs of both may take `budget` seconds.
     """
-    device = find_device(arguments.get("device"))
-    rates: tuple[list[float], list[float]] = [], []
-
-    def runs(product: timing.Product) -> timing.Runs:
-        nonlocal rates
-        mine = timing.Runs(product)
-        other = timing.Runs(_reference(device, **reference)) if reference else None
-        if other:  # one clock for both
-            mine.credible = other.credible = mine.credible and other.credible
-        rates = alternate(mine.once, other.once if other else None, budget)
-        return mine
-
-    result = timing.measure(**arguments, on_step=on_step, runs=runs)
-    return result, summary(*rates)
+    prepared = timing.prepare(**arguments, on_step=on_step)
+    mine, other = prepared.runs, None
+    if reference:
+        other = timing.Runs(_reference(find_device(arguments.get("device")), **reference))
+        mine.credible = other.credible = mine.credible and other.credible  # one clock for both
+    rates = alternate(mine.once, other.once if other else None, budget)
+    return prepared.result(), summary(*rates)
 
 
 def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:
