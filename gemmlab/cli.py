@@ -85,8 +85,10 @@ def output_file(text: str) -> Path:
 def record_file(text: str) -> Path:
     """The name of a record to write or to continue; any other file stays as it is."""
     path = output_file(text)
-    with suppress(files.DamagedError):
-        if not path.exists() or files.load_json(path, dict).keys() >= {"command", "date"}:
+    with suppress(files.DamagedError, AttributeError):
+        sessions = files.load_json(path, list)
+        recorded = [session.keys() >= {"command", "date", "tables"} for session in sessions]
+        if not path.exists() or (recorded and all(recorded)):
             return path
     raise argparse.ArgumentTypeError(f"{path} exists and is not a record; it was left unchanged")
 
@@ -182,12 +184,12 @@ def run_doctor(given: Arguments) -> int:
 def run_bench(given: Arguments) -> int:
     """Check and time kernels; print one line per result."""
     from .generate import choice
+    from .measurement import peaks, records
     from .opencl.devices import find_device
 
     device = find_device(given.device)
     runs = list(product(given.kernels, map(choice.dimensions, given.sizes)))
-    results: dict[str, list[Any]] = {"auto": [], "results": []}
-    failed = 0
+    measured = failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
         try:
             result = _measured(kernel, sizes, device, given.repeats)
@@ -199,11 +201,13 @@ def run_bench(given: Arguments) -> int:
             failed += 1
             continue
         tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
-        results["auto" if kernel == "auto" else "results"].append(result)
+        measured += 1
         failed += not result.ok
-        if given.json:
-            _record(given, device, results)
-    if not any(results.values()):
+        if given.json and result.ok:  # a wrong kernel has no rate
+            rows = records.entries(result, "auto" if kernel == "auto" else "ladder")
+            head = records.session(device, typed("-m gemmlab"), given.title)
+            records.append(given.json, head, [*peaks.entries(device), *rows])
+    if not measured:
         raise ValueError("nothing was measured")
     if given.json:
         print(f"wrote {given.json}")
@@ -218,15 +222,6 @@ def _measured(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) ->
         m, n, k = sizes
         return timing.measure_auto(m, n, k, device, repeats)
     return timing.measure(kernel, *sizes, device=device, repeats=repeats)
-
-
-def _record(given: Arguments, device: Device, results: dict[str, list[Any]]) -> None:
-    """Write the results so far."""
-    from .measurement import peaks, records
-
-    found = {"title": given.title or device.name, "peaks": vars(peaks.peaks(device))}
-    found |= {name: [*map(records.entry, some)] for name, some in results.items()}
-    records.write(given.json, records.origin(typed("-m gemmlab")) | found)
 
 
 def run_tune(given: Arguments) -> int:
@@ -248,12 +243,12 @@ def run_forget(given: Arguments) -> int:
 
 def run_model(given: Arguments) -> int:
     """What each resource of a chip allows the recorded kernels, what they reached, and why."""
-    from .measurement import explained
+    from .measurement import rungs
 
     if given.kernel is None:
-        print(explained.table(explained.ladder(given.chip)))
+        print(rungs.table(rungs.rungs(given.chip)))
     else:
-        rung = explained.rung(given.kernel, given.chip)
+        rung = rungs.rung(given.kernel, given.chip)
         print(rung, *rung.ceilings, sep="\n")
     return 0
 

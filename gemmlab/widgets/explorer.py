@@ -19,8 +19,8 @@ from ..draw.picture import Picture
 from ..ladder import Key, find, sources
 from ..ladder.spec import positive
 from ..measurement.comparison import BUDGET, Comparison, Interval
-from ..measurement.explained import Allowed
 from ..measurement.landscape import fingerprint_of
+from ..measurement.rungs import Allowed
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..worker import client
 from . import panel, tries
@@ -433,7 +433,7 @@ class Explorer(Shell):
         if key not in self._allowed and not self.spec.tensor:
             texts = [{"kernel": self.spec.number, "params": params, "source": self.source}]
             record = found.rate(self.spec.number, params) if found else None
-            if record and not record.problem:
+            if record and record.metric == "GFLOPS":
                 texts[0] |= {"gflops": record.gflops, "registers": record.registers}
             if self._edited:
                 texts.append({**texts[0], "source": self._original})

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-from ..measurement import comparison, explained, peaks, timing
+from ..measurement import comparison, peaks, rungs, timing
 from ..opencl import cl
 from ..opencl.devices import find_device
 from .look import ARGUMENTS, Refused, Seen, closely, explain, is_edited, look
@@ -80,7 +80,7 @@ def _context(arguments: dict[str, Any], on_step: Step) -> Answer:
     on_step("compile")
     peak = None if device is None else tried(peaks.peaks, device=device)
     on_step("look")
-    ceilings = [tried(explained.allowed, **text) for text in arguments["texts"]]
+    ceilings = [tried(rungs.allowed, **text) for text in arguments["texts"]]
     return {"result": (peak and peak.gflops, ceilings)}
 
 

@@ -8,7 +8,7 @@ import pytest
 from gemmlab import catalog
 from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import Comparison
-from gemmlab.measurement.explained import Allowed
+from gemmlab.measurement.rungs import Allowed
 from gemmlab.widgets import browser, tries
 from gemmlab.widgets import explorer as explorer_module
 from gemmlab.widgets.settings import Settings, ranked
