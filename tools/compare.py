@@ -125,7 +125,7 @@ def compare(
     """
     for m, n, k in shapes:
         rivals = contenders(*operands(m, n, k, dtype), device, precision)
-        yield Pair(m, n, k, alternating(rivals), dtype)
+        yield Pair(m, n, k, alternate(rivals), dtype)
 
 
 def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +165,7 @@ def pytorch(a: np.ndarray, b: np.ndarray) -> Contender:
     return (lambda: torch.matmul(u, v)), torch.cuda.synchronize
 
 
-def alternating(rivals: dict[str, Contender]) -> dict[str, list[float]]:
+def alternate(rivals: dict[str, Contender]) -> dict[str, list[float]]:
     """Seconds per call of each round, by contender. All make the same number of calls."""
     for call, wait in rivals.values():
         clock.wall_seconds(call, wait)  # compiles

@@ -146,7 +146,7 @@ TABLES = {
 }
 
 
-def filled(text: str, file: str) -> str:
+def fill(text: str, file: str) -> str:
     """The text of a file with its tables replaced. Exits with a sentence if one has no place."""
     for name, table in TABLES[file].items():
         matches = [*re.finditer(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, re.S)]
@@ -180,7 +180,7 @@ def main() -> int:
     for file in TABLES:
         path = common.ROOT / file
         old = path.read_text(encoding="utf-8")
-        new = filled(old, file)
+        new = fill(old, file)
         changed |= new != old
         if not given.check:
             path.write_text(new, encoding="utf-8")

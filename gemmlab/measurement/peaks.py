@@ -47,7 +47,7 @@ def peaks(device: Device | int | str | None = None) -> model.Peaks:
         bytes written).
     """
     device = find_device(device)
-    return _raised(device, _measure(device))
+    return _raise(device, _measure(device))
 
 
 def entries(device: Device) -> list[dict[str, Any]]:
@@ -64,10 +64,10 @@ def note(device: Device, result: Result) -> None:
     on_tensor_cores = result.kernel in catalog and catalog[result.kernel].tensor
     if not result.ok or result.kernel_ms[0] < 0.1 or on_tensor_cores:
         return
-    _raised(device, model.Peaks(result.gflops, 0.0))
+    _raise(device, model.Peaks(result.gflops, 0.0))
 
 
-def _raised(device: Device, found: model.Peaks) -> model.Peaks:
+def _raise(device: Device, found: model.Peaks) -> model.Peaks:
     """The highest peaks so far, these included."""
     best = [found.gflops, found.bandwidth]
     known: Any = highest.read().get(device.identity)

@@ -282,7 +282,7 @@ def _paths() -> list[Path]:
 @cached(64)
 def _tables(path: Path) -> list[_Table]:
     try:
-        return _checked(path)
+        return _parse(path)
     except (OSError, ValueError) as error:  # explorers work without it
         warnings.warn(f"{path} is not a record: {error}", stacklevel=4)
         return []
@@ -290,10 +290,10 @@ def _tables(path: Path) -> list[_Table]:
 
 def read(path: Path) -> list[Row]:
     """The rows of one file. Raises ValueError if it contains anything else."""
-    return [row for table, head in _checked(path) for row in _rows(path.stem, table, head)]
+    return [row for table, head in _parse(path) for row in _rows(path.stem, table, head)]
 
 
-def _checked(path: Path) -> list[_Table]:
+def _parse(path: Path) -> list[_Table]:
     """The tables of a file. Raises ValueError if it contains anything else."""
     tables = []
     try:

@@ -236,7 +236,7 @@ def _verdicts(
     """The exact verdict, the accuracy verdict, and whether the frame is intact."""
     product = Product.of(kernel, device, data.a, data.b)
     product.run()
-    exact, framed = data.exact(product.result()), product.frame.untouched()
+    exact, framed = data.exact(product.result()), product.frame.is_intact()
     product = Product.of(kernel, device, data.u, data.v)
     product.run()
     error = kernel.spec.product_error(kernel.params) if isinstance(kernel, Kernel) else 0.0
@@ -421,7 +421,7 @@ class _Frame:
         cl.enqueue_fill_buffer(self._queue, self._outside, nan, FRAME, self._bytes)
         self._queue.finish()
 
-    def untouched(self) -> bool:
+    def is_intact(self) -> bool:
         edges = np.empty((2, FRAME // 4), np.float32)
         for edge, start in zip(edges, (0, FRAME + self._bytes), strict=True):
             cl.enqueue_copy(self._queue, edge, self._outside, src_offset=start)

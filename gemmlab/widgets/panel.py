@@ -12,7 +12,7 @@ from ..draw.bars import Bar
 from ..draw.picture import brief
 from ..ladder import KernelSpec
 from ..ladder.spec import Limits
-from ..measurement.comparison import LEAST, Comparison, Interval
+from ..measurement.comparison import LEAST_RATIO, Comparison, Interval
 from ..measurement.landscape import Landscape
 from ..measurement.rungs import Allowed, rates, yardsticks
 from ..model import percent
@@ -111,8 +111,8 @@ def beside(found: Comparison, other: str) -> str:
         low, _, high = found.ratio
         word = "Slower" if high < 1 else "Faster"
         return f"{word}: {between(low, high)} × {other}"
-    if found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
-        return f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
+    if found.ratio[0] > 1 / LEAST_RATIO and found.ratio[2] < LEAST_RATIO:
+        return f"As fast as {other}, within {100 * (LEAST_RATIO - 1):.0f} %"
     if found.noisy:
         return f"Too noisy to compare with {other}"
     return f"No measurable difference from {other}"

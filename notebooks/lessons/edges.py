@@ -62,8 +62,8 @@ def draw_launches(launches: Sequence[Launch]) -> Picture:
         words.append(f"{launch.rows} x {launch.columns}, {guards}")
     picture = Picture(6.5, 3.8, f"C in {count(len(launches), 'part')}: {'; '.join(words)}")
     ax = picture.axes_plain()
-    down = _stretched({launch.row + launch.rows for launch in launches})
-    across = _stretched({launch.column + launch.columns for launch in launches})
+    down = _positions({launch.row + launch.rows for launch in launches})
+    across = _positions({launch.column + launch.columns for launch in launches})
     for launch, word in zip(launches, words, strict=True):
         top, bottom = down[launch.row], down[launch.row + launch.rows]
         left, right = across[launch.column], across[launch.column + launch.columns]
@@ -77,7 +77,7 @@ def draw_launches(launches: Sequence[Launch]) -> Picture:
     return picture
 
 
-def _stretched(ends: set[int]) -> dict[int, float]:
+def _positions(ends: set[int]) -> dict[int, float]:
     """Where to draw the ends of strips: in proportion, but none narrower than `MIN_STRIP`."""
     positions, last = {0: 0.0}, 0
     for end in sorted(ends):

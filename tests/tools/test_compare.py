@@ -19,7 +19,7 @@ def test_random_shapes_follow_the_seed_and_the_bounds():
 def test_rounds_alternate_and_are_of_equal_length():
     made = []
     rivals = {name: (lambda name=name: made.append(name), lambda: None) for name in "ab"}
-    found = compare.alternating(rivals)
+    found = compare.alternate(rivals)
     assert [len(found[name]) for name in "ab"] == [compare.ROUNDS] * 2
     one = clock.MOST_CALLS + 1
     assert made[4:] == (["a"] * one + ["b"] * one) * compare.ROUNDS  # after two calls to warm up
@@ -73,7 +73,7 @@ def test_an_interrupt_keeps_what_was_compared(any_device, quick, tmp_path, monke
             return one
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compare, "alternating", once)
+    monkeypatch.setattr(compare, "alternate", once)
     file = tmp_path / "calls.json"
     with pytest.raises(KeyboardInterrupt):
         compare.main(["--sizes", "8,9", "--device", str(any_device.index), "--json", str(file)])
