@@ -82,8 +82,10 @@ def output_file(text: str) -> Path:
 def record_file(text: str) -> Path:
     """Parse the name of a record to write or to continue; any other file stays as it is."""
     path = output_file(text)
-    with suppress(files.DamagedError):
-        if not path.exists() or files.load_json(path, dict).keys() >= {"command", "date"}:
+    with suppress(files.DamagedError, AttributeError):
+        sessions = files.load_json(path, list)
+        recorded = [session.keys() >= {"command", "date", "tables"} for session in sessions]
+        if not path.exists() or (recorded and all(recorded)):
             return path
     raise argparse.ArgumentTypeError(f"{path} exists and is not a record; it was left unchanged")
 
@@ -187,12 +189,12 @@ def run_doctor(options: Arguments) -> int:
 def run_bench(options: Arguments) -> int:
     """Check and time kernels; print one line per result."""
     from .generate import choice
+    from .measurement import peaks, records
     from .opencl.devices import find_device
 
     device = find_device(options.device)
     runs = list(product(options.kernels, map(choice.dimensions, options.sizes)))
-    results: dict[str, list[Any]] = {"auto": [], "results": []}
-    failed = 0
+    measured = failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
         try:
             result = _measure(kernel, sizes, device, options.repeats)
@@ -204,11 +206,13 @@ def run_bench(options: Arguments) -> int:
             failed += 1
             continue
         tqdm.write(f"{result}; error {result.error:.1e} (bound {result.bound:.1e})")
-        results["auto" if kernel == "auto" else "results"].append(result)
+        measured += 1
         failed += not result.ok
-        if options.json:
-            _record(options, device, results)
-    if not any(results.values()):
+        if options.json and result.ok:  # a wrong kernel has no rate
+            rows = records.entries(result, "auto" if kernel == "auto" else "ladder")
+            head = records.session(device, command_line("-m gemmlab"), options.title)
+            records.append(options.json, head, [*peaks.entries(device), *rows])
+    if not measured:
         raise ValueError("nothing was measured")
     if options.json:
         print(f"wrote {options.json}")
@@ -223,15 +227,6 @@ def _measure(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) -> 
         m, n, k = sizes
         return timing.measure_auto(m, n, k, device, repeats)
     return timing.measure(kernel, *sizes, device=device, repeats=repeats)
-
-
-def _record(options: Arguments, device: Device, results: dict[str, list[Any]]) -> None:
-    """Write the results so far."""
-    from .measurement import peaks, records
-
-    record = {"title": options.title or device.name, "peaks": vars(peaks.peaks(device))}
-    record |= {name: [*map(records.entry, measured)] for name, measured in results.items()}
-    records.write(options.json, records.origin(command_line("-m gemmlab")) | record)
 
 
 def run_tune(options: Arguments) -> int:
@@ -253,12 +248,12 @@ def run_forget(options: Arguments) -> int:
 
 def run_model(options: Arguments) -> int:
     """Print what each resource of a chip allows recorded kernels, what they reached, and why."""
-    from .measurement import explained
+    from .measurement import rungs
 
     if options.kernel is None:
-        print(explained.table(explained.ladder(options.chip)))
+        print(rungs.table(rungs.rungs(options.chip)))
     else:
-        rung = explained.rung(options.kernel, options.chip)
+        rung = rungs.rung(options.kernel, options.chip)
         print(rung, *rung.ceilings, sep="\n")
     return 0
 

@@ -14,6 +14,7 @@ from gemmlab.generate import Schedule, tiles, write
 from gemmlab.ladder import sources
 from gemmlab.measurement import landscape
 from gemmlab.measurement.comparison import BUDGET
+from gemmlab.measurement.records import Row
 from gemmlab.widgets import panel
 from lessons import board, cluster, divergence, edges, rates, schedules, selection, tf32
 
@@ -191,15 +192,15 @@ def _sums(params: dict) -> int:
     return params["WPTM"] * params["WPTN"]
 
 
-def _on_h200(kernel: int, settings: dict) -> landscape.Record:
+def _on_h200(kernel: int, settings: dict) -> Row:
     """What an H200 reached with a setting of a kernel, as recorded."""
     params = _settings(kernel, settings)
     found = landscape.rate(kernel, params)
     words = " ".join(f"{name}={value}" for name, value in params.items())
     if found is None:
         raise _NotYet(f"{words} is legal but was not recorded; the explorer offers what was.")
-    if found.problem:
-        raise _NotYet(f"{words} does not count: {found.problem}")
+    if found.metric == "refused":
+        raise _NotYet(f"{words} does not count: {found.note}")
     return found
 
 
@@ -415,14 +416,15 @@ check_04_2 = _kernel(
 
 @_safely
 def check_04_3(search):
-    most, found, words = 16, landscape.recorded()[0], []
+    most, found, words = 16, landscape.landscapes()[0], []
     for kernel in (4, 3):
         tried = {}
 
         def rate(settings, kernel=kernel, tried=tried):
             record = found.rate(kernel, settings)
             key = tuple(sorted(settings.items()))
-            return tried.setdefault(key, record.gflops if record else 0.0)
+            rate = record.gflops if record and record.metric == "GFLOPS" else 0.0
+            return tried.setdefault(key, rate)
 
         best = _ask(search, rate, {p.name: p.choices for p in gemmlab.catalog[kernel].params})
         if not isinstance(best, dict):
@@ -521,7 +523,7 @@ def check_06_3(settings):
     if found.registers > 64:
         raise _NotYet(f"{words}; at most 64. The sums alone take WPTM WPTN.")
     share = found.gflops / best.gflops
-    words += f", {found.occupancy} % occupancy, {share:.0%} of the default's rate."
+    words += f", {landscape.occupancy(found)} % occupancy, {share:.0%} of the default's rate."
     hint = "Blocks need not be square, and the loads per multiply-add are 1/WPTM + 1/WPTN."
     return gemmlab.verdict(share >= 0.7, words, f"{words} {hint}")
 

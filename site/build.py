@@ -28,7 +28,7 @@ ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
 from clscope import wgsl  # noqa: E402
 from gemmlab.ladder import catalog  # noqa: E402
-from gemmlab.measurement import explained  # noqa: E402
+from gemmlab.measurement import rungs  # noqa: E402
 from lessons import puzzles  # noqa: E402
 
 PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
@@ -150,7 +150,7 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
     data = {
         "hero": {"text": HERO, "shaders": translated(HERO, None, {})},
         "rungs": [rung(kernel) for kernel in SLIDERS],
-        "h200": {k: rate for k, rate in explained.rates("H200").items() if k in SLIDERS},
+        "h200": {k: rate for k, rate in rungs.rates("H200").items() if k in SLIDERS},
         "puzzles": list(map(puzzle, puzzles.written(), puzzles.PUZZLES)),
     }
     place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}

@@ -1,6 +1,5 @@
 """The commands: each refuses in a sentence, and records what it measured."""
 
-import json
 import os
 import shlex
 import subprocess
@@ -12,7 +11,7 @@ from conftest import run_python
 
 import gemmlab
 from gemmlab import catalog, cli
-from gemmlab.measurement import timing, tuned
+from gemmlab.measurement import records, timing, tuned
 from gemmlab.sandbox import verify
 
 
@@ -82,17 +81,19 @@ def test_bench_records_what_it_measured(tmp_path, any_device):
     done = command("bench", *wanted, "--json", "found.json", "--title", "test", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("left out: ") == 2, "kernel 13 needs a whole tile"
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["title"] == "test"
-    assert found["command"].startswith("python -m gemmlab bench --kernels 1,13,auto")
+    found = records.read(tmp_path / "found.json")
+    assert {row.title for row in found} == {"test"}
+    head = found[0].head
+    assert head["command"].startswith("python -m gemmlab bench --kernels 1,13,auto")
+    assert {"gemmlab", "pyopencl", "numpy", "python"} <= set(head["versions"])
+    assert any(row.metric == "peak GFLOPS" and row.median > 0 for row in found)
     shapes = [(64, 64, 64), (64, 96, 32)]
-    for results in (found["results"], found["auto"]):
-        assert [(r["m"], r["n"], r["k"]) for r in results] == shapes
-        assert all(r["ok"] and r["gflops"] > 0 and r["repeats"] == 2 for r in results)
-    run_by_matmul = [gemmlab.auto(n, m, k, any_device) for m, n, k in shapes]
-    assert [r["kernel"] for r in found["auto"]] == [one.kernel for one in run_by_matmul]
-    assert {r["kernel"] for r in found["results"]} == {1} and found["peaks"]["gflops"] > 0
-    assert {"gemmlab", "pyopencl", "numpy", "python"} <= set(found["versions"])
+    run_by_matmul = [gemmlab.auto(n, m, k, any_device).kernel for m, n, k in shapes]
+    for series, kernels in (("ladder", [1, 1]), ("auto", run_by_matmul)):
+        rates = [row for row in found if (row.series, row.metric) == (series, "GFLOPS")]
+        assert sorted((row.m, row.n, row.k) for row in rates) == sorted(shapes)
+        assert sorted(row.kernel for row in rates) == sorted(kernels)
+        assert all(0 < row.low <= row.median <= row.high and row.runs == 2 for row in rates)
 
 
 @pytest.mark.parametrize(
@@ -144,12 +145,12 @@ def test_bench_keeps_what_it_has_when_it_fails_or_is_interrupted(
     file = tmp_path / "found.json"
     wanted = ["--kernels", "1", "--sizes", "16,17,18,19", "--repeats", "1", "--json", str(file)]
     assert cli.main(["bench", *wanted]) == 2
-    assert [r["m"] for r in json.loads(file.read_text())["results"]] == [16, 18]
+    assert [row.m for row in records.read(file) if row.metric == "GFLOPS"] == [16, 18]
     said = capsys.readouterr()
     assert "17 x 17 x 17 failed: made up" in said.out and "interrupted" in said.err
 
 
-RECORD = '{"command": "python tools/compare.py", "date": "2026-11-22"}'
+RECORD = '[{"command": "python tools/compare.py", "date": "2026-11-22", "tables": []}]'
 PRECIOUS = ("", "my notes", "[]", '{"precious": 1}')
 
 

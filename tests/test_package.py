@@ -190,7 +190,7 @@ PRODUCT = """
     for number in (n for n, spec in gemmlab.catalog.items() if not spec.tensor):
         c = gemmlab.matmul(a, b, kernel=number, params=small.get(number))
         assert np.array_equal(c, a @ b), number
-    assert records.recorded(), "no recorded results"
+    assert records.rows(), "no recorded results"
     print(Path(gemmlab.__file__).parent)
     print(sources.folder())
 """

@@ -52,20 +52,27 @@ def add_seconds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=inf, help=words)
 
 
-def head(device: Device, title: str | None = None) -> dict[str, Any]:
-    """The first entries of a record: title, command, date, versions, and device."""
-    return {"title": title or device.name, **records.origin(command()), "device": device.facts()}
+def session(device: Device, title: str | None = None) -> dict[str, Any]:
+    """What the rows that this command records share (see `records.session`)."""
+    return records.session(device, command(), title)
 
 
-def continued(path: Path, device: Device, **also: Any) -> dict[str, Any]:
-    """The record to continue; {} if there is no file. Raises ValueError for a record of another
-    device, or with other values of the entries `also`.
+def head(device: Device) -> dict[str, Any]:
+    """The first entries of a file of candidates: title, command, date, versions, and device."""
+    names = ("title", "command", "date", "versions")
+    return {name: session(device)[name] for name in names} | {"device": device.facts()}
+
+
+def continued(path: Path, device: Device) -> dict[str, Any]:
+    """The file of candidates to continue; {} if there is none. Raises ValueError for one of another
+    device.
     """
-    here = {"device": device.facts(), **also}
     found = files.load_json(path, dict)
-    recorded = {name: found.get(name) for name in here}
-    if found and recorded != here:
-        raise ValueError(f"{path} was recorded with {recorded}, not with {here}; name another file")
+    if found and found.get("device") != device.facts():
+        raise ValueError(
+            f"{path} was recorded with {found.get('device')}, not with {device.facts()}; "
+            "name another file"
+        )
     return found
 
 

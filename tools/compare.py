@@ -5,8 +5,7 @@
     python tools/compare.py --random 60 --json results/my_calls.json
 
 Calls alternate, so whatever slows the machine for a while slows both. A round lasts from before its
-first call to the last result. A record holds a set of calls for each run of this tool, and is
-written after each shape.
+first call to the last result. The record is written after each shape.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import geometric_mean, median
 from typing import Any, NamedTuple
@@ -23,11 +22,12 @@ import common
 import numpy as np
 import pyopencl.array as cla
 
-from gemmlab import files, matmul
+from gemmlab import matmul
 from gemmlab.blas.request import DTYPES
 from gemmlab.cli import count, device_option, record_file, size_list
 from gemmlab.generate import choice
 from gemmlab.measurement import clock, records
+from gemmlab.measurement.records import Row
 from gemmlab.opencl.devices import Device, find_device
 
 #: Rounds of a comparison; the median counts.
@@ -48,19 +48,21 @@ Shape = tuple[int, int, int]
 Contender = tuple[Callable[[], object], Callable[[], object]]
 
 
-class Row(NamedTuple):
-    """A shape that was compared: a is m x k, b is k x n, both row-major."""
+class Pair(NamedTuple):
+    """Two contenders at a shape: a is m x k, b is k x n, both row-major."""
 
     m: int
     n: int
     k: int
-    seconds: dict[str, list[float]]  # per call, of each round, by contender: ours comes first
-    dtype: str = "float32"
+    seconds: Mapping[
+        str, Sequence[float]
+    ]  # per call, of each round, by contender: ours comes first
+    precision: str = "float32"
 
     @property
     def flops(self) -> float:
         """Operations of the product."""
-        complex_factor = 4 if self.dtype.startswith("complex") else 1
+        complex_factor = 4 if self.precision.startswith("complex") else 1
         return 2.0 * complex_factor * self.m * self.n * self.k
 
     @property
@@ -68,12 +70,27 @@ class Row(NamedTuple):
         """The other one's time over ours, round by round."""
         return [theirs / ours for ours, theirs in zip(*self.seconds.values(), strict=True)]
 
+    def rows(self, series: str) -> list[dict[str, Any]]:
+        """The rows of a record."""
+        sizes = {"m": self.m, "n": self.n, "k": self.k}
+        shared = {"series": series, **sizes, "precision": self.precision, "metric": "s"}
+        return [{**shared, "kernel": name, "values": s} for name, s in self.seconds.items()]
+
     def __str__(self) -> str:
         ours, other = self.seconds
         rate = 1e-9 * self.flops / median(self.seconds[other])
         low, middle, high = np.percentile(self.ratios, (0, 50, 100))
-        shape = f"{self.dtype}, {self.m} x {self.n} x {self.k}"
+        shape = f"{self.precision}, {self.m} x {self.n} x {self.k}"
         return f"{shape}: {other} {rate:,.1f} GFLOPS, {ours} {middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def pairs(rows: Iterable[Row]) -> list[Pair]:
+    """The pairs of recorded rows."""
+    seconds: dict[tuple[int, int, int, str, str], dict[str, Sequence[float]]] = {}
+    for row in rows:
+        shape = row.m, row.n, row.k, row.precision, row.variant
+        seconds.setdefault(shape, {})[str(row.kernel)] = row.values
+    return [Pair(m, n, k, both, precision) for (m, n, k, precision, _), both in seconds.items()]
 
 
 def random_shapes(number: int, seed: int, most_flops: float) -> list[Shape]:
@@ -101,14 +118,14 @@ def compare(
     device: Device,
     dtype: str = "float32",
     precision: choice.Precision | None = None,
-) -> Iterator[Row]:
+) -> Iterator[Pair]:
     """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU) at M, N, K of
     row-major products; with a precision, `matmul` in it and in float32. On a CPU operands and
     results are NumPy arrays, on a GPU device arrays.
     """
     for m, n, k in shapes:
         rivals = contenders(*operands(m, n, k, dtype), device, precision)
-        yield Row(m, n, k, alternating(rivals), dtype)
+        yield Pair(m, n, k, alternate(rivals), dtype)
 
 
 def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +147,7 @@ def contenders(
     """`matmul`, then the other library, by name; or `matmul` in a precision, then in float32."""
     if device.kind != "GPU" and not precision:
         ours: Contender = partial(matmul, a, b, device=device), lambda: None
-        return {"matmul of NumPy arrays": ours, "NumPy": (lambda: a @ b, lambda: None)}
+        return {"matmul": ours, "NumPy": (lambda: a @ b, lambda: None)}
     u, v = (cla.to_device(device.queue, x) for x in (a, b))
     in_float32: Contender = partial(matmul, u, v), device.queue.finish
     if precision:
@@ -148,7 +165,7 @@ def pytorch(a: np.ndarray, b: np.ndarray) -> Contender:
     return (lambda: torch.matmul(u, v)), torch.cuda.synchronize
 
 
-def alternating(rivals: dict[str, Contender]) -> dict[str, list[float]]:
+def alternate(rivals: dict[str, Contender]) -> dict[str, list[float]]:
     """Seconds per call of each round, by contender. All make the same number of calls."""
     for call, wait in rivals.values():
         clock.wall_seconds(call, wait)  # compiles
@@ -169,23 +186,21 @@ def alternating(rivals: dict[str, Contender]) -> dict[str, list[float]]:
     return found
 
 
-def summary(rows: list[Row]) -> dict[str, dict[str, float]]:
-    """By our contender: geometric "mean", the "least", and the "spread" of the ratios: of a shape,
-    the median of its rounds counts, and the difference between the fastest and the slowest one.
+def summary(pairs: list[Pair]) -> dict[str, float]:
+    """The geometric "mean", the "least", and the "spread" of the ratios: of a shape, the median of
+    its rounds counts, and the difference between the fastest and the slowest one.
     """
-    if not rows:
+    if not pairs:
         return {}
-    each = [row.ratios for row in rows]
+    each = [pair.ratios for pair in pairs]
     ratios = [median(r) for r in each]
     spread = median((max(r) - min(r)) / median(r) for r in each)
-    ours = next(iter(rows[0].seconds))
-    return {ours: {"mean": geometric_mean(ratios), "least": min(ratios), "spread": spread}}
+    return {"mean": geometric_mean(ratios), "least": min(ratios), "spread": spread}
 
 
-def summaries(rows: list[Row], kind: str) -> dict[str, Any]:
-    """The "summary" of all rows, and that of "large" products."""
-    large = [row for row in rows if row.flops >= LARGE.get(kind, LARGE["CPU"])]
-    return {"summary": summary(rows), "large": summary(large)}
+def large(pairs: list[Pair], kind: str) -> list[Pair]:
+    """The products for whose time the device decides, not the host."""
+    return [pair for pair in pairs if pair.flops >= LARGE.get(kind, LARGE["CPU"])]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -199,7 +214,7 @@ def parser() -> argparse.ArgumentParser:
     words = "compared with float32 instead of another library"
     top.add_argument("--precision", choices=("tf32", "tf32x3"), help=words)
     device_option(top)
-    words = "add a set of calls to a record"
+    words = "the record to add the calls to"
     top.add_argument("--json", type=record_file, metavar="FILE", help=words)
     top.add_argument("--title", help="of the set: a short name of the device")
     return top
@@ -216,18 +231,15 @@ def main(arguments: list[str] | None = None) -> None:
         parts.append(f"{given.random} random shapes, seed {given.seed}")
     if not shapes:
         raise ValueError("nothing to compare: give --sizes, --random N, or both")
-    head = common.head(device, given.title)
-    one_set = {**head, "shapes": " and ".join(parts)}
-    record = head | (files.load_json(given.json, dict) if given.json else {})
-    others = record.get("sets", [])
-    rows: list[Row] = []
-    for row in compare(shapes, device, given.dtype, given.precision):
-        rows.append(row)
-        print(row, flush=True)
+    head, series = common.session(device, given.title), " and ".join(parts)
+    compared: list[Pair] = []
+    for pair in compare(dict.fromkeys(shapes), device, given.dtype, given.precision):
+        compared.append(pair)
+        print(pair, flush=True)
         if given.json:
-            calls = {**summaries(rows, device.kind), "calls": [row._asdict() for row in rows]}
-            records.write(given.json, {**record, "sets": [*others, one_set | calls]})
-    print(json.dumps(summaries(rows, device.kind)))
+            records.append(given.json, head, pair.rows(series))
+    of_large = summary(large(compared, device.kind))
+    print(json.dumps({"summary": summary(compared), "large": of_large}))
 
 
 if __name__ == "__main__":

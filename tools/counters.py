@@ -123,7 +123,7 @@ def run(folder: Path) -> None:
         cupy.cuda.Device().synchronize()
 
 
-def count(folder: Path) -> list[dict[str, Any]]:
+def count(folder: Path) -> list[dict[str, float]]:
     """What Nsight Compute counts in the second launch of each text."""
     metrics = [*COUNTERS.values(), *(STALL.format(reason) for reason in STALLS)]
     words = [
@@ -134,7 +134,7 @@ def count(folder: Path) -> list[dict[str, Any]]:
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     lines = [line for line in text.splitlines() if line.startswith('"')]
     names, _, *rows = csv.reader(lines)
-    rows_counted: list[dict[str, Any]] = []
+    rows_counted: list[dict[str, float]] = []
     for row in rows[1::2]:
         values = dict(zip(names, row, strict=True))
         counted = {
@@ -142,8 +142,8 @@ def count(folder: Path) -> list[dict[str, Any]]:
         }
         counted["seconds"] *= 1e-9
         counted["multiply_adds"] /= 32  # of warps
-        stalls = {reason: float(values[STALL.format(reason)]) for reason in STALLS}
-        rows_counted.append(counted | {"stalls": {r: s for r, s in stalls.items() if s >= 0.005}})
+        stalls = {f"stall {reason}": float(values[STALL.format(reason)]) for reason in STALLS}
+        rows_counted.append(counted | {r: s for r, s in stalls.items() if s >= 0.005})
     return rows_counted
 
 
@@ -167,21 +167,17 @@ def main() -> None:
     if given.path is None:
         parser.error("name the file to write")
     device = find_device(given.device)
-    recorded = common.continued(given.path, device, size=SIZE)
     source = given.source.read_text(encoding="utf-8") if given.source else None
     with tempfile.TemporaryDirectory() as name:
         jobs = dump(Path(name), device, given.kernels, given.params, source)
         counts = count(Path(name))
-    rows = [row for row in recorded.get("rows", []) if not replaces(given, row)]
+    rows = []
     for job, counted in zip(jobs, counts, strict=True):
-        facts = {name: job[name] for name in ("kernel", "params", "opencl_gflops")}
-        rows.append({**facts, "change": given.change, **counted})
-    records.write(given.path, common.head(device) | {"size": SIZE, "rows": rows})
-
-
-def replaces(given: argparse.Namespace, row: dict[str, Any]) -> bool:
-    """Whether the new counts replace a recorded row."""
-    return row["kernel"] in given.kernels and row["change"] == given.change
+        shared = {"kernel": job["kernel"], **job["params"], "m": SIZE, "n": SIZE, "k": SIZE}
+        shared |= {"variant": given.change} if given.change else {}
+        figures = {"GFLOPS": job["opencl_gflops"], **counted}
+        rows += [{**shared, "metric": name, "median": value} for name, value in figures.items()]
+    records.append(given.path, common.session(device), rows)
 
 
 if __name__ == "__main__":

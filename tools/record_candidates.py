@@ -31,7 +31,7 @@ from tqdm import tqdm
 from gemmlab import matmul
 from gemmlab.blas.plan import Plan
 from gemmlab.blas.problem import Matrix
-from gemmlab.cli import device_option, record_file
+from gemmlab.cli import device_option, output_file
 from gemmlab.generate import choice
 from gemmlab.generate.choice import Choice, Sizes
 from gemmlab.ladder import find
@@ -277,7 +277,7 @@ def generator(device: Device) -> PhiloxGenerator:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = common.parser(__doc__)
-    parser.add_argument("file", type=record_file, help="the file to write")
+    parser.add_argument("file", type=output_file, help="the file to write")
     common.add_seconds(parser)
     device_option(parser)
     given = parser.parse_args(arguments)

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 import common
 from registers import VERBOSE, registers
 
-from gemmlab import catalog, model, trial
+from gemmlab import catalog, trial
 from gemmlab.cli import count, device_option, kernel_numbers, record_file
 from gemmlab.ladder import KernelSpec, Key, Limits, find, in_order
 from gemmlab.measurement import peaks, records
-from gemmlab.measurement.landscape import MEASURED, Landscape, fingerprint
+from gemmlab.measurement.landscape import Landscape, fingerprint
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.sandbox.client import Outcome
 
@@ -47,32 +47,6 @@ SAVE_EVERY = 15.0
 Used = tuple[int, int] | None
 
 
-class Recording(Landscape):
-    """A landscape that grows; `rows` are those of the file and the new ones."""
-
-    def save(self, path: Path) -> None:
-        kernels = {name: self.kernels[name] for name in in_order(self.kernels)}
-        records.write(path, {**self.head, "kernels": kernels})
-
-    def forget(self, kernel: Key) -> None:
-        """Drop what was recorded of a kernel."""
-        self.kernels.pop(kernel, None)
-        self._rows.pop(kernel, None)
-
-    def table(self, kernel: Key) -> dict[str, Any]:
-        """What is recorded of a kernel."""
-        spec = find(kernel)
-        head = {"text": fingerprint(spec.file), "columns": [*spec.defaults, *MEASURED]}
-        empty = {**head, "sizes": {}, "settings": [], "refused": []}
-        return self.kernels.setdefault(spec.number, empty)
-
-    def add(self, kernel: Key, params: dict[str, int], row: list) -> None:
-        """Add a setting: `MEASURED`, or a sentence that says why it does not count."""
-        self.rows(kernel)[tuple(params.values())] = row
-        part = "refused" if isinstance(row[0], str) else "settings"
-        self.table(kernel)[part].append([*params.values(), *row])
-
-
 class Job(NamedTuple):
     """A setting of a kernel to run at M = N = K = size."""
 
@@ -83,28 +57,38 @@ class Job(NamedTuple):
 
 def record(
     device: Device, kernels: Iterable[Key], size: int, path: Path, seconds: float = inf
-) -> Recording:
+) -> Landscape:
     """Record what is missing of these kernels' settings at M = N = K = size, and of their defaults
     at the `SIZES` from a sixteenth to twice of it. Nothing begins after so many seconds; an
     interrupt loses nothing. Raises ValueError if the file is of another device, driver or size.
     """
     end = time.monotonic() + seconds
+    head = common.session(device) | {"limits": limits_of(device)}
+    if not path.exists():
+        sizes = {"m": size, "n": size, "k": size}
+        peak = {"metric": "peak GFLOPS", "median": round(peaks.peaks(device).gflops, 1)}
+        records.append(path, head, [{"series": "landscape", **sizes, **peak}])
     landscape = begin(path, device, size)
     jobs = missing(landscape, device, list(kernels))
-    saved = time.monotonic()
+    new, saved = list[dict[str, Any]](), time.monotonic()
     try:
         with compiled_ahead(device, jobs) as used:
             for job, of_job in zip(common.begun(jobs, end, "setting"), used, strict=False):
                 outcome = trial(
                     job.kernel, job.size, params=job.params, device=device, repeats=REPEATS
                 )
-                add(landscape, device, job, outcome, of_job)
+                new += rows_of(job, outcome, of_job, job.size == size, device)
                 if time.monotonic() > saved + SAVE_EVERY:
-                    landscape.save(path)
-                    saved = time.monotonic()
+                    records.append(path, head, new)
+                    new, saved = [], time.monotonic()
     finally:
-        landscape.save(path)
-    return landscape
+        records.append(path, head, new)
+    return Landscape(records.read(path))
+
+
+def limits_of(device: Device) -> dict[str, Any]:
+    """What the device allows, as JSON has it."""
+    return asdict(device.limits) | {"per_dimension": [*device.limits.per_dimension]}
 
 
 @contextmanager
@@ -138,27 +122,20 @@ def settings(spec: KernelSpec, limits: Limits) -> list[dict[str, int]]:
     return list({tuple(setting.values()): setting for setting in legal}.values())
 
 
-def begin(path: Path, device: Device, size: int) -> Recording:
-    """The landscape in a file if it can be continued, or an empty one."""
-    origin = records.origin(common.command())
-    if not path.exists():
-        head = {**common.head(device), "begun": origin["date"], "size": size}
-        peak = round(peaks.peaks(device).gflops, 1)
-        return Recording({**head, "peak": peak, "limits": asdict(device.limits)})
+def begin(path: Path, device: Device, size: int) -> Landscape:
+    """The landscape in a file. Raises ValueError for one of another device, driver or size."""
     try:
-        found = Landscape.load(path)
-    except ValueError as error:
-        raise ValueError(f"{path} is no landscape: {error}") from None
-    landscape = Recording(found.head, found.kernels)
-    common.continued(path, device, size=size)
-    for kernel in [kernel for kernel in landscape.kernels if not landscape.current(kernel)]:
-        print(f"kernel {kernel}: its text has changed since it was recorded; it is recorded again")
-        landscape.forget(kernel)
-    landscape.head |= origin
+        landscape = Landscape(records.read(path))
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is not a landscape: {error}") from None
+    recorded = landscape.origin.device, landscape.origin.driver, landscape.size
+    here = device.name, device.driver, size
+    if recorded != here:
+        raise ValueError(f"{path} was recorded with {recorded}, not with {here}; name another file")
     return landscape
 
 
-def missing(landscape: Recording, device: Device, kernels: list[Key]) -> list[Job]:
+def missing(landscape: Landscape, device: Device, kernels: list[Key]) -> list[Job]:
     """What is left to record: the defaults, size by size, then settings."""
     jobs = [
         Job(kernel, find(kernel).fit(device.limits), size)
@@ -168,43 +145,32 @@ def missing(landscape: Recording, device: Device, kernels: list[Key]) -> list[Jo
         and size not in landscape.over_sizes(kernel)
     ]
     for kernel in kernels:
-        recorded = landscape.rows(kernel)
-        wanted = settings(find(kernel), device.limits)
-        new = [setting for setting in wanted if tuple(setting.values()) not in recorded]
-        jobs += [Job(kernel, setting, landscape.size) for setting in new]
+        for setting in settings(find(kernel), device.limits):
+            job = Job(kernel, setting, landscape.size)
+            if job not in jobs and tuple(setting.values()) not in landscape.rows(kernel):
+                jobs.append(job)
     return jobs
 
 
-def add(landscape: Recording, device: Device, job: Job, outcome: Outcome, used: Used) -> None:
-    """Put what came of a setting into the landscape."""
-    spec = find(job.kernel)
-    gflops = common.short(outcome.result.gflops) if outcome.ok else 0.0
-    if job.params == spec.fit(device.limits):
-        landscape.table(job.kernel)["sizes"][str(job.size)] = gflops
-    if job.size != landscape.size or tuple(job.params.values()) in landscape.rows(job.kernel):
-        return
+def rows_of(
+    job: Job, outcome: Outcome, used: Used, is_setting: bool, device: Device
+) -> list[dict[str, Any]]:
+    """The rows of a setting, and of the defaults at a size."""
+    spec, size = find(job.kernel), job.size
+    shared = {"kernel": spec.number, "code": fingerprint(spec.file), **job.params}
+    shared |= {"m": size, "n": size, "k": size}
     if outcome.ok:
-        registers, spilled = used or (None, None)
-        occupied = occupancy(device, spec, job.params, registers)
-        landscape.add(job.kernel, job.params, [gflops, registers, spilled, occupied])
+        row = {**shared, "metric": "GFLOPS", "median": common.short(outcome.result.gflops)}
     else:
-        landscape.add(job.kernel, job.params, [" ".join(outcome.verdict.split())[:160]])
-
-
-def occupancy(
-    device: Device, spec: KernelSpec, params: dict[str, int], registers: int | None
-) -> int | None:
-    """Per cent of the work-items that a multiprocessor holds; None if `registers` or the chip is
-    unknown.
-    """
-    # OpenCL reports less than the whole local memory of a multiprocessor
-    chips = {chip.name: chip for chip in (model.H200, model.K40M)}
-    chip = chips.get(device.name)
-    if registers is None or chip is None:
-        return None
-    across, down = spec.local_size(params)
-    limits = model.occupancy(chip, across * down, registers, spec.local_memory(params))
-    return round(100 * min(limits.values()) * across * down / chip.work_items)
+        why = " ".join(outcome.verdict.split())[:160]
+        row = {**shared, "metric": "refused", "note": why}
+    found = []
+    if job.params == spec.fit(device.limits):
+        found.append({"series": "sizes", **row})
+    if is_setting:
+        compiled = dict(zip(("registers", "spilled"), used, strict=True)) if used else {}
+        found.append({"series": "landscape", **row, **compiled})
+    return found
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -220,7 +186,7 @@ def main(arguments: list[str] | None = None) -> None:
     device = find_device(given.device)
     path = given.out or file_of(device.name)
     recorded = record(device, given.kernels, given.size, path, given.seconds)
-    for kernel in recorded.kernels:
+    for kernel in in_order(recorded.settings):
         best = recorded.best(kernel)
         rate = "no setting is right"
         if best:

@@ -16,9 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import common
+import compare
 
 from gemmlab import catalog
-from gemmlab.measurement import explained, records
+from gemmlab.measurement import records, rungs
+from gemmlab.measurement.records import Row
 
 
 def markdown(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -59,7 +61,9 @@ def main_line() -> str:
 
 def ladder() -> str:
     """Each kernel with its idea and its recorded rate on the H200, and the libraries beside it."""
-    (rates,), yards = records.ladders(only=("H200",)).values(), records.yardsticks("H200")
+    from lessons import charts
+
+    (rates,), yards = charts.ladders(only=("H200",)).values(), rungs.yardsticks("H200")
     rows = []
     for number, spec in catalog.items():
         tflops = f"{rates[number] / 1000:.1f}" if number in rates else ""
@@ -73,14 +77,11 @@ def ladder() -> str:
 
 def beside_cublas() -> str:
     """How the recorded whole calls compare with cuBLAS SGEMM."""
-    record = next(file for file in records.recorded() if file.get("side_by_side"))
-    shares = {
-        f"{r['m']} x {r['n']} x {r['k']}": statistics.median(r["auto"])
-        / statistics.median(r["cublas"])
-        for r in record["side_by_side"]
-    }
+    from lessons import charts
+
+    shares = charts.beside_cublas()
     least, most = (best(shares, key=shares.__getitem__) for best in (min, max))
-    heads = [f"{record['title']}, {len(shares)} sizes", ">share of cuBLAS SGEMM's rate"]
+    heads = [f"NVIDIA H200, {len(shares)} sizes", ">share of cuBLAS SGEMM's rate"]
     return markdown(
         heads,
         [
@@ -91,28 +92,40 @@ def beside_cublas() -> str:
     )
 
 
-def ratios(one: dict) -> list[str]:
+def sets_of(record: str) -> list[list[Row]]:
+    """The whole calls of a record, by title and set of shapes."""
+    sets: dict[tuple[str, str], list[Row]] = {}
+    for row in records.rows(record=record, metric="s"):
+        sets.setdefault((row.title, row.series), []).append(row)
+    return [*sets.values()]
+
+
+def ratios(rows: list[Row]) -> list[str]:
     """The mean ratio, and the least one, of all shapes, and of those with many operations."""
-    parts = (next(iter(one[part].values())) for part in ("summary", "large"))
-    return [f"{some['mean']:.2f} ({some['least']:.2f})" for some in parts]
+    pairs = compare.pairs(rows)
+    parts = compare.summary(pairs), compare.summary(compare.large(pairs, rows[0].head["kind"]))
+    return [f"{part['mean']:.2f} ({part['least']:.2f})" for part in parts]
 
 
 def calls() -> str:
     """Whole calls of `matmul` and PyTorch's: over all shapes, and at the slowest one."""
-    record, device_time = map(records.read, ("nvidia_h200_calls", "nvidia_h200_device_time"))
-    rows = [[one["shapes"], *ratios(one)] for one in record["sets"]]
-    alone = ", time of the device alone"
-    rows += [[one["shapes"] + alone, *ratios(one)] for one in device_time["sets"]]
-    return markdown([record["title"], ">geometric mean (slowest shape)", ">large products"], rows)
+    rows = [
+        [rows[0].series + note, *ratios(rows)]
+        for record, note in (("calls", ""), ("device_time", ", time of the device alone"))
+        for rows in sets_of(f"nvidia_h200_{record}")
+    ]
+    return markdown(["NVIDIA H200", ">geometric mean (slowest shape)", ">large products"], rows)
 
 
 def calls_on_cpus() -> str:
     """Whole calls of `matmul` on NumPy arrays and NumPy's own product, for each runtime."""
-    record, rows = records.read("cpu_calls"), []
-    for one in record["sets"]:
-        (ours,) = one["summary"].values()
-        rows.append([f"{one['title']}, {one['shapes']}", *ratios(one), f"{ours['spread']:.0%}"])
-    heads = [record["title"], ">geometric mean (slowest shape)", ">large products", ">spread"]
+    sets = sets_of("cpu_calls")
+    rows = []
+    for one in sets:
+        spread = compare.summary(compare.pairs(one))["spread"]
+        rows.append([f"{one[0].title}, {one[0].series}", *ratios(one), f"{spread:.0%}"])
+    machine = sets[0][0].head["machine"]
+    heads = [machine, ">geometric mean (slowest shape)", ">large products", ">spread"]
     return markdown(heads, rows)
 
 
@@ -127,13 +140,13 @@ TABLES = {
         "beside cublas": beside_cublas,
     },
     "docs/model.md": {
-        "ceilings h200": lambda: explained.table(explained.ladder("H200")),
-        "ceilings k40m": lambda: explained.table(explained.ladder("K40m")),
+        "ceilings h200": lambda: rungs.table(rungs.rungs("H200")),
+        "ceilings k40m": lambda: rungs.table(rungs.rungs("K40m")),
     },
 }
 
 
-def filled(text: str, file: str) -> str:
+def fill(text: str, file: str) -> str:
     """The text of a file with its tables replaced. Exits with a sentence if one has no place."""
     for name, table in TABLES[file].items():
         matches = [*re.finditer(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, re.S)]
@@ -149,11 +162,9 @@ def pictures(folder: Path) -> None:
     from lessons import charts
 
     ordinary = [kernel for kernel in catalog if not catalog[kernel].tensor]
-    ladder = charts.ladder(records.ladders(ordinary), records.yardsticks("H200"))
+    ladder = charts.ladder(charts.ladders(ordinary), rungs.yardsticks("H200"))
     (folder / "ladder.png").write_bytes(ladder.png())
-    record = next(file for file in records.recorded() if "errors" in file)
-    picture = charts.precisions(record["side_by_side"], record["errors"], record["title"])
-    (folder / "precisions.png").write_bytes(picture.png())
+    (folder / "precisions.png").write_bytes(charts.precisions().png())
 
 
 def main() -> int:
@@ -169,7 +180,7 @@ def main() -> int:
     for file in TABLES:
         path = common.ROOT / file
         old = path.read_text(encoding="utf-8")
-        new = filled(old, file)
+        new = fill(old, file)
         changed |= new != old
         if not given.check:
             path.write_text(new, encoding="utf-8")

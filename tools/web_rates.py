@@ -65,8 +65,10 @@ def arguments(job, a, b) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return arrays, {"M": job.m, "N": job.n, "K": job.k}
 
 
-def rates(gpu: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, Any]]:
-    """Check and time kernels at M = N = K = size, in each style."""
+def rates(gpu: Host, kernels: Iterable[int], size: int) -> Iterator[tuple[dict[str, Any], bool]]:
+    """Check and time kernels at M = N = K = size, in each style: a row of the record, and whether
+    the product is exact.
+    """
     a, b = check.exact_inputs(size, size, size)
     for kernel, (label, style) in product(kernels, wgsl.STYLES.items()):
         params = catalog[kernel].fit(gpu.allowed())
@@ -74,17 +76,9 @@ def rates(gpu: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, An
         c, untouched = gpu.product(job, a, b)
         shader = job.shaders[label]
         times = gpu.seconds(gpu.prepare(shader, *arguments(job, a, b), job.groups))
-        yield {
-            "kernel": kernel,
-            "params": params,
-            "style": label,
-            "m": size,
-            "n": size,
-            "k": size,
-            "exact": untouched and check.exact(c, a, b).ok,
-            "gflops": model.gflops(size, size, size, statistics.median(times)),
-            "kernel_ms": [1e3 * t for t in times],
-        }
+        row = {"kernel": kernel, **params, "variant": label, "m": size, "n": size, "k": size}
+        row |= {"metric": "ms", "values": [1e3 * t for t in times]}
+        yield row, untouched and check.exact(c, a, b).ok
 
 
 def main() -> None:
@@ -99,25 +93,22 @@ def main() -> None:
     print(gpu.adapter.summary, flush=True)
     compiler = "tint" if given.backend == "wgpudawn" else "naga"
     name = gpu.adapter.info["device"]
-    record: dict[str, Any] = {
+    head = {
         "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
+        "device": name,
+        "platform": "Vulkan",
+        "version": f"{compiler}, {given.backend} {gpu.wgpu.__version__}",
+        "driver": gpu.adapter.info.get("description", ""),
+        "kind": "GPU",
         **records.origin(common.command()),
-        "device": {
-            "device": name,
-            "platform": "Vulkan",
-            "version": f"{compiler}, {given.backend} {gpu.wgpu.__version__}",
-            "driver": gpu.adapter.info.get("description", ""),
-            "kind": "GPU",
-        },
         "limits": gpu.limits,
-        "rates": [],
     }
-    for row in rates(gpu, given.kernels, given.size):
-        verdict = "exact" if row["exact"] else "WRONG"
-        print(row["kernel"], row["style"], verdict, f"{row['gflops']:.1f} GFLOPS", flush=True)
-        record["rates"].append(row)
-        if given.json:
-            records.write(given.json, record)
+    for row, exact in rates(gpu, given.kernels, given.size):
+        rate = model.gflops(row["m"], row["n"], row["k"], 1e-3 * statistics.median(row["values"]))
+        verdict = "exact" if exact else "WRONG"
+        print(row["kernel"], row["variant"], verdict, f"{rate:.1f} GFLOPS", flush=True)
+        if given.json and exact:
+            records.append(given.json, head, [row])
 
 
 if __name__ == "__main__":

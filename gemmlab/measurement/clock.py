@@ -16,7 +16,7 @@ from ..opencl import cl
 MOST_CALLS = 50
 
 #: Seconds that every command takes on a device, at least.
-LEAST = 100e-9
+SHORTEST = 100e-9
 
 
 def device_seconds(*events: cl.Event) -> float:
@@ -27,7 +27,7 @@ def device_seconds(*events: cl.Event) -> float:
 
 def credible(seconds: float, wall: float) -> bool:
     """Whether a command's seconds on the device agree with those of the clock on the host."""
-    return LEAST <= seconds <= 1.1 * wall
+    return SHORTEST <= seconds <= 1.1 * wall
 
 
 def launch_seconds(launch: Callable[[], cl.Event], runs: int = 10) -> list[float]:

@@ -25,7 +25,7 @@ ALPHA = 0.001
 #: Looks at the pairs so far: each is one more chance to err, so there are few.
 LOOKS = (11, 17, 26, 39, 59, 88, 132, 200)
 #: Ratios closer to 1 than this are never called a difference.
-LEAST = 1.02
+LEAST_RATIO = 1.02
 #: Probability that the interval of a rate misses the median.
 RATE_ALPHA = 0.05
 #: A machine whose middle 80 % of runs spread by more than this share of the median is noisy.
@@ -58,7 +58,7 @@ class Comparison:
 
 def differs(ratio: Interval) -> bool:
     """Whether an interval of a ratio excludes all ratios close to 1."""
-    return ratio[0] > LEAST or ratio[2] < 1 / LEAST
+    return ratio[0] > LEAST_RATIO or ratio[2] < 1 / LEAST_RATIO
 
 
 def interval(values: Sequence[float], alpha: float) -> Interval:
@@ -103,7 +103,7 @@ def _certain(mine: list[float], other: list[float]) -> bool:
     if not other:
         return True
     low, _, high = ratio = ratio_of(mine, other)
-    return differs(ratio) or (low > 1 / LEAST and high < LEAST)
+    return differs(ratio) or (low > 1 / LEAST_RATIO and high < LEAST_RATIO)
 
 
 def ratio_of(mine: Sequence[float], other: Sequence[float]) -> Interval:
@@ -122,20 +122,13 @@ def compare(
     """`timing.measure`, with its arguments, and with runs that alternate with those of a reference:
     its kernel, m, n, k, params and source. The runs of both may take `budget` seconds.
     """
-    device = find_device(arguments.get("device"))
-    rates: tuple[list[float], list[float]] = [], []
-
-    def runs(product: timing.Product) -> timing.Runs:
-        nonlocal rates
-        mine = timing.Runs(product)
-        other = timing.Runs(_reference(device, **reference)) if reference else None
-        if other:  # one clock for both
-            mine.credible = other.credible = mine.credible and other.credible
-        rates = alternate(mine.once, other.once if other else None, budget)
-        return mine
-
-    result = timing.measure(**arguments, on_step=on_step, runs=runs)
-    return result, summary(*rates)
+    prepared = timing.prepare(**arguments, on_step=on_step)
+    mine, other = prepared.runs, None
+    if reference:
+        other = timing.Runs(_reference(find_device(arguments.get("device")), **reference))
+        mine.credible = other.credible = mine.credible and other.credible  # one clock for both
+    rates = alternate(mine.once, other.once if other else None, budget)
+    return prepared.result(), summary(*rates)
 
 
 def summary(mine: Sequence[float], other: Sequence[float]) -> Comparison:

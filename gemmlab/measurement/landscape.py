@@ -1,136 +1,119 @@
 """Landscapes: what a device reached with every setting that the explorers offer.
 
-``tools/record_landscape.py`` writes them, one file per device: ``landscape_<device>.json`` in
-``results/`` or, where the package is installed, in the user's own folder for data. A file has a
-head (title, device, driver, date, size, peak, limits), and for each kernel a row of numbers per
-setting.
+``tools/record_landscape.py`` writes them, one record per device: ``landscape_<device>.json`` in
+``results/`` or, where the package is installed, in the user's own folder for data. Its rows are of
+the series "landscape", and "sizes" for the defaults at several sizes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .. import files
+from .. import model
 from ..caches import cached
-from ..ladder import Key, find, key, sources
+from ..ladder import Key, find, sources
 from ..ladder.spec import Limits
-from .explained import CHIPS
+from . import records
+from .records import Row
 
-#: What a row holds after the values of the parameters.
-MEASURED = ("gflops", "registers", "spilled", "occupancy")
+#: The chips of the model, by a part of the names of devices.
+CHIPS = {"H200": model.H200, "K40m": model.K40M}
 
-
-@dataclass(frozen=True)
-class Record:
-    """What a device reached with one setting of a kernel."""
-
-    kernel: Key
-    params: dict[str, int]  # all of them
-    size: int  # M = N = K of the product
-    gflops: float  # of the bare kernel, with 4 significant digits; 0 if the setting does not count
-    share: float  # the rate as a share of the device's peak
-    # None where the compiler does not report registers:
-    registers: int | None = None  # per work-item
-    spilled: int | None = None  # bytes per work-item that did not fit into registers
-    occupancy: int | None = None  # per cent of the work-items that a multiprocessor can hold
-    problem: str = ""  # why the setting does not count
+Settings = tuple[int, ...]
 
 
 class Landscape:
-    """The recorded rates of one device.
+    """The recorded rates of one device, from the rows of its record.
 
-    `head` says what was measured where and when. `kernels` has for each kernel the fingerprint of
-    its "text", "columns", "sizes" (GFLOPS of the defaults), "settings" (rows of `columns`), and
-    "refused" (the parameters' values, and why).
+    Attributes:
+        origin: the row of the measured peak, which says where and when.
+        limits: what the device allows.
+        settings: by kernel, and by the values of its parameters, what was recorded.
+        sizes: by kernel, and by M = N = K, what was recorded with the defaults.
     """
 
-    def __init__(self, head: dict[str, Any], kernels: dict[Key, dict[str, Any]] | None = None):
-        self.head, self.kernels = head, kernels or {}
-        self._rows: dict[Key, dict[tuple[int, ...], list[Any]]] = {}
-
-    @classmethod
-    def load(cls, path: str | Path) -> Landscape:
-        """Read a file, perhaps from another machine; ValueError if it contains anything else."""
-        head = files.load_json(path, dict)
-        try:
-            _check(head)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ValueError(f"{type(error).__name__}: {error}") from None
-        return cls(head, {key(text): found for text, found in head.pop("kernels").items()})
+    def __init__(self, rows: Iterable[Row]):
+        rows = [*rows]
+        (origin,) = (row for row in rows if row.metric == "peak GFLOPS")
+        self.origin: Row = origin
+        self.limits: Limits = _limits(origin.head["limits"])
+        self.settings: dict[Key, dict[Settings, Row]] = {}
+        self.sizes: dict[Key, dict[int, Row]] = {}
+        for row in rows:
+            spec = find(row.kernel) if row.kernel else None
+            if spec is None or row.code != fingerprint(spec.file):  # recorded of an older text
+                continue
+            if row.series == "sizes":
+                self.sizes.setdefault(row.kernel, {})[row.m] = row
+            elif row.params.keys() == spec.defaults.keys():
+                values = tuple(row.params[name] for name in spec.defaults)
+                self.settings.setdefault(row.kernel, {})[values] = row
 
     @property
     def title(self) -> str:
-        return self.head["title"]
+        return self.origin.title
 
     @property
     def size(self) -> int:
         """M = N = K of the recorded products."""
-        return self.head["size"]
+        return self.origin.size
 
     @property
     def peak(self) -> float:
         """The device's peak in GFLOPS: the chip's if the model has it, else the measured one."""
-        chip = next((chip for part, chip in CHIPS.items() if part in self.title), None)
-        return chip.gflops if chip else self.head["peak"]
+        chip = chip_of(self.title)
+        return chip.gflops if chip else self.origin.median
 
-    @cached_property
-    def limits(self) -> Limits:
-        """What the device allows."""
-        fields = self.head["limits"]
-        return Limits(**{**fields, "per_dimension": tuple(fields["per_dimension"])})
-
-    def current(self, kernel: Key) -> bool:
-        """Whether the text that was recorded is the kernel's present one."""
-        found, spec = self.kernels.get(kernel, {}), find(kernel)
-        columns = [*spec.defaults, *MEASURED]
-        return found.get("text") == fingerprint(spec.file) and found["columns"] == columns
-
-    def rate(self, kernel: Key, values: Mapping[str, int]) -> Record | None:
-        """What was recorded for a setting, or None; names in `values` that are no parameters, such
-        as M, N and K, are ignored.
+    def rate(self, kernel: Key, values: Mapping[str, int]) -> Row | None:
+        """What was recorded with a setting: GFLOPS, or why it was "refused"; None without a record.
+        Names in `values` that are not parameters, such as M, N and K, are ignored.
         """
-        names = tuple(find(kernel).defaults)
-        row = self.rows(kernel).get(tuple(values.get(name, -1) for name in names))
-        if row is None:
-            return None
-        params = {name: values[name] for name in names}
-        if isinstance(row[0], str):
-            return Record(kernel, params, self.size, 0.0, 0.0, problem=row[0])
-        return Record(kernel, params, self.size, row[0], row[0] / self.peak, *row[1:])
+        names = find(kernel).defaults
+        return self.rows(kernel).get(tuple(values.get(name, -1) for name in names))
 
-    def rows(self, kernel: Key) -> dict[tuple[int, ...], list[Any]]:
-        """By the values of the parameters: `MEASURED`, or why the setting does not count; none of a
-        text that has changed since.
-        """
-        if kernel not in self._rows:
-            count, rows = len(find(kernel).defaults), []
-            if self.current(kernel):
-                rows = [*self.kernels[kernel]["settings"], *self.kernels[kernel]["refused"]]
-            self._rows[kernel] = {tuple(row[:count]): row[count:] for row in rows}
-        return self._rows[kernel]
+    def rows(self, kernel: Key) -> dict[Settings, Row]:
+        """The rows of a kernel's settings, by the values of the parameters."""
+        return self.settings.get(find(kernel).number, {})
 
-    def best(self, kernel: Key) -> Record | None:
+    def best(self, kernel: Key) -> Row | None:
         """The fastest recorded setting of a kernel."""
-        right = [
-            (row[0], key) for key, row in self.rows(kernel).items() if not isinstance(row[0], str)
-        ]
-        if not right:
-            return None
-        return self.rate(kernel, dict(zip(find(kernel).defaults, max(right)[1], strict=True)))
+        rated = [row for row in self.rows(kernel).values() if row.metric == "GFLOPS"]
+        return max(rated, key=lambda row: row.median, default=None)
 
-    def over_sizes(self, kernel: Key) -> dict[int, float]:
-        """GFLOPS of the kernel's defaults by M = N = K."""
-        sizes = self.kernels.get(kernel, {}).get("sizes", {})
-        return {int(size): gflops for size, gflops in sizes.items()}
+    def over_sizes(self, kernel: Key) -> dict[int, Row]:
+        """The rows of the kernel's defaults by M = N = K."""
+        return self.sizes.get(find(kernel).number, {})
+
+
+def _limits(fields: Mapping[str, Any]) -> Limits:
+    """What the device allows. Raises ValueError for values of other types."""
+    dimensions = tuple(fields["per_dimension"])
+    others = [value for name, value in fields.items() if name not in ("name", "per_dimension")]
+    if not all(isinstance(value, int) for value in (*dimensions, *others)):
+        raise ValueError(f"limits={dict(fields)} must be whole numbers")
+    return Limits(**{**fields, "per_dimension": dimensions})
+
+
+def chip_of(device: str) -> model.Chip | None:
+    """The chip of a device that the model knows."""
+    return next((chip for name, chip in CHIPS.items() if name in device), None)
+
+
+def occupancy(row: Row) -> int | None:
+    """Per cent of the work-items that a multiprocessor holds with the settings of a row; None if
+    its registers or the chip are unknown.
+    """
+    chip, spec = chip_of(row.device), find(row.kernel)
+    if chip is None or row.registers is None:
+        return None
+    across, down = spec.local_size(row.params)
+    memory = spec.local_memory(row.params)
+    limits = model.occupancy(chip, across * down, row.registers, memory)
+    return round(100 * min(limits.values()) * across * down / chip.work_items)
 
 
 @cached(64)
@@ -142,58 +125,30 @@ def fingerprint(file: str) -> str:
 
 
 def fingerprint_of(text: str) -> str:
-    """The same of a text."""
+    """The `fingerprint` of a text."""
     code = re.sub(r"//(?!@ ).*", "", text)
     return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()[:12]
 
 
-def _check(head: dict[str, Any]) -> None:
-    """Raise an error unless all entries have their types: a file might hold HTML."""
-    if not isinstance(head["title"], str):
-        raise TypeError(f"title={head['title']!r:.60} must be a text")
-    if not (head["size"] > 0 and 0 < head["peak"] < math.inf):
-        raise ValueError(f"size={head['size']!r} and peak={head['peak']!r} must be positive")
-    limits = {name: value for name, value in head["limits"].items() if name != "name"}
-    _check_numbers("limits", [*limits.pop("per_dimension"), *limits.values()])
-    Limits(**head["limits"])
-    for name, kernel in head["kernels"].items():
-        columns = len(kernel["columns"])
-        _check_numbers(name, [*map(int, kernel["sizes"]), *kernel["sizes"].values()])
-        for row in kernel["settings"]:
-            _check_numbers(name, row, columns)
-        for *values, why in kernel["refused"]:
-            _check_numbers(name, values, columns - len(MEASURED))
-            if not isinstance(why, str):
-                raise TypeError(f"kernel {name} has a refused setting without a reason: {why!r}")
-
-
-def _check_numbers(name: str, row: list[Any], length: int | None = None) -> None:
-    numbers = (isinstance(x, (int, float)) and 0 <= x < math.inf for x in row if x is not None)
-    if not all(numbers) or len(row) != (len(row) if length is None else length):
-        raise ValueError(f"{name}: {row!r:.200} must be {length or 'a list of'} numbers")
-
-
 @cached(1)
-def recorded() -> tuple[Landscape, ...]:
-    """All recorded landscapes, the fastest device first. An unreadable file causes a warning."""
-    folders = {sources.folder("results"): None}
-    with suppress(OSError):  # a user without a home
-        folders[sources.own_folder()] = None
+def landscapes() -> tuple[Landscape, ...]:
+    """All recorded landscapes, the fastest device first. A broken one causes a warning."""
     found = []
-    for path in (path for folder in folders for path in sorted(folder.glob("landscape_*.json"))):
+    for head in records.rows(series="landscape", metric="peak GFLOPS"):
         try:
-            found.append(Landscape.load(path))
-        except (OSError, ValueError) as error:  # an explorer works without it
-            warnings.warn(f"{path} is no landscape: {type(error).__name__}: {error}", stacklevel=2)
+            found.append(Landscape(records.rows(record=head.record)))
+        except (ValueError, TypeError, KeyError) as error:  # an explorer works without it
+            message = f"{head.record}.json is not a landscape: {type(error).__name__}: {error}"
+            warnings.warn(message, stacklevel=2)
     return tuple(sorted(found, key=lambda landscape: -landscape.peak))
 
 
 def find_landscape(device: str = "H200") -> Landscape | None:
     """The recorded landscape whose title contains `device`, None if there is none."""
-    return next((found for found in recorded() if device.lower() in found.title.lower()), None)
+    return next((one for one in landscapes() if device.lower() in one.title.lower()), None)
 
 
-def rate(kernel: Key, values: Mapping[str, int], device: str = "H200") -> Record | None:
+def rate(kernel: Key, values: Mapping[str, int], device: str = "H200") -> Row | None:
     """`Landscape.rate` of the landscape whose title contains `device`; None without one."""
     landscape = find_landscape(device)
     return landscape.rate(kernel, values) if landscape else None

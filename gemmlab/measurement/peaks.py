@@ -26,7 +26,7 @@ LOOPS = {
 #: A timed run takes at least so long.
 SECONDS = 10e-3
 #: Timed runs of a loop; the fastest counts.
-RUNS = 5
+LAUNCHES = 5
 
 #: The highest GFLOPS and GB/s that any process has measured, by device, driver and version: a
 #: machine that was busy once has the same peak as before.
@@ -47,7 +47,14 @@ def peaks(device: Device | int | str | None = None) -> model.Peaks:
         bytes written).
     """
     device = find_device(device)
-    return _raised(device, _measured(device))
+    return _raise(device, _measure(device))
+
+
+def entries(device: Device) -> list[dict[str, Any]]:
+    """The rows of a record with the peaks of a device."""
+    found = peaks(device)
+    rows = {"peak GFLOPS": found.gflops, "peak GB/s": found.bandwidth}
+    return [{"series": "peaks", "metric": name, "median": rate} for name, rate in rows.items()]
 
 
 def note(device: Device, result: Result) -> None:
@@ -57,10 +64,10 @@ def note(device: Device, result: Result) -> None:
     on_tensor_cores = result.kernel in catalog and catalog[result.kernel].tensor
     if not result.ok or result.kernel_ms[0] < 0.1 or on_tensor_cores:
         return
-    _raised(device, model.Peaks(result.gflops, 0.0))
+    _raise(device, model.Peaks(result.gflops, 0.0))
 
 
-def _raised(device: Device, found: model.Peaks) -> model.Peaks:
+def _raise(device: Device, found: model.Peaks) -> model.Peaks:
     """The highest peaks so far, these included."""
     best = [found.gflops, found.bandwidth]
     known: Any = highest.read().get(device.identity)
@@ -72,7 +79,7 @@ def _raised(device: Device, found: model.Peaks) -> model.Peaks:
 
 
 @cached(8)
-def _measured(device: Device) -> model.Peaks:
+def _measure(device: Device) -> model.Peaks:
     rates, problem = [], None
     for chains, width, fused in LOOPS.get(device.kind, LOOPS["CPU"]):
         try:
@@ -88,7 +95,7 @@ def _measured(device: Device) -> model.Peaks:
 def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:
     """GFLOPS of a loop of multiply-adds."""
     params = {"WIDTH": width, "CHAINS": chains, "FUSED": fused}
-    kernel, (local, items) = _compiled(device, params, "fma_loop"), _items(device)
+    kernel, (local, items) = _build(device, params, "fma_loop"), _items(device)
     out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
 
     def seconds(runs: int) -> float:
@@ -98,7 +105,7 @@ def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:
     rounds = 64
     while seconds(1) < SECONDS and rounds < 2**24:
         rounds *= 2
-    return 2 * chains * width * items * rounds / seconds(RUNS) * 1e-9
+    return 2 * chains * width * items * rounds / seconds(LAUNCHES) * 1e-9
 
 
 def _copy(device: Device) -> float:
@@ -106,8 +113,8 @@ def _copy(device: Device) -> float:
     floats = min(64 * 2**20, device.largest // 16) // 4 * 4
     src, dst = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * floats) for _ in range(2))
     cl.enqueue_fill_buffer(device.timed_queue, src, np.array(1, np.float32), 0, 4 * floats)
-    copy, sizes = _compiled(device, {"WIDTH": 1}, "copy"), ((floats // 4,), (_items(device)[0],))
-    seconds = clock.launch_seconds(lambda: copy(device.timed_queue, *sizes, src, dst), RUNS)
+    copy, sizes = _build(device, {"WIDTH": 1}, "copy"), ((floats // 4,), (_items(device)[0],))
+    seconds = clock.launch_seconds(lambda: copy(device.timed_queue, *sizes, src, dst), LAUNCHES)
     return 8 * floats / min(seconds) * 1e-9
 
 
@@ -116,6 +123,6 @@ def _items(device: Device) -> tuple[int, int]:
     return min(64, device.limits.work_group), device.units * (2048 if device.kind == "GPU" else 64)
 
 
-def _compiled(device: Device, params: dict[str, int], name: str) -> Built:
+def _build(device: Device, params: dict[str, int], name: str) -> Built:
     text = sources.read("support/peaks.cl")
     return build(device, device.context, "peaks.cl", text, params, name, ("-cl-mad-enable",))

@@ -54,7 +54,6 @@ def measure(  # noqa: PLR0913
     source: str | None = None,
     most_seconds: float | None = None,
     on_step: Callable[[str], None] = lambda step: None,
-    runs: Callable[[Product], Runs] | None = None,
 ) -> Result:
     """Build a kernel, check it, then time it.
 
@@ -69,7 +68,6 @@ def measure(  # noqa: PLR0913
         most_seconds: raise TooSlow if smaller runs predict that check and timing together would
             take longer.
         on_step: called with "compile", "predict", "check" and "time" before each step.
-        runs: runs the product as often as it wants, instead of `repeats` (see `comparison`).
 
     Raises:
         ValueError: for sizes or repeats that are not positive whole numbers, and for a limit that
@@ -79,21 +77,42 @@ def measure(  # noqa: PLR0913
         BuildError: if the kernel does not compile.
         TooSlow: see most_seconds.
     """
-    n, k = (m if size is None else size for size in (n, k))
-    sizes = m, n, k = positive("m", m), positive("n", n), positive("k", k)
     if repeats is not None:
         repeats = positive("repeats", repeats)
+    prepared = prepare(
+        kernel, m, n, k, params=params, device=device, source=source,
+        most_seconds=most_seconds, on_step=on_step,
+    )  # fmt: skip
+    prepared.runs.repeat(repeats)
+    return prepared.result()
+
+
+def prepare(  # noqa: PLR0913
+    kernel: Key,
+    m: int,
+    n: int | None = None,
+    k: int | None = None,
+    *,
+    params: dict[str, int] | None = None,
+    device: Device | int | str | None = None,
+    source: str | None = None,
+    most_seconds: float | None = None,
+    on_step: Callable[[str], None] = lambda step: None,
+) -> Prepared:
+    """Build a kernel and check it. Args and errors are those of `measure`."""
+    n, k = (m if size is None else size for size in (n, k))
+    sizes = m, n, k = positive("m", m), positive("n", n), positive("k", k)
     if most_seconds is not None and (not isinstance(most_seconds, Real) or not most_seconds > 0):
         raise ValueError(f"most_seconds must be a positive number, not {most_seconds!r}")
     device, spec = find_device(device), find(kernel)
     params = None if params is None else spec.validate(params, device.limits)
     check_memory(device, {"A": m * k, "B": k * n, "C": m * n}, spec.wide)
     on_step("compile")
-    built = _compiled(spec, params, device, source)
+    built = _build(spec, params, device, source)
     if most_seconds is not None:
         on_step("predict")
         _refuse_slow(built, device, sizes, most_seconds)
-    return _result(built, spec.number, device, sizes, repeats, on_step=on_step, runs=runs)
+    return Prepared(built, spec.number, device, sizes, on_step)
 
 
 def measure_auto(
@@ -115,7 +134,9 @@ def measure_auto(
         return measure(route.kernel, m, n, k, params=route.params, device=device, repeats=repeats)
     repeats = None if repeats is None else positive("repeats", repeats)
     check_memory(device, {"A": m * k, "B": k * n, "C": m * n})
-    return _result(Routed.of(route, device, sizes), route.kernel, device, sizes, repeats)
+    prepared = Prepared(Routed.of(route, device, sizes), route.kernel, device, sizes)
+    prepared.runs.repeat(repeats)
+    return prepared.result()
 
 
 @dataclass(frozen=True)
@@ -136,58 +157,66 @@ class Routed:
         return cls(route, route.params, time.perf_counter() - start)
 
 
-def _result(
-    built: Kernel | Routed,
-    key: Key,
-    device: Device,
-    sizes: Sizes,
-    repeats: int | None,
-    *,
-    on_step: Callable[[str], None] = lambda step: None,
-    runs: Callable[[Product], Runs] | None = None,
-) -> Result:
-    """Check, then time."""
-    m, n, k = sizes
-    on_step("check")
-    data = _data(m, n, k)
-    exact, accurate, framed = _checked(built, device, data)
-    on_step("time")
-    product = Product.of(built, device, data.u, data.v)
-    timed = runs(product) if runs else repeated(product, repeats)
-    times = timed.milliseconds
-    verdict = str(exact) if framed else f"wrong: it writes outside C; inside C, {exact}"
-    if exact.ok and not accurate.ok:
-        verdict = f"wrong: too inaccurate with random inputs: {_extent(accurate)}"
-    if not timed.credible:
-        verdict += "; wall-clock times, because this driver's clock contradicts them"
-    result = Result(
-        kernel=key,
-        params=built.params,
-        m=m,
-        n=n,
-        k=k,
-        ok=exact.ok and accurate.ok and framed,
-        verdict=verdict,
-        error=accurate.error,
-        bound=accurate.bound,
-        kernel_ms=_spread([run["gemm"] for run in times]),
-        pipeline_ms=_spread([sum(run.values()) for run in times]),
-        passes_ms={name: statistics.median(run[name] for run in times) for name in times[0]},
-        repeats=len(times),
-        build_seconds=built.build_seconds,
-        path=built.path,
-        device=device.facts(),
-        first_wrong=exact.first and exact.first[:2],
-    )
-    peaks.note(device, result)
-    return result
+class Prepared:
+    """A kernel that was checked, and whose `runs` can be timed."""
+
+    def __init__(
+        self,
+        built: Kernel | Routed,
+        key: Key,
+        device: Device,
+        sizes: Sizes,
+        on_step: Callable[[str], None] = lambda step: None,
+    ):
+        self._built, self._key, self._device, self._sizes = built, key, device, sizes
+        on_step("check")
+        data = _data(*sizes)
+        self._exact, self._accurate, self._framed = _verdicts(built, device, data)
+        on_step("time")
+        self.runs = Runs(Product.of(built, device, data.u, data.v))
+
+    def result(self) -> Result:
+        """What the check and the `runs` so far show."""
+        m, n, k = self._sizes
+        exact, accurate, built = self._exact, self._accurate, self._built
+        times = self.runs.milliseconds
+        result = Result(
+            kernel=self._key,
+            params=built.params,
+            m=m,
+            n=n,
+            k=k,
+            ok=exact.ok and accurate.ok and self._framed,
+            verdict=self._verdict(),
+            error=accurate.error,
+            bound=accurate.bound,
+            kernel_ms=_spread([run["gemm"] for run in times]),
+            pipeline_ms=_spread([sum(run.values()) for run in times]),
+            passes_ms={name: statistics.median(run[name] for run in times) for name in times[0]},
+            repeats=len(times),
+            build_seconds=built.build_seconds,
+            path=built.path,
+            device=self._device.facts(),
+            first_wrong=exact.first and exact.first[:2],
+        )
+        peaks.note(self._device, result)
+        return result
+
+    def _verdict(self) -> str:
+        """The outcome in words."""
+        exact, accurate = self._exact, self._accurate
+        verdict = str(exact)
+        if not self._framed:
+            verdict = f"wrong: it writes outside C; inside C, {exact}"
+        if exact.ok and not accurate.ok:
+            extent = str(accurate).removeprefix("wrong: ")
+            verdict = f"wrong: too inaccurate with random inputs: {extent}"
+        if not self.runs.credible:
+            verdict += "; wall-clock times, because this driver's clock contradicts them"
+        return verdict
 
 
-def _extent(verdict: check.Verdict) -> str:
-    return str(verdict).removeprefix("wrong: ")
-
-
-def _compiled(
+def _build(
     spec: KernelSpec, params: dict[str, int] | None, device: Device, source: str | None
 ) -> Kernel:
     """The kernel with these parameters, or with those nearest to its defaults that fit."""
@@ -201,13 +230,13 @@ def _compiled(
         return Kernel(spec, fitting, device, device.context, source)
 
 
-def _checked(
+def _verdicts(
     kernel: Kernel | Routed, device: Device, data: _Data
 ) -> tuple[check.Verdict, check.Verdict, bool]:
     """The exact verdict, the accuracy verdict, and whether the frame is intact."""
     product = Product.of(kernel, device, data.a, data.b)
     product.run()
-    exact, framed = data.exact(product.result()), product.frame.untouched()
+    exact, framed = data.exact(product.result()), product.frame.is_intact()
     product = Product.of(kernel, device, data.u, data.v)
     product.run()
     error = kernel.spec.product_error(kernel.params) if isinstance(kernel, Kernel) else 0.0
@@ -364,18 +393,15 @@ class Runs:
         self.milliseconds.append(passes)
         return gflops(*self._product.problem.sizes, 1e-3 * passes["gemm"])
 
+    def repeat(self, repeats: int | None) -> None:
+        """Run so many times; by default as many as fit into 80 ms, from 3 to 50."""
+        for _ in range(repeats or int(min(50, max(3, 0.08 / self.seconds)))):
+            self.once()
+
     def _run(self) -> tuple[dict[str, float], float]:
         """The milliseconds of each pass on the device, and wall-clock seconds."""
         start = time.perf_counter()
         return self._product.run(), time.perf_counter() - start
-
-
-def repeated(product: Product, repeats: int | None) -> Runs:
-    """So many runs; by default as many as fit into 80 ms, from 3 to 50."""
-    runs = Runs(product)
-    for _ in range(repeats or int(min(50, max(3, 0.08 / runs.seconds)))):
-        runs.once()
-    return runs
 
 
 class _Frame:
@@ -395,7 +421,7 @@ class _Frame:
         cl.enqueue_fill_buffer(self._queue, self._outside, nan, FRAME, self._bytes)
         self._queue.finish()
 
-    def untouched(self) -> bool:
+    def is_intact(self) -> bool:
         edges = np.empty((2, FRAME // 4), np.float32)
         for edge, start in zip(edges, (0, FRAME + self._bytes), strict=True):
             cl.enqueue_copy(self._queue, edge, self._outside, src_offset=start)

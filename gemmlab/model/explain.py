@@ -8,37 +8,7 @@ from typing import Any
 
 from ..ladder import Key
 from .ceilings import Ceiling, ceilings, named, percent
-from .chip import H200, K40M, Chip
-
-#: What explains gaps of more than a quarter of the ceiling: by chip, the kernels and a sentence.
-REASONS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
-    H200.name: (
-        (
-            (4,),
-            "The chip's counters show 1.4 turns of local memory per multiply-add, more than this "
-            "model counts, and its path 99 % busy: local memory is the limit, at 18 % of the peak.",
-        ),
-        (
-            (11,),
-            "The chip's counters show that the L1 cache answers four accesses of five, and that "
-            "three of four resident warps wait for the others.",
-        ),
-    ),
-    K40M.name: (
-        (
-            (1,),
-            "Without any help from caches, global memory would allow a little less than what was "
-            "measured, so most accesses probably go there; what this chip's L2 cache delivers, its "
-            "documents do not say.",
-        ),
-        (
-            (6, 7, 8, 9, 10),
-            "On a sister chip (GK104) the schedulers are a limit, too: Lai and Seznec (CGO 2013) "
-            "put the bound on such kernels at 58 %, and reached 45 % in assembly. But the vendor's "
-            "library reaches 61 % on this chip; what the rest of the gap is made of is unknown.",
-        ),
-    ),
-}
+from .chip import H200, Chip
 
 
 @dataclass(frozen=True)
@@ -51,6 +21,7 @@ class Explanation:
     measured: float  # in GFLOPS
     ceilings: tuple[Ceiling, ...]  # the lowest first
     fewest: bool  # they count merged loads, because the rate is above those of the text as it is
+    reasons: tuple[str, ...] = ()  # what explains a gap of more than a quarter of the ceiling
 
     @property
     def roof(self) -> Ceiling:
@@ -82,8 +53,7 @@ class Explanation:
                     f"{words[0].upper()}{words[1:]} each allow less than {limit:.0%}; a bound on "
                     "each does not tell what is reachable when they compete."
                 )
-            reasons = REASONS.get(self.chip.name, ())
-            sentences += [sentence for kernels, sentence in reasons if self.kernel in kernels]
+            sentences += self.reasons
         if self.gap > 0.5 and not sentences:
             sentences.append("Why it stays so far below is unknown.")
         return sentences
@@ -102,10 +72,12 @@ def explain(
     chip: Chip = H200,
     measured: float = 0.0,
     size: int | tuple[int, int, int] = 4096,
+    *,
+    reasons: tuple[str, ...] = (),
     **options: Any,
 ) -> Explanation:
     """Compare a measured rate, in GFLOPS, with the ceilings of its kernel; arguments are those of
-    `ceilings`.
+    `ceilings`. The `reasons` explain a large gap.
 
     A rate above a ceiling of local memory shows that the compiler has merged loads of neighbouring
     floats. The ceilings are then those for the fewest accesses that the text needs. Raises
@@ -117,4 +89,4 @@ def explain(
     fewest = measured > allowed[0].share * chip.gflops
     if fewest:
         allowed = ceilings(kernel, params, chip, size, fewest=True, **options)
-    return Explanation(kernel, params, chip, measured, tuple(allowed), fewest)
+    return Explanation(kernel, params, chip, measured, tuple(allowed), fewest, reasons)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-from ..measurement import comparison, explained, peaks, timing
+from ..measurement import comparison, peaks, rungs, timing
 from ..opencl import cl
 from ..opencl.devices import find_device
 from . import look
@@ -80,7 +80,7 @@ def _context(arguments: dict[str, Any], on_step: OnStep) -> Answer:
     on_step("look")
     for i, text in enumerate(arguments["texts"]):
         with contextlib.suppress(Exception):
-            ceilings[i] = explained.allowed(**text)
+            ceilings[i] = rungs.allowed(**text)
     return {"result": (peak, ceilings)}
 
 

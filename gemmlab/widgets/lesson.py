@@ -13,7 +13,7 @@ from IPython.display import display
 from ..draw import plot, style
 from ..draw.picture import Picture
 from ..ladder import KernelSpec, Key, find, in_order, sources
-from ..measurement import explained, records
+from ..measurement import records, rungs
 from .progress import Progress
 from .shell import Shell
 
@@ -167,8 +167,8 @@ def goal(kernel: Key | None = None) -> Picture:
         kernel: the one that stands out; by default none. Kernels on tensor cores, for which that
             peak is none, are shown for one of them only.
     """
-    library = {name: rate for name, rate in records.yardsticks("H200").items() if "cuBLAS" in name}
-    rates = explained.rates("H200")
+    library = {name: rate for name, rate in rungs.yardsticks("H200").items() if "cuBLAS" in name}
+    rates = rungs.rates("H200")
     if kernel is not None and find(kernel).tensor:
         rates |= _tensor_core_rates()
     return plot.strip({key: rates[key] for key in in_order(rates)}, kernel, library)
@@ -176,12 +176,8 @@ def goal(kernel: Key | None = None) -> Picture:
 
 def _tensor_core_rates() -> dict[Key, float]:
     """GFLOPS of the kernels on tensor cores as recorded on an H200, with default parameters."""
-    rates: dict[Key, float] = {}
-    for row in records.read("nvidia_h200_waterfall")["ways"].values():
-        kernel = row.get("kernel")
-        if kernel is not None and find(kernel).tensor and "gflops" in row:
-            rates.setdefault(kernel, row["gflops"])  # the first has the kernel as it is
-    return rates
+    rows = records.rows(record="nvidia_h200_waterfall", series="ladder")
+    return {row.kernel: row.gflops for row in rows if find(row.kernel).tensor}
 
 
 @dataclass(frozen=True)

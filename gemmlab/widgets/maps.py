@@ -11,11 +11,11 @@ from typing import Any
 import anywidget
 import traitlets
 
-from ..draw.landscape import landscape
+from ..draw.heatmap import heatmap
 from ..draw.picture import Picture, text_colour, viridis
 from ..ladder import KernelSpec
 from ..ladder.spec import Limits
-from ..measurement.landscape import Landscape, recorded
+from ..measurement.landscape import Landscape, landscapes
 from ..model import percent
 from .settings import IN_VIEW, ranked
 from .tries import SHOWN, Try, best, digits
@@ -46,7 +46,7 @@ class Maps(anywidget.AnyWidget):
         self.limits: Limits = limits
         self.machine: str = "this machine"
         self._of_text = source is not None
-        found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
+        found = [one for one in landscapes() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
         self._across, self._down = _first_axes(spec, self.recorded)
 
@@ -77,11 +77,11 @@ class Maps(anywidget.AnyWidget):
         if self.recorded is None:
             return None
         title = f"{self.recorded.title}, kernel {self.spec.number}: % of the peak"
-        return landscape(self.maps[0], (*self.here,), title)
+        return heatmap(self.maps[0], (*self.here,), title)
 
     def _recorded_map(self, found: Landscape, values: Values) -> dict[str, Any]:
         top = found.best(self.spec.number)
-        scale = top.share if top and top.share else 1.0
+        scale = top.gflops / found.peak if top else 1.0
 
         def describe(setting: dict[str, int]) -> dict[str, Any]:
             cell = recorded_cell(found, self.spec, setting)
@@ -155,9 +155,10 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: dict[str, int]) -
     record = found.rate(spec.number, setting)
     if record is None:
         return {"state": "missing", "label": f"not recorded on {found.title}"}
-    if record.problem:
-        return {"state": "failed", "label": record.problem}
-    gflops, share, text = record.gflops, record.share, percent(record.share)
+    if record.metric != "GFLOPS":
+        return {"state": "failed", "label": record.note}
+    gflops, share = record.gflops, record.gflops / found.peak
+    text = percent(share)
     label = f"{digits(gflops)} GFLOPS, {text} of the peak"
     cell = {"state": "recorded", "gflops": gflops, "share": share, "label": label}
     return cell | {"text": text.removesuffix(" %")}
@@ -204,7 +205,7 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
             for values in product(*(choices[name] for name in pair))
         ]
         rates = [found.rate(spec.number, params) for params in every]
-        shares = [rate.share for rate in rates if rate and not rate.problem]
+        shares = [rate.gflops / found.peak for rate in rates if rate and rate.metric == "GFLOPS"]
         varied = len(shares) * pstdev(shares) if shares else 0.0
         return min(len(shares) / len(every), 0.5), varied
 

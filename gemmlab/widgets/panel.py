@@ -12,11 +12,9 @@ from ..draw.bars import Bar
 from ..draw.picture import brief
 from ..ladder import KernelSpec
 from ..ladder.spec import Limits
-from ..measurement import explained
-from ..measurement.comparison import LEAST, Comparison, Interval
-from ..measurement.explained import Allowed
+from ..measurement.comparison import LEAST_RATIO, Comparison, Interval
 from ..measurement.landscape import Landscape
-from ..measurement.records import yardsticks
+from ..measurement.rungs import Allowed, rates, yardsticks
 from ..model import percent
 from ..model.ceilings import named
 from ..model.chip import H200
@@ -125,8 +123,8 @@ def beside(found: Comparison, other: str) -> str:
         low, middle, high = found.ratio
         word = "Slower" if high < 1 else "Faster"
         return f"{word}: {digits(middle)} × {other} ({between(low, high)})"
-    if found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
-        return f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
+    if found.ratio[0] > 1 / LEAST_RATIO and found.ratio[2] < LEAST_RATIO:
+        return f"As fast as {other}, within {100 * (LEAST_RATIO - 1):.0f} %"
     if found.noisy:
         return f"Too noisy to compare with {other}"
     return f"No measurable difference from {other}"
@@ -203,7 +201,7 @@ def ceiling(allowed: Allowed) -> str:
 
 def reachable(allowed: Allowed | None, original: Allowed | None = None) -> Bar:
     """What an H200 could reach with this text and with the `original`; None: not known yet."""
-    marks = {"kernel 1:": explained.rates()[1] / H200.gflops, **_library("H200", 4096)}
+    marks = {"kernel 1:": rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     if allowed is None:
@@ -280,8 +278,8 @@ def _mark(name: str, at: float, before: str) -> str:
 
 
 def _library(title: str, size: int) -> dict[str, float]:
-    rates = yardsticks(title, size)
-    best = max((rate for name, rate in rates.items() if name.startswith("cuBLAS")), default=0.0)
+    libraries = yardsticks(title, size).items()
+    best = max((rate for name, rate in libraries if name.startswith("cuBLAS")), default=0.0)
     return {"cuBLAS": best / H200.gflops} if best else {}
 
 

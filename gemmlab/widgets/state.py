@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from ..ladder import KernelSpec
 from ..measurement.comparison import BUDGET
-from ..measurement.explained import Allowed
 from ..measurement.landscape import Landscape
+from ..measurement.rungs import Allowed
 from ..opencl.devices import Device
 from ..sandbox.client import Outcome
 from . import panel
@@ -362,7 +362,7 @@ def _questions(state: State, outcome: Outcome) -> list[Effect]:
     if key not in state.allowed and not topic.spec.tensor:
         texts = [{"kernel": topic.spec.number, "params": params, "source": topic.source}]
         record = topic.recorded.rate(topic.spec.number, params) if topic.recorded else None
-        if record and not record.problem:
+        if record and record.metric == "GFLOPS":
             texts[0] |= {"gflops": record.gflops, "registers": record.registers}
         if topic.edited:
             texts.append({**texts[0], "source": topic.original})

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
-from typing import Any
 
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullLocator
 
-from gemmlab import model
+from gemmlab import catalog, model
 from gemmlab.draw import plot
 from gemmlab.draw.picture import (
     BLUE,
@@ -26,16 +24,49 @@ from gemmlab.draw.picture import (
     lines,
     short,
 )
+from gemmlab.generate.choice import Sizes
 from gemmlab.ladder import Key, in_order
+from gemmlab.measurement import records
+from gemmlab.measurement.records import Row
 
 #: The axes of every roofline: operations per byte, and per cent of the peak.
 INTENSITIES, SHARES = (1 / 8, 512), (0.2, 200)
-#: Precisions of `matmul`: name in a record's rates, colour, marker.
-PRECISIONS = {
-    "float32": ("auto", BLUE, "o"),
-    "tf32x3": ("tf32x3", GREEN, "D"),
-    "tf32": ("tf32", ORANGE, "^"),
-}
+#: Precisions of `matmul`: colour and marker.
+PRECISIONS = {"float32": (BLUE, "o"), "tf32x3": (GREEN, "D"), "tf32": (ORANGE, "^")}
+LIBRARY = "cuBLAS SGEMM"
+
+
+def ladders(
+    kernels: Iterable[Key] = catalog, only: tuple[str, ...] = ("",)
+) -> dict[str, dict[Key, float]]:
+    """The best recorded GFLOPS of these kernels, {title of the record: {kernel: GFLOPS}}; the
+    fastest device comes first.
+
+    A kernel that was not recorded by itself gets its best result where "auto" selected it, with M
+    up to 4096. Records whose title contains no word of `only` are left out.
+    """
+    best: dict[str, dict[Key, float]] = {}
+    alone = records.rows(series="ladder", metric="GFLOPS")
+    kernels_alone = {row.kernel for row in alone}
+    chosen = records.rows(series="auto", metric="GFLOPS")
+    for row in [*alone, *(r for r in chosen if r.m <= 4096 and r.kernel not in kernels_alone)]:
+        if row.kernel in kernels and any(word in row.title for word in only):
+            ladder = best.setdefault(row.title, {})
+            ladder[row.kernel] = max(ladder.get(row.kernel, 0.0), row.gflops)
+    return dict(sorted(best.items(), key=lambda item: -max(item[1].values())))
+
+
+def beside_cublas() -> dict[str, float]:
+    """The rate of what "auto" chooses divided by that of cuBLAS SGEMM, recorded together on an
+    H200, by "M x N x K".
+    """
+    rates: dict[str, dict[bool, float]] = {}
+    where = {"record": "nvidia_h200_cublas", "series": "side by side", "precision": "float32"}
+    for row in records.rows(**where):
+        if row.kernel in catalog or row.kernel == "cuBLAS SGEMM":
+            sizes = f"{row.m} x {row.n} x {row.k}"
+            rates.setdefault(sizes, {})[row.kernel in catalog] = row.gflops
+    return {sizes: pair[True] / pair[False] for sizes, pair in rates.items()}
 
 
 def roofline(
@@ -145,40 +176,49 @@ def bars(ceilings: Sequence[model.Ceiling], title: str) -> Picture:
     return picture
 
 
-def precisions(
-    rows: Iterable[Mapping[str, Any]], errors: Iterable[Mapping[str, Any]], title: str
-) -> Picture:
-    """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size: the
-    medians of "side_by_side". Of the "errors" those at the largest size are in the legend.
+def precisions() -> Picture:
+    """The rate of `matmul` in three precisions as a percentage of cuBLAS SGEMM's, by size, as
+    recorded on an H200; the errors at the largest size are in the legend.
     """
-    rows = [row for row in rows if "tf32x3" in row]
-    sizes = [
-        f"{row['m']}"
-        if row["m"] == row["n"] == row["k"]
-        else f"{row['m']} x {row['n']} x {row['k']}"
-        for row in rows
-    ]
+    where = {"record": "nvidia_h200_cublas"}
+    recorded: dict[
+        tuple[str, bool], dict[Sizes, Row]
+    ] = {}  # by precision, and whether it is cuBLAS
+    for row in records.rows(series="side by side", **where):
+        if row.kernel != "CLBlast SGEMM":
+            cublas = row.kernel == LIBRARY
+            recorded.setdefault((row.precision, cublas), {})[row.m, row.n, row.k] = row
+    library = recorded["float32", True]
+    title = next(iter(library.values())).title
+    sizes = [str(row.size or f"{row.m} x {row.n} x {row.k}") for row in library.values()]
     percent = {
-        name: [100 * median(row[key]) / median(row["cublas"]) for row in rows]
-        for name, (key, _, _) in PRECISIONS.items()
+        name: [
+            100 * recorded[name, False][size].gflops / row.gflops for size, row in library.items()
+        ]
+        for name in PRECISIONS
     }
     by_size, phrases = [*zip(*percent.values(), strict=True)], []
     for size, rates in zip(sizes, by_size, strict=True):
         named = zip(percent, rates, strict=True)
         phrases.append(f"{size}: " + ", ".join(f"{name} {rate:.0f}%" for name, rate in named))
     alt = f"Share of cuBLAS SGEMM's rate on {title}. {'; '.join(phrases)}"
-    picture = Picture(6.8, 1.2 + 0.24 * len(rows), alt)
-    ax, heights = picture.axes_plain(), [-row for row in range(len(rows))]
-    normal = (error for error in errors if error["inputs"] == "normal")
-    error = max(normal, key=lambda e: e["m"] * e["n"] * e["k"])
+    picture = Picture(6.8, 1.2 + 0.24 * len(sizes), alt)
+    ax, heights = picture.axes_plain(), [-row for row in range(len(sizes))]
+    errors = records.rows(series="errors", variant="normal", **where)
+    largest = max(row.m * row.n * row.k for row in errors)
+    error = {
+        (row.precision, row.kernel): row.median
+        for row in errors
+        if row.m * row.n * row.k == largest
+    }
     spans = zip(map(min, by_size), map(max, by_size), heights, strict=True)
     lines(ax, [[(low, y), (high, y)] for low, high, y in spans], linewidth=0.8, zorder=0)
-    for name, (_, colour, marker) in PRECISIONS.items():
-        label = f"{name}, error {error[name]:.1e}"
+    for name, (colour, marker) in PRECISIONS.items():
+        label = f"{name}, error {error[name, 'matmul']:.1e}"
         ax.plot(percent[name], heights, marker, color=colour, markersize=7, label=label)
-    label = f"cuBLAS, error {error['cublas']:.1e}"
+    label = f"cuBLAS, error {error['float32', LIBRARY]:.1e}"
     ax.axvline(100, color=INK, linestyle=":", label=label)
     label_rows(ax, sizes)
-    ax.set(xlim=(0, None), ylim=(-len(rows) + 0.4, 0.6), xlabel="% of cuBLAS SGEMM")
+    ax.set(xlim=(0, None), ylim=(-len(sizes) + 0.4, 0.6), xlabel="% of cuBLAS SGEMM")
     legend_above(ax)
     return picture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gemmlab import model
 from gemmlab.draw.picture import (
@@ -51,54 +51,57 @@ COLOURS = {
 }
 
 
-class Counted(NamedTuple):
+class Counts(NamedTuple):
     """What an H200 counted for a kernel at 4096 x 4096 x 4096.
 
     Attributes:
         gflops: the rate, by OpenCL's clock.
         shares: per cent of all cycles in which a multiply-add was issued, another instruction was,
             or none was because all warps waited, by what they waited for.
-        row: the record: totals; by reason, the warps that wait per issued instruction; per cents of
-            a peak while active, such as "issue", Nsight Compute's smsp__issue_active, "local_pipe",
-            l1tex__data_pipe_lsu_wavefronts, and "tensor_pipe", sm__pipe_tensor_cycles_active.
+        stalls: by reason, the warps that wait per issued instruction.
+        totals: the other counters; of those that are per cents of a peak while active, "issue" is
+            Nsight Compute's smsp__issue_active, "local_pipe" l1tex__data_pipe_lsu_wavefronts, and
+            "tensor_pipe" sm__pipe_tensor_cycles_active.
     """
 
     gflops: float
     shares: dict[str, float]
-    row: dict[str, Any]
+    stalls: dict[str, float]
+    totals: dict[str, float]
 
 
-def counted(kernel: Key, change: str = "") -> Counted:
+def counts(kernel: Key, change: str = "") -> Counts:
     """What the H200 counted for a kernel, or for one with a change of its text.
 
     Raises KeyError if there is no record. Cycles without an instruction are divided in proportion
     to the warps that waited for each reason.
     """
-    rows = records.read("nvidia_h200_counters")["rows"]
-    row = next((row for row in rows if (row["kernel"], row["change"]) == (kernel, change)), None)
-    if row is None:
+    rows = records.rows(record="nvidia_h200_counters", kernel=kernel, variant=change)
+    if not rows:
         raise KeyError(f"the H200's counters of kernel {kernel} {change!r} are not recorded")
-    adds = row["issue"] * row["multiply_adds"] / row["instructions"]
-    shares = {"multiply-adds": adds, "other instructions": row["issue"] - adds}
-    waits = {reason: warps for reason, warps in row["stalls"].items() if reason not in READY}
-    per_warp = (100 - row["issue"]) / sum(waits.values())
+    totals = {row.metric: row.median for row in rows}
+    stalls = {name[6:]: totals.pop(name) for name in [*totals] if name.startswith("stall ")}
+    adds = totals["issue"] * totals["multiply_adds"] / totals["instructions"]
+    shares = {"multiply-adds": adds, "other instructions": totals["issue"] - adds}
+    waits = {reason: warps for reason, warps in stalls.items() if reason not in READY}
+    per_warp = (100 - totals["issue"]) / sum(waits.values())
     for name, reasons in WAITS.items():
         shares[name] = per_warp * sum(waits.pop(reason, 0.0) for reason in reasons)
     shares["other waiting"] = per_warp * sum(waits.values())
-    return Counted(row["opencl_gflops"], shares, row)
+    return Counts(totals.pop("GFLOPS"), shares, stalls, totals)
 
 
 def turns(kernel: Key, change: str = "") -> float:
     """Turns of local memory or the L1 cache for a warp's multiply-add, as the H200 counted them."""
-    row = counted(kernel, change).row
+    totals = counts(kernel, change).totals
     # active cycles are those of a multiprocessor's four schedulers, which share the path
-    cycles = row["active_cycles"] / model.H200.issued
-    return row["local_pipe"] / 100 * cycles / row["multiply_adds"]
+    cycles = totals["active_cycles"] / model.H200.issued
+    return totals["local_pipe"] / 100 * cycles / totals["multiply_adds"]
 
 
 def time_of_a_warp(kernel: Key) -> dict[str, float]:
     """What a warp of a kernel does, as shares of its time, the largest first."""
-    stalls = counted(kernel).row["stalls"]
+    stalls = counts(kernel).stalls
     everything = sum(stalls.values())
     shares = {words: stalls.get(reason, 0.0) / everything for reason, words in DOING.items()}
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
@@ -113,13 +116,13 @@ def slots(words: Mapping[Key, str]) -> str:
         "kernel   multiply-adds   others   empty   instructions   L1/local   waiting   dispatch"
     ]
     for kernel, what in words.items():
-        _, shares, row = counted(kernel)
+        _, shares, stalls, totals = counts(kernel)
         adds, others, *empty = shares.values()
-        stalls = row["stalls"]
+        per_add = totals["instructions"] / totals["multiply_adds"]
         waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
         lines.append(
             f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
-            f"{row['instructions'] / row['multiply_adds']:14.2f} {row['local_pipe']:8.0f} % "
+            f"{per_add:14.2f} {totals['local_pipe']:8.0f} % "
             f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
         )
     return "\n".join(lines)
@@ -128,7 +131,7 @@ def slots(words: Mapping[Key, str]) -> str:
 def draw(*kernels: Key | tuple[Key, str]) -> Picture:
     """Where the cycles of kernels go, one bar each; a pair adds the name of a change."""
     pairs = [kernel if isinstance(kernel, tuple) else (kernel, "") for kernel in kernels]
-    kernels_counted = [counted(*pair) for pair in pairs]
+    kernels_counted = [counts(*pair) for pair in pairs]
     names = [f"{number}, {change}" if change else f"{number}" for number, change in pairs]
     alt = "; ".join(
         f"kernel {name}: {one.gflops / 1000:.0f} TFLOPS, "

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.patches import Rectangle
 
 from gemmlab.draw.picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, count, faint
 from gemmlab.generate.tiles import Launch
 from gemmlab.measurement import records
+from gemmlab.measurement.records import Row
 
 #: The colour of a launch by the edges that it guards.
 _EDGE_COLOURS = {"none": BLUE, "rows": ORANGE, "columns": GREEN, "both": MAGENTA}
@@ -19,21 +19,21 @@ MIN_STRIP = 0.28
 Rates = dict[int, float]
 
 
-def recorded() -> dict[str, dict[int, dict[str, Any]]]:
-    """What an H200 reached with each strategy, {strategy: {size: result}}."""
-    return {
-        strategy: {int(size): result for size, result in results.items()}
-        for strategy, results in records.read("edges_h200")["strategies"].items()
-    }
+def rows(metric: str = "GFLOPS") -> dict[str, dict[int, Row]]:
+    """What an H200 reached with each strategy, {strategy: {size: row}}, or its "launches", or the
+    "bytes" of its copies.
+    """
+    found: dict[str, dict[int, Row]] = {}
+    for row in records.rows(record="edges_h200", metric=metric):
+        found.setdefault(row.variant, {})[row.size] = row
+    return found
 
 
 def rates(low: int, high: int) -> dict[str, Rates]:
     """The {size: GFLOPS} of every strategy on an H200 at sizes from `low` to `high`."""
     return {
-        strategy: {
-            size: result["gflops"] for size, result in results.items() if low <= size <= high
-        }
-        for strategy, results in recorded().items()
+        strategy: {size: row.gflops for size, row in by_size.items() if low <= size <= high}
+        for strategy, by_size in rows().items()
     }
 
 
@@ -44,8 +44,8 @@ def shares(low: int, high: int) -> dict[str, Rates]:
 
     Source of AutoGEMM's rates: published with clBLAS 2.7.1 (``results/published_autogemm.json``).
     """
-    published = records.read("published_autogemm")["gflops"]
-    theirs = {"AutoGEMM": {int(s): rate for s, rate in published.items() if low <= int(s) <= high}}
+    published = records.rows(record="published_autogemm")
+    theirs = {"AutoGEMM": {row.size: row.gflops for row in published if low <= row.size <= high}}
     percent: dict[str, Rates] = {}
     for group in (theirs, rates(low, high)):
         best = max(rate for by_size in group.values() for rate in by_size.values())
@@ -62,8 +62,8 @@ def draw_launches(launches: Sequence[Launch]) -> Picture:
         words.append(f"{launch.rows} x {launch.columns}, {guards}")
     picture = Picture(6.5, 3.8, f"C in {count(len(launches), 'part')}: {'; '.join(words)}")
     ax = picture.axes_plain()
-    down = _stretched({launch.row + launch.rows for launch in launches})
-    across = _stretched({launch.column + launch.columns for launch in launches})
+    down = _positions({launch.row + launch.rows for launch in launches})
+    across = _positions({launch.column + launch.columns for launch in launches})
     for launch, word in zip(launches, words, strict=True):
         top, bottom = down[launch.row], down[launch.row + launch.rows]
         left, right = across[launch.column], across[launch.column + launch.columns]
@@ -77,7 +77,7 @@ def draw_launches(launches: Sequence[Launch]) -> Picture:
     return picture
 
 
-def _stretched(ends: set[int]) -> dict[int, float]:
+def _positions(ends: set[int]) -> dict[int, float]:
     """Where to draw the ends of strips: in proportion, but none narrower than `MIN_STRIP`."""
     positions, last = {0: 0.0}, 0
     for end in sorted(ends):

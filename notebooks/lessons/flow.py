@@ -15,7 +15,7 @@ from html import escape
 
 from gemmlab import model
 from gemmlab.ladder import Key
-from gemmlab.measurement import explained, records
+from gemmlab.measurement import records, rungs
 
 from .cycles import turns
 
@@ -31,7 +31,6 @@ BOXES = (
 )
 ROW, BOX, PIPE, EMPTY = 134, 76, 116, "#6b7686"
 SECONDS = 1.6  # of the animation
-SIZE = 4096  # M = N = K of the records
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class Flow:
 def of(rung: model.Explanation, title: str = "") -> Flow:
     """The flow of a kernel at 4096 that `gemmlab.model.explain` has explained."""
     needs = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
-    chip, all_terms = rung.chip, SIZE**3
+    chip, all_terms = rung.chip, rungs.SIZE**3
     per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
     # a turn of the banks delivers 32 floats to 32 multiply-adds
     turns = needs.get("local memory") or needs["L1 cache"]
@@ -155,7 +154,7 @@ def counted(*kernels: Key) -> Drawing:
     """
     flows = []
     for kernel in kernels:
-        flow = of(explained.rung(kernel))
+        flow = of(rungs.rung(kernel))
         dram, l2, local, issue = flow.pipes
         local = replace(local, need=turns(kernel))
         flows.append(replace(flow, pipes=(dram, l2, local, issue)))
@@ -236,11 +235,11 @@ def _pipe(i: int, pipe: Pipe, share: float, tight: bool, was: float | None) -> s
 
 def merged_loads() -> dict[str, float]:
     """GFLOPS of kernel 3 on an H200 where the compiler merged loads, and where it could not."""
-    record = records.read("nvidia_h200_ceilings")
-    opencl, cuda = record["kernel 3 in OpenCL"], record["through CUDA"]
-    return {
-        "OpenCL without aligned(16)": opencl["as it is"]["gflops"],
-        "OpenCL with aligned(16)": opencl["aligned(16)"]["gflops"],
-        "CUDA": cuda["kernel 3"]["gflops"],
-        "CUDA, loop of k not unrolled": cuda["kernel 3, unroll 1"]["gflops"],
+    rates = records.variants(record="nvidia_h200_ceilings", kernel=3, metric="GFLOPS")
+    names = {
+        "OpenCL without aligned(16)": "as it is",
+        "OpenCL with aligned(16)": "aligned(16)",
+        "CUDA": "kernel 3",
+        "CUDA, loop of k not unrolled": "kernel 3, unroll 1",
     }
+    return {name: rates[variant].gflops for name, variant in names.items()}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gemmlab import model
+from gemmlab import catalog, model
 from gemmlab.draw.picture import (
     GREEN,
     INK,
@@ -18,77 +18,48 @@ from gemmlab.draw.picture import (
     legend_above,
 )
 from gemmlab.ladder import Key, find, in_order, sources
-from gemmlab.measurement import explained, landscape, records
-from gemmlab.opencl.build import HIDDEN
+from gemmlab.measurement import landscape, records
+from gemmlab.measurement import rungs as measured
+from gemmlab.measurement.records import Row
 
 
-class Variant(NamedTuple):
-    """A kernel with or without an idea, or a library, as recorded on an H200.
-
-    Attributes:
-        kernel, params: what ran; None for a library.
-        gflops, least, most: of the median, the slowest and the fastest launch.
-        registers: of a work-item; None where unknown.
-        errors: relative to the product, by K.
-    """
-
-    title: str
-    kernel: Key | None
-    params: Mapping[str, int]
-    gflops: float
-    least: float
-    most: float
-    registers: int | None
-    errors: Mapping[int, float]
-
-    def __str__(self) -> str:
-        spread = f"{self.least:,.0f} to {self.most:,.0f}"
-        return f"{self.title}: {self.gflops:,.0f} GFLOPS ({spread})"
-
-
-def variants(record: str = "waterfall", experiment: str | None = None) -> dict[str, Variant]:
-    """The recorded variants by title, without those that could not be compiled.
+def variants(record: str = "waterfall", **where: Any) -> dict[str, Row]:
+    """The recorded rates of variants of kernels, and of libraries, by title.
 
     Args:
         record: "waterfall" for the steps from kernel 10 on, "warpgroups" for kernels 18 and 19 with
             parts switched off, "beyond" for kernels 15 to 17.
-        experiment: of "beyond": "warps", "copies", "shares" or "order".
+        where: series="warps", "copies", "shares" or "order" of "beyond".
     """
-    read = records.read(f"nvidia_h200_{record}")
-    rows = read["experiments"][experiment] if experiment else read["ways"]
-    found = {}
-    for title, row in rows.items():
-        if "gflops" in row:
-            kernel, rates = row.get("kernel"), (row["gflops"], row["least"], row["most"])
-            # of hidden instructions, the compiler's number means nothing
-            hidden = kernel is not None and HIDDEN in sources.read(find(kernel).file)
-            registers = None if hidden else row.get("registers")
-            errors = {int(k): error for k, error in row.get("errors", {}).items()}
-            params = row.get("params", {})
-            found[title] = Variant(title, kernel, params, *rates, registers, errors)
-    return found
+    return records.variants(record=f"nvidia_h200_{record}", metric="GFLOPS", **where)
+
+
+def errors(variant: str) -> dict[int, float]:
+    """Errors relative to the product, by K, of a variant of "warpgroups"."""
+    where = {"record": "nvidia_h200_warpgroups", "variant": variant, "metric": "relative error"}
+    return {row.k: row.median for row in records.rows(**where)}
 
 
 def alone() -> dict[str, float]:
     """The best GFLOPS of tensor cores' instructions alone: "mma.sync" and "wgmma"."""
-    best: dict[str, float] = {}
-    for title, loop in records.read("nvidia_h200_warpgroups")["loops"].items():
-        name = title.partition(",")[0]
-        best[name] = max(best.get(name, 0.0), loop.get("gflops", 0.0))
-    return best
+    loops = variants("warpgroups", series="loops")
+    return {
+        name: max(row.gflops for title, row in loops.items() if title.startswith(name))
+        for name in ("mma.sync", "wgmma")
+    }
 
 
-def by_kernel() -> dict[Key, list[Variant]]:
+def by_kernel() -> dict[Key, list[Row]]:
     """The variants of each kernel, the one with its idea first; the others lack it or a part."""
-    listed: dict[Key, list[Variant]] = {}
-    for variant in variants().values():
-        if variant.kernel is not None:
-            listed.setdefault(variant.kernel, []).append(variant)
+    listed: dict[Key, list[Row]] = {}
+    for row in variants().values():
+        if row.kernel in catalog:
+            listed.setdefault(row.kernel, []).append(row)
     return {kernel: listed[kernel] for kernel in in_order(listed)}
 
 
 class Rung(NamedTuple):
-    """A kernel of the ladder as recorded at 4096; tensor cores are not modelled (`explained`)."""
+    """A kernel of the ladder as recorded at 4096; those on tensor cores are not `explained`."""
 
     kernel: Key
     params: Mapping[str, int]
@@ -125,15 +96,15 @@ class Rung(NamedTuple):
 def rungs() -> dict[Key, Rung]:
     """Every numbered kernel by its number."""
     rungs: dict[Key, Rung] = {}
-    recorded = {kernel: with_idea for kernel, (with_idea, *_) in by_kernel().items()}
-    for rung in explained.ladder("H200"):
+    with_idea = {kernel: row for kernel, (row, *_) in by_kernel().items()}
+    for rung in measured.rungs("H200"):
         if isinstance(rung.kernel, int):
             params = find(rung.kernel).complete(rung.params)
-            compiled = recorded.get(rung.kernel) or landscape.rate(rung.kernel, params)
+            compiled = with_idea.get(rung.kernel) or landscape.rate(rung.kernel, params)
             registers = compiled.registers if compiled else None
             rungs[rung.kernel] = Rung(rung.kernel, params, rung.measured, registers, rung)
-    for kernel, step in recorded.items():
-        rungs.setdefault(kernel, Rung(kernel, step.params, step.gflops, step.registers))
+    for kernel, row in with_idea.items():
+        rungs.setdefault(kernel, Rung(kernel, row.params, row.gflops, row.registers))
     return rungs
 
 

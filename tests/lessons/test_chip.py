@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gemmlab import model
-from gemmlab.measurement import explained
+from gemmlab.measurement import rungs
 from lessons import chip, flow
 
 
@@ -17,6 +17,6 @@ def test_a_picture_is_svg_that_describes_itself(picture):
 
 
 def test_a_multiprocessor_delivers_what_the_pipes_of_a_flow_have_room_for():
-    pipes = flow.of(explained.rung(1)).pipes
+    pipes = flow.of(rungs.rung(1)).pipes
     room = [pipe.width * model.H200.lanes for pipe in pipes[:3]]
     assert chip.delivered(model.H200) == pytest.approx(room)

@@ -7,11 +7,11 @@ from lessons import edges
 
 
 def test_the_recorded_strategies_are_whole():
-    recorded = edges.recorded()
+    recorded = edges.rows()
     assert set(recorded["pad"]) >= set(range(1000, 1101, 7))
     for way, results in recorded.items():
         assert set(results) == set(recorded["pad"]), way
-        assert all(result["ok"] and result["gflops"] > 0 for result in results.values()), way
+        assert all(row.gflops > 0 for row in results.values()), way
 
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
@@ -20,6 +20,6 @@ def test_padding_was_recorded_with_the_tiles_of_the_table():
     for size in (1021, 1028):
         problem = Problem.compact(size, size, size)
         planned = passes(catalog[row["kernel"]], row["params"], problem, frozenset())
-        found = edges.recorded()["pad"][size]
+        found = edges.rows("bytes")["pad"][size]
         memory = 4 * sum(step.out.room for step in planned if step.out)
-        assert (found["kernel"], found["bytes"]) == (row["kernel"], memory)
+        assert (found.kernel, found.median) == (row["kernel"], memory)

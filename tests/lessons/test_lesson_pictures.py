@@ -4,7 +4,6 @@ import pytest
 
 from gemmlab import model
 from gemmlab.generate import tiles
-from gemmlab.measurement import records
 from lessons import (
     charts,
     cluster,
@@ -19,10 +18,6 @@ from lessons import (
 from pictures import assert_can_be_shown
 
 LAUNCHES = tiles.cut((250, 270, 64), tiles.complete_tile({"TSM": 64, "TSN": 64}))
-
-
-def side_by_side() -> dict:
-    return next(file for file in records.recorded() if file.get("errors"))
 
 
 BOTH = {"here": {1: 10.0, 2: 25.0, 3: 150.0}, "NVIDIA H200": {1: 6399.8, 2: 7102.8}}
@@ -47,9 +42,7 @@ PICTURES = {
         {"one": {8: 1e-3, 64: 1e-3}}, {"one": {64: 5e-4}, "theirs": {64: 1e-6}}
     ),
     "narrow block": lambda: warps.block(4, 4, 16, 1, lane=31),
-    "precisions": lambda: charts.precisions(
-        side_by_side()["side_by_side"], side_by_side()["errors"], "NVIDIA H200"
-    ),
+    "precisions": charts.precisions,
     "cut": lambda: cluster.draw_cut(cluster.Cut(4096, 4096, 4096, 2, 2, 4)),
     "scaling": lambda: cluster.draw_scaling(8192, 512, 1, 10, 5000),
     "waterfall": lambda: waterfall.draw(

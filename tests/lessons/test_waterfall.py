@@ -10,15 +10,15 @@ def test_each_step_has_its_idea_first_and_rates_within_their_spread():
     kernels = waterfall.by_kernel()
     assert {15, 16, 17, 18, 19} <= set(kernels)
     for kernel, (first, *others) in kernels.items():
-        assert first.least <= first.gflops <= first.most
-        assert all(one.kernel == kernel and one.title != first.title for one in others)
+        assert first.low <= first.gflops <= first.high
+        assert all(one.kernel == kernel and one.variant != first.variant for one in others)
 
 
 def test_parts_switched_off_and_instructions_alone_are_recorded():
     variants, alone = waterfall.variants("warpgroups"), waterfall.alone()
     assert {"18", "18 sums kept", "19", "19 waiting"} <= set(variants)
     assert variants["19"].registers is None  # the compiler has not seen its instructions
-    assert variants["18 sums kept"].errors[4096] > 10 * variants["18"].errors[4096]
+    assert waterfall.errors("18 sums kept")[4096] > 10 * waterfall.errors("18")[4096]
     for title, name, instructions in (
         ("18 PARTS=1", "mma.sync", 1),
         ("18", "mma.sync", 3),

@@ -4,8 +4,9 @@ import pytest
 
 from gemmlab import catalog, model
 from gemmlab.ladder import sources
-from gemmlab.measurement import sweeps
+from gemmlab.measurement import records
 from gemmlab.opencl import ptx
+from lessons import sweeps
 
 
 @pytest.mark.parametrize("number", list(catalog)[1::3])
@@ -47,10 +48,11 @@ def test_instructions_are_counted_once_a_float():
     assert ptx.instructions("") == dict.fromkeys(ptx.KINDS, 0)
 
 
-@pytest.mark.parametrize("wpt", sweeps.recorded()["instructions"])
+@pytest.mark.parametrize("wpt", sweeps.curve("03 WPT"))
 def test_a_compiler_loads_what_the_formula_says(wpt):
     """The recorded PTX of kernel 3: loads of local memory a multiply-add are 1 + 1/WPT, exactly."""
-    counts = sweeps.recorded()["instructions"][wpt]
+    rows = records.rows(series="instructions")
+    counts = {row.metric: row.median for row in rows if row.params["WPT"] == wpt}
     per = model.loads(3, {"TS": 32, "WPT": wpt})
     assert counts["local loads"] / counts["multiply-adds"] == per["local"] == 1 + 1 / wpt
     # outside the loop over k: two loads and stores for each of WPT elements of a tile, WPT elements

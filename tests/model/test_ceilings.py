@@ -5,7 +5,7 @@ import pytest
 
 from gemmlab import ParameterError, catalog, model
 from gemmlab.ladder import sources
-from gemmlab.measurement import explained, records, sweeps
+from gemmlab.measurement import landscape, records, rungs
 from gemmlab.model.costs import line_turns, local_turns
 
 
@@ -129,17 +129,14 @@ def test_formulas_of_the_chip():
 
 def recorded_rates():
     """Every recorded rate of a known chip: chip, kernel, params, size, GFLOPS, where from."""
-    for name, chip in explained.CHIPS.items():
-        for file in records.recorded():
-            if name not in file["title"]:
-                continue
-            for r in [*file["results"], *file.get("auto", [])]:
-                spec, params = catalog[r["kernel"]], r.get("params")
-                if not spec.tensor and spec.defaults.keys() >= (params or {}).keys():
-                    params = params or explained.PUBLISHED.get(r["kernel"])
-                    yield chip, r["kernel"], params, (r["m"], r["n"], r["k"]), r["gflops"], name
-    for r in sweeps.recorded()["cuda"].values():
-        yield model.H200, r["kernel"], r["params"], (r["size"],) * 3, r["gflops"], "CUDA"
+    for series in ("ladder", "auto"):
+        for row in records.rows(series=series, metric="GFLOPS"):
+            chip, spec = landscape.chip_of(row.device), catalog[row.kernel]
+            if chip and not spec.tensor and spec.defaults.keys() >= row.params.keys():
+                sizes = row.m, row.n, row.k
+                yield chip, row.kernel, row.params, sizes, row.gflops, chip.name
+    for row in records.rows(series="OpenCL and CUDA", variant="CUDA"):
+        yield model.H200, row.kernel, row.params, row.size, row.gflops, "CUDA"
 
 
 @pytest.mark.system
@@ -161,7 +158,7 @@ def test_no_recorded_rate_is_above_its_ceiling():
 
 
 def test_bad_input_is_refused_in_words():
-    for recorded in (explained.ladder, explained.rates):
+    for recorded in (rungs.rungs, rungs.rates):
         with pytest.raises(ValueError, match="chip must be one of H200, K40m, not 'H300'"):
             recorded("H300")
     with pytest.raises(ValueError, match="k must be a positive whole number, not 2.5"):
@@ -183,8 +180,8 @@ def test_an_edited_text_has_its_own_ceilings():
     text = sources.read(catalog[2].file)
     greedy = text.replace("* Btile[tn][k];", "* Btile[tn][k] + 0*Btile[tn][k];")
     assert per_multiply_add("local_turns", 2, {"TS": 16}, greedy) > 2.5
-    own, edited = (explained.allowed(2, {"TS": 16}, source=x).gflops for x in (text, greedy))
-    assert edited < own == explained.allowed(2, {"TS": 16}).gflops
+    own, edited = (rungs.allowed(2, {"TS": 16}, source=x).gflops for x in (text, greedy))
+    assert edited < own == rungs.allowed(2, {"TS": 16}).gflops
     stopped = text.replace("Atile[tn][tm] = A", "Atile[tn + 32][tm] = A")
     with pytest.raises(ValueError, match="cannot be counted, because it stopped"):
         model.costs(2, {"TS": 16}, stopped)

@@ -1,11 +1,9 @@
 """`tools/compare.py`: which shapes, timed how, and summed up how."""
 
-import json
-
 import compare
 import pytest
 
-from gemmlab.measurement import clock
+from gemmlab.measurement import clock, records
 
 
 def test_random_shapes_follow_the_seed_and_the_bounds():
@@ -21,7 +19,7 @@ def test_random_shapes_follow_the_seed_and_the_bounds():
 def test_rounds_alternate_and_are_of_equal_length():
     made = []
     rivals = {name: (lambda name=name: made.append(name), lambda: None) for name in "ab"}
-    found = compare.alternating(rivals)
+    found = compare.alternate(rivals)
     assert [len(found[name]) for name in "ab"] == [compare.ROUNDS] * 2
     one = clock.MOST_CALLS + 1
     assert made[4:] == (["a"] * one + ["b"] * one) * compare.ROUNDS  # after two calls to warm up
@@ -29,18 +27,18 @@ def test_rounds_alternate_and_are_of_equal_length():
 
 def test_the_summary():
     rows = [
-        compare.Row(8, 8, 8, {"ours": [1.0, 2.0, 4.0], "theirs": [2.0, 2.0, 2.0]}),
-        compare.Row(8, 8, 8, {"ours": [1.0, 1.0, 1.0], "theirs": [0.25, 0.25, 0.25]}),
+        compare.Pair(8, 8, 8, {"ours": [1.0, 2.0, 4.0], "theirs": [2.0, 2.0, 2.0]}),
+        compare.Pair(8, 8, 8, {"ours": [1.0, 1.0, 1.0], "theirs": [0.25, 0.25, 0.25]}),
     ]
     assert rows[0].ratios == [2.0, 1.0, 0.5]
     expected = {"mean": 0.5, "least": 0.25, "spread": 0.75}
-    assert compare.summary(rows) == {"ours": pytest.approx(expected)}
-    sides = [compare.Row(side, side, side, {"ours": [1], "theirs": [side]}) for side in (10, 1000)]
+    assert compare.summary(rows) == pytest.approx(expected)
+    sides = [compare.Pair(side, side, side, {"ours": [1], "theirs": [side]}) for side in (10, 1000)]
     assert [row.flops for row in sides] == [2e3, 2e9]
-    assert compare.Row(10, 10, 10, {}, "complex64").flops == 8e3
+    assert compare.Pair(10, 10, 10, {}, "complex64").flops == 8e3
     for kind in ("CPU", "GPU", "other"):
-        both = compare.summaries(sides, kind)
-        assert (both["summary"]["ours"]["least"], both["large"]["ours"]["least"]) == (10, 1000)
+        large = compare.large(sides, kind)
+        assert [compare.summary(part)["least"] for part in (sides, large)] == [10, 1000]
 
 
 @pytest.fixture
@@ -58,14 +56,13 @@ def test_calls_are_compared_and_each_run_is_a_set_of_the_record(any_device, quic
     command = [*device, "--json", str(file), "--title", "mine"]
     compare.main([*command, "--sizes", "16,8x12x20", "--random", "1"])
     compare.main([*command, "--sizes", "16", "--dtype", "complex64"])
-    found = json.loads(file.read_text(encoding="utf-8"))
-    assert {"title", "device", "date", "command", "versions"} <= set(found)
-    first, second = found["sets"]
-    assert first["shapes"] == "2 shapes and 1 random shapes, seed 0"
-    shapes = [(call["m"], call["n"], call["k"], call["dtype"]) for call in first["calls"]]
+    rows = records.read(file)
+    assert all(row.title == "mine" and row.head["command"] and row.runs == 2 for row in rows)
+    first = [row for row in rows if row.series == "2 shapes and 1 random shapes, seed 0"]
+    shapes = [(pair.m, pair.n, pair.k, pair.precision) for pair in compare.pairs(first)]
     assert shapes[:2] == [(16, 16, 16, "float32"), (8, 12, 20, "float32")] and len(shapes) == 3
-    assert len(first["summary"]) == 1 and first["large"] == {}
-    assert [call["dtype"] for call in second["calls"]] == ["complex64"]
+    (second,) = compare.pairs(row for row in rows if row not in first)
+    assert second.precision == "complex64" and len(second.seconds) == 2
 
 
 def test_an_interrupt_keeps_what_was_compared(any_device, quick, tmp_path, monkeypatch):
@@ -76,12 +73,12 @@ def test_an_interrupt_keeps_what_was_compared(any_device, quick, tmp_path, monke
             return one
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compare, "alternating", once)
+    monkeypatch.setattr(compare, "alternate", once)
     file = tmp_path / "calls.json"
     with pytest.raises(KeyboardInterrupt):
         compare.main(["--sizes", "8,9", "--device", str(any_device.index), "--json", str(file)])
-    (one,) = json.loads(file.read_text(encoding="utf-8"))["sets"]
-    assert len(one["calls"]) == 1 and one["summary"]["ours"]["mean"] == pytest.approx(2.0)
+    pairs = compare.pairs(records.read(file))
+    assert len(pairs) == 1 and compare.summary(pairs)["mean"] == pytest.approx(2.0)
 
 
 def test_a_precision_is_compared_with_float32(any_device, quick, monkeypatch):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from gemmlab import Difference, Prediction, Progress, goal, model, verdict
-from gemmlab.measurement import explained
+from gemmlab.measurement import rungs
 
 QUESTION, CHOICES = "What will happen?", ["more", "as much", "less"]
 TEMPTING = {"more": "More is asked for, but caches answer it."}
@@ -88,7 +88,7 @@ def test_what_cannot_be_asked_or_compared_is_refused():
 
 @pytest.mark.parametrize("kernel", [None, 3])
 def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
-    picture, rates = goal(kernel), explained.rates()
+    picture, rates = goal(kernel), rungs.rates()
     bars = picture.axes[0].patches
     assert [bar.get_height() for bar in bars] == [
         100 * rate / model.H200.gflops for rate in rates.values()

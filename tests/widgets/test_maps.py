@@ -6,7 +6,7 @@ import pytest
 from landscapes import made_up
 
 from gemmlab import catalog
-from gemmlab.draw.landscape import landscape
+from gemmlab.draw.heatmap import heatmap
 from gemmlab.widgets import maps
 from gemmlab.widgets.maps import Maps
 from gemmlab.widgets.tries import Try, best, load, save
@@ -19,7 +19,7 @@ VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
 def h200(monkeypatch):
     """A made-up landscape, and no other."""
     found = made_up(1, 3, 10)
-    monkeypatch.setattr(maps, "recorded", lambda: (found,))
+    monkeypatch.setattr(maps, "landscapes", lambda: (found,))
     return found
 
 
@@ -58,12 +58,12 @@ def test_the_still_map_has_the_share_of_each_cell_or_a_sign(h200):
         for part in ("share", "shade", "ink"):
             del cell[part]
         cell |= {"state": state, "text": ""}
-    picture, best = landscape(there, (32, 4), "a card"), recorded[-1]
+    picture, best = heatmap(there, (32, 4), "a card"), recorded[-1]
     shares = [cell["text"] for cell in recorded[2:]]
     assert sorted(words(picture)) == sorted(["×", "?", *shares])
     assert f"the best is {best['text']} % at TS=64, WPT=16" in picture.alt
     assert "a card" in picture.alt and "settings are not legal" in picture.alt
-    assert "you are" not in landscape(there, (17, 1), "a card").alt
+    assert "you are" not in heatmap(there, (17, 1), "a card").alt
 
 
 def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):

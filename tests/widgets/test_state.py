@@ -8,9 +8,9 @@ import pytest
 from gemmlab import catalog
 from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import BUDGET, Comparison
-from gemmlab.measurement.explained import Allowed
 from gemmlab.measurement.landscape import recorded
 from gemmlab.measurement.records import Result
+from gemmlab.measurement.rungs import Allowed
 from gemmlab.sandbox.client import Outcome
 from gemmlab.widgets import state as states
 from gemmlab.widgets import tries, view

@@ -1,4 +1,4 @@
-"""A landscape: the recorded share of the peak of every setting of a kernel, over two parameters."""
+"""A heat map: the recorded share of the peak of every setting of a kernel, over two parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .picture import INK, Picture
 _SIGNS = {"failed": ("×", "did not run, or wrong"), "missing": ("?", "not recorded")}
 
 
-def landscape(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Picture:
+def heatmap(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Picture:
     """The recorded share of a device's peak over two parameters of a kernel, in per cent.
 
     Args:

@@ -1,4 +1,4 @@
-"""The recorded ladders beside their ceilings: what each kernel reached, what it could, and why."""
+"""The recorded ladder: what each kernel reached, what it could have reached, and why."""
 
 from __future__ import annotations
 
@@ -10,17 +10,11 @@ from .. import model
 from ..caches import cached
 from ..ladder import Key, find, in_order
 from . import records
+from .landscape import CHIPS
+from .records import Row
 
-CHIPS = {"H200": model.H200, "K40m": model.K40M}
 #: M = N = K of the recorded ladders.
 SIZE = 4096
-
-#: Settings of the published figures of the K40m where they are not our defaults (the record has
-#: none).
-PUBLISHED: dict[Key, dict[str, int]] = {
-    4: {"WIDTH": 8},
-    10: {"TSM": 160, "TSN": 160, "TSK": 16, "WPTM": 10, "WPTN": 10, "WIDTH": 2},
-}
 
 
 @dataclass(frozen=True)
@@ -54,39 +48,52 @@ def allowed(
     return Allowed(roof.share * model.H200.gflops, roof.resource)
 
 
-def ladder(chip: str = "H200") -> list[model.Explanation]:
+def rungs(chip: str = "H200") -> list[model.Explanation]:
     """Every recorded float32 kernel of a chip, "H200" or "K40m", beside its ceilings; "warp_tiling"
     as "auto" chose it. Raises ValueError for another chip.
     """
-    return [rung(number, chip) for number in in_order(_results(chip))]
+    return [rung(kernel, chip) for kernel in in_order(rates(chip))]
 
 
 def rates(chip: str = "H200") -> dict[Key, float]:
-    """The recorded GFLOPS of the kernels of `ladder`, by their numbers; ValueError as there."""
-    results = _results(chip)
-    return {number: results[number]["gflops"] for number in in_order(results)}
+    """The recorded GFLOPS of the kernels of `rungs`. Raises ValueError for another chip."""
+    rows = _first_rows(chip)
+    return {kernel: rows[kernel].gflops for kernel in in_order(rows)}
 
 
 @cached(64)
 def rung(kernel: Key, chip: str = "H200") -> model.Explanation:
-    """One of the `ladder`; ValueError as there, and for a kernel that is not recorded."""
-    result = _results(chip).get(kernel)
-    if result is None:
+    """A recorded kernel beside its ceilings. Raises ValueError for another chip, and for a kernel
+    that is not recorded.
+    """
+    row = _first_rows(chip).get(kernel)
+    if row is None:
         raise ValueError(f"kernel {kernel} is not recorded for {chip}")
-    params = result.get("params") or PUBLISHED.get(kernel)
-    return model.explain(kernel, params, CHIPS[chip], result["gflops"], SIZE)
+    reasons = records.rows(metric="reason", kernel=kernel, device=row.device)
+    why = tuple(row.note for row in reasons)
+    return model.explain(kernel, row.params, CHIPS[chip], row.gflops, SIZE, reasons=why)
 
 
-def _results(chip: str) -> dict[Key, dict[str, Any]]:
-    """The first recorded result of each kernel at `SIZE`."""
+def _first_rows(chip: str) -> dict[Key, Row]:
+    """The first recorded rate of each kernel at `SIZE`."""
     if chip not in CHIPS:
         raise ValueError(f"chip must be one of {', '.join(CHIPS)}, not {chip!r}")
-    found: dict[Key, dict[str, Any]] = {}
-    for file in records.recorded():
-        for r in [*file["results"], *file.get("auto", [])] if chip in file["title"] else ():
-            if (r["m"], r["n"], r["k"]) == (SIZE,) * 3 and not find(r["kernel"]).tensor:
-                found.setdefault(r["kernel"], r)
-    return found
+    where = {"metric": "GFLOPS", "size": SIZE}
+    rows = *records.rows(series="ladder", **where), *records.rows(series="auto", **where)
+    found = [row for row in rows if chip in row.device and not find(row.kernel).tensor]
+    return {row.kernel: row for row in reversed(found)}
+
+
+def yardsticks(title: str = "", size: int = SIZE) -> dict[str, float]:
+    """Recorded GFLOPS of other libraries by name, measured in the same run as ours, at M = N = K =
+    size; `title` is part of the title of the record.
+    """
+    rows = records.rows(series="side by side", size=size, metric="GFLOPS")
+    return {
+        str(row.kernel): row.gflops
+        for row in rows
+        if title in row.title and str(row.kernel).endswith("SGEMM")
+    }
 
 
 def table(rungs: list[model.Explanation]) -> str:
