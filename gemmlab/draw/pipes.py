@@ -131,13 +131,12 @@ def _pipe(i: int, pipe: Pipe, flow: Flow) -> str:
     x, end = i * (BOX + PIPE) + BOX + 2, (i + 1) * (BOX + PIPE) - 1
     shape = f"M{x} 2H{end - POINT}L{end} {HEIGHT / 2}L{end - POINT} {HEIGHT - 2}H{x}Z"
     tight = i == flow.tight and pipe.need > pipe.width
-    height, name = pipe.busy(flow.share) * (HEIGHT - 4), f"pipe{i}"
+    height = pipe.busy(flow.share) * (HEIGHT - 4)
     colour, line = (TIGHT, f' stroke="{TIGHT}" stroke-width="4"') if tight else (BLUE, "")
     middle = (x + end - POINT) / 2
     return (
-        f'<clipPath id="{name}"><path d="{shape}"/></clipPath><path d="{shape}" fill="{EMPTY}"'
-        f'{line}/><rect x="{x}" y="{HEIGHT - 2 - height:.1f}" width="{PIPE}" height="{height:.1f}" '
-        f'fill="{colour}" clip-path="url(#{name})"/>'
+        f'<path d="{shape}" fill="{EMPTY}"{line}/><rect x="{x}" y="{HEIGHT - 2 - height:.1f}" '
+        f'width="{end - POINT - x}" height="{height:.1f}" fill="{colour}"/>'
         f"{_text(middle, 25, f'{short(pipe.need)} {pipe.unit}', weight=600)}"
         f"{_text(middle, 43, f'room for {short(pipe.width)}')}"
     )

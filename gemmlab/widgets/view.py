@@ -179,9 +179,8 @@ def _pipes(state: State) -> str:
     flow = pipes.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {topic.spec.number}")
     words = (
         f"On an H200 {named(allowed.resource)} is scarce: it allows "
-        f"{percent(allowed.gflops / H200.gflops)} of the peak. A pipe shows what a multiply-add "
-        "needs, its room at the peak rate, and how busy it is"
-        f"{'.' if measured else ' at that.'}"
+        f"{percent(allowed.gflops / H200.gflops)} of the peak. In a pipe: what a multiply-add "
+        "needs, the room at the peak rate, and how full it is."
     )
     old = "" if known else " gemmlab-older"
     return (
