@@ -19,10 +19,13 @@ SIZE = 4096
 
 @dataclass(frozen=True)
 class Allowed:
-    """The lowest ceiling of a kernel: the GFLOPS that it allows, and the resource that sets it."""
+    """The lowest ceiling of a kernel: the GFLOPS that it allows, the resource that sets it, and all
+    ceilings, the lowest first.
+    """
 
     gflops: float
     resource: str
+    ceilings: tuple[model.Ceiling, ...] = ()
 
 
 def allowed(
@@ -42,10 +45,10 @@ def allowed(
     """
     options: dict[str, Any] = {"registers": registers, "source": source}
     if gflops:
-        roof = model.explain(kernel, params, model.H200, gflops, SIZE, **options).roof
+        ceilings = model.explain(kernel, params, model.H200, gflops, SIZE, **options).ceilings
     else:
-        roof = model.ceilings(kernel, params, model.H200, SIZE, fewest=True, **options)[0]
-    return Allowed(roof.share * model.H200.gflops, roof.resource)
+        ceilings = tuple(model.ceilings(kernel, params, model.H200, SIZE, fewest=True, **options))
+    return Allowed(ceilings[0].share * model.H200.gflops, ceilings[0].resource, ceilings)
 
 
 def rungs(chip: str = "H200") -> list[model.Explanation]:

@@ -223,7 +223,8 @@ class Explorer(Shell):
     # What the widget consists of.
 
     def _lay_out(self) -> None:
-        self._recorded, self._note, self._details, self._code = (w.HTML() for _ in range(4))
+        parts = [w.HTML() for _ in range(5)]
+        self._recorded, self._note, self._details, self._code, self._pipes = parts
         self._status = w.HTML().add_class("gemmlab-status")
         back = _button("↺ Reset", "Return to the initial settings", self.reset)
         best = _button("★ Best", "Your fastest settings here", self._to_fastest)
@@ -278,6 +279,7 @@ class Explorer(Shell):
             w.HBox([*[w.VBox(first)] * instrument, w.VBox(answers)]).add_class("gemmlab-top"),
             *below,
             line(self._note, self._longer).add_class("gemmlab-noted"),
+            self._pipes,
             self._maps,
             self._other,
             fold,
@@ -306,7 +308,7 @@ class Explorer(Shell):
         parts = view.render(state, self.cell.lines if self.cell else None)
         self.panel.value, self._recorded.value = parts.answer, parts.recorded
         self._note.value, self._details.value = parts.note, parts.details
-        self._code.value = parts.code
+        self._code.value, self._pipes.value = parts.code, parts.pipes
         self._other.layout.display = "" if parts.code else "none"
         self._longer.layout.display = "" if parts.unclear else "none"  # the note takes its width
         self._gpu.children = (device,) if isinstance(device, Browser) else ()

@@ -242,7 +242,7 @@ def reduce(state: State, message: Message) -> Change:
             return _move(state, name, value)
         case Placed(values, measure):
             state = replace(state, values={**state.values, **values}, notes=(), opened=None)
-            return _measure(state) if measure else (state, [])
+            return _measure(state) if measure else (state, _questions(state, values, peak=False))
         case Held(held):
             return replace(state, held=held), [Wait(state.moves)]
         case Settled(move):
@@ -290,7 +290,9 @@ def _move(state: State, name: str, value: int) -> Change:
     state = replace(
         state, values=values, touched=touched, notes=tuple(notes), moves=state.moves + 1
     )
-    return state, [Wait(state.moves)]
+    # while a slider is held nothing is measured, and the model can follow it
+    ceilings = _questions(state, values, peak=False) if state.held else []
+    return state, [Wait(state.moves), *ceilings]
 
 
 def _arguments(state: State, values: Values, source: str | None) -> Request:
@@ -351,13 +353,13 @@ def _answer(state: State, outcome: Outcome) -> Change:
     rate = compared.rate if compared else None
     tries.append(Try(settings(outcome), rate, outcome.ok, problem, state.topic.code))
     state = replace(state, tries=tuple(tries[-KEPT:]))
-    return state, [Save(), *(_questions(state, outcome) if outcome.ok else ())]
+    return state, [Save(), *(_questions(state, settings(outcome)) if outcome.ok else ())]
 
 
-def _questions(state: State, outcome: Outcome) -> list[Effect]:
-    """Return what is not known yet of the device, and of what an H200 allows."""
+def _questions(state: State, values: Values, peak: bool = True) -> list[Effect]:
+    """Return what is not known yet of what an H200 allows, and of the device's `peak`."""
     topic = state.topic
-    params, texts = outcome.arguments["params"], list[Request]()
+    params, texts = topic.params({**state.values, **values}), list[Request]()
     key = tuple(params.values())
     if key not in state.allowed and not topic.spec.tensor:
         texts = [{"kernel": topic.spec.number, "params": params, "source": topic.source}]
@@ -366,7 +368,7 @@ def _questions(state: State, outcome: Outcome) -> list[Effect]:
             texts[0] |= {"gflops": record.gflops, "registers": record.registers}
         if topic.edited:
             texts.append({**texts[0], "source": topic.original})
-    device = None if state.peak else state.device.index
+    device = state.device.index if peak and not state.peak else None
     if not texts and device is None:
         return []
     return [Learn(key, state.device, {"device": device, "texts": texts})]

@@ -8,9 +8,13 @@ import shlex
 from dataclasses import dataclass
 from html import escape
 
+from ..draw import pipes
 from ..draw.bars import Bar, bars
 from ..draw.picture import Picture
 from ..measurement.comparison import Comparison
+from ..model import percent
+from ..model.ceilings import named
+from ..model.chip import H200
 from ..opencl.devices import Device
 from ..sandbox import client
 from . import panel
@@ -38,6 +42,7 @@ class View:
     Attributes:
         answer: verdict, rate and comparison; recorded: the recorded GPU, or what one could reach.
         note: why a control gave way; details: what is not needed at first sight.
+        pipes: what the product demands of an H200, and what is scarce.
         code: how the code of the opened try differs.
         stale: whether the answer is about older settings.
         unclear: whether a longer measurement may help.
@@ -47,6 +52,7 @@ class View:
     recorded: str
     note: str
     details: str
+    pipes: str
     code: str
     stale: bool
     unclear: bool
@@ -63,6 +69,7 @@ def render(state: State, lines: range | None = None) -> View:
         recorded=_beside(state),
         note=panel.note(state.notes, compared),
         details=panel.details(outcome, state.topic.spec, limits) if outcome else "",
+        pipes=_pipes(state),
         code=code_difference(state.opened, state.topic.code) if state.opened else "",
         stale=state.stale,
         unclear=bool(unclear),
@@ -151,6 +158,35 @@ def _beside(state: State) -> str:
     bar = _recorded(state, settings(outcome) if old and outcome else values)
     html = panel.shown(bar) if bar else ""
     return f'<div class="gemmlab-older">{html}</div>' if old else html
+
+
+def _pipes(state: State) -> str:
+    """Return the pipes of an H200 at the present settings, those of older ones dim, and what is
+    scarce in words.
+    """
+    topic, values = state.topic, state.values
+    known = state.knows(values)
+    if not known and state.outcome:
+        values = settings(state.outcome)
+    allowed = state.allows(values)[0]
+    if allowed is None or not allowed.ceilings:
+        return ""
+    record = (
+        topic.recorded.rate(topic.spec.number, topic.params(values)) if topic.recorded else None
+    )
+    measured = record is not None and record.metric == "GFLOPS"
+    gflops = record.gflops if record and measured else allowed.gflops
+    flow = pipes.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {topic.spec.number}")
+    words = (
+        f"On an H200 {named(allowed.resource)} is scarce: it allows "
+        f"{percent(allowed.gflops / H200.gflops)} of the peak. In a pipe: what a multiply-add "
+        "needs, the room at the peak rate, and how full it is."
+    )
+    old = "" if known else " gemmlab-older"
+    return (
+        f'<div class="gemmlab-pipes{old}">{pipes.strip(flow)}'
+        f'<div class="gemmlab-note" title="{escape(words)}">{escape(words)}</div></div>'
+    )
 
 
 def ceiling(state: State) -> str:

@@ -7,13 +7,14 @@ lowest of these ceilings.
 
 from __future__ import annotations
 
-import math
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
 from gemmlab import model
+from gemmlab.draw import pipes
+from gemmlab.draw.pipes import BOXES, Flow, Pipe, short
 from gemmlab.ladder import Key
 from gemmlab.measurement import records, rungs
 
@@ -22,13 +23,6 @@ from .cycles import turns
 #: Text is white on dark shapes, or in a grey for light and dark pages.
 WIDTH = 880
 SLATE, BLUE, TIGHT, GREY, WHITE = "#3d4a5c", "#2566a8", "#c2410c", "#808080", "#ffffff"
-BOXES = (
-    ("DRAM", ""),
-    ("L2", "cache"),
-    ("L1 / local", "memory"),
-    ("registers", ""),
-    ("multiply-", "adders"),
-)
 ROW, BOX, PIPE, EMPTY = 134, 76, 116, "#6b7686"
 SECONDS = 1.6  # of the animation
 
@@ -79,72 +73,9 @@ def text(
     )
 
 
-@dataclass(frozen=True)
-class Pipe:
-    """One step towards the multiply-adders.
-
-    Attributes:
-        need: floats (on the last step, instructions) per multiply-add.
-        width: as many as the chip delivers in the time of a multiply-add.
-        unit: "floats" or "instr.".
-    """
-
-    need: float
-    width: float
-    unit: str = "floats"
-
-    def busy(self, share: float) -> float:
-        """How full the pipe is at this share of the peak, at most 1."""
-        return min(1.0, share * self.need / self.width)
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A kernel's four pipes, and the measured `share` of the chip's peak."""
-
-    title: str
-    pipes: tuple[Pipe, ...]
-    share: float
-
-    @property
-    def tight(self) -> int:
-        """The number of the pipe with the least room."""
-        return max(range(len(self.pipes)), key=lambda i: self.pipes[i].need / self.pipes[i].width)
-
-    @property
-    def allowed(self) -> str:
-        """The share of the peak that this pipe allows, in per cent."""
-        pipe = self.pipes[self.tight]
-        return model.percent(min(1.0, pipe.width / pipe.need))
-
-    def __str__(self) -> str:
-        steps = "; ".join(
-            f"{''.join(BOXES[i][0])} delivers {short(p.need)} {p.unit} per multiply-add, where the "
-            f"chip has room for {short(p.width)}"
-            for i, p in enumerate(self.pipes)
-        )
-        return (
-            f"{self.title}: {steps}. The tightest pipe begins at {BOXES[self.tight][0]} and allows "
-            f"{self.allowed} of the peak; measured {model.percent(self.share)}."
-        )
-
-
 def of(rung: model.Explanation, title: str = "") -> Flow:
     """The flow of a kernel at 4096 that `gemmlab.model.explain` has explained."""
-    needs = {ceiling.resource: ceiling.inputs for ceiling in rung.ceilings}
-    chip, all_terms = rung.chip, rungs.SIZE**3
-    per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
-    # a turn of the banks delivers 32 floats to 32 multiply-adds
-    turns = needs.get("local memory") or needs["L1 cache"]
-    pipes = (
-        Pipe(needs["global memory"]["least bytes"] / 4 / all_terms,
-             chip.bandwidth / chip.ghz / 4 / per_cycle),
-        Pipe(needs["L2 cache"]["least bytes"] / 4 / all_terms, chip.l2_bytes / 4 / per_cycle),
-        Pipe(turns["turns"], turns["turns that the chip has"]),
-        Pipe(1 + needs["instruction issue"]["loads and stores per multiply-add"],
-             chip.issued / (chip.lanes / chip.warp), "instr."),
-    )  # fmt: skip
-    return Flow(title or f"kernel {rung.kernel}", pipes, rung.share)
+    return pipes.flow(rung.ceilings, rung.chip, rung.share, title or f"kernel {rung.kernel}")
 
 
 def counted(*kernels: Key) -> Drawing:
@@ -172,16 +103,6 @@ def picture(flows: Sequence[Flow]) -> Drawing:
         for row, (start, flow) in enumerate(zip([None, *flows], flows, strict=False))
     ]
     return page(ROW * len(rows), " ".join(map(str, flows)), glow, *rows)
-
-
-def short(value: float) -> str:
-    """One to three digits without an exponent: "1.25", "0.036", "0.0007"."""
-    if not value:
-        return "0"
-    more = 2 if value >= 0.1 else 1 if value >= 0.001 else 0
-    digits = max(0, more - math.floor(math.log10(value)))
-    shown = f"{value:.{digits}f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
 def _row(flow: Flow, start: Flow | None) -> str:

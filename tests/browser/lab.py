@@ -427,7 +427,8 @@ VALUES = """box => {
     const order = key.split(" ").map((pair) => pair.split("=")[0]);
     const words = { yes: "True", no: "False", on: "1", off: "0" };
     const labels = ".widget-hslider > .widget-label, .gemmlab-words > .widget-label";
-    return [...box.querySelectorAll(labels)].map(label => {
+    const own = label => label.closest(".gemmlab") === box; // and not of a stepper in it
+    return [...box.querySelectorAll(labels)].filter(own).map(label => {
         const row = label.closest(".widget-hslider, .gemmlab-words");
         const said = row.querySelector(".widget-readout, button.mod-active").textContent.trim();
         return [label.textContent, row.matches(".gemmlab-words") ? words[said] ?? said : said];

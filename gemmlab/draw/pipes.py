@@ -1,0 +1,149 @@
+"""A product as a flow of floats: from DRAM through the caches and registers to the multiply-adders.
+
+Each pipe shows what the kernel demands per multiply-add, and how much of that the chip can deliver
+at its peak rate. The fill is how busy the pipe is at the kernel's rate. The pipe with the least
+room is the lowest of these ceilings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model import percent
+from ..model.ceilings import Ceiling
+from ..model.chip import Chip
+
+BOXES = (
+    ("DRAM", ""),
+    ("L2", "cache"),
+    ("L1 / local", "memory"),
+    ("registers", ""),
+    ("multiply-", "adders"),
+)
+SLATE, BLUE, TIGHT, EMPTY, WHITE = "#3d4a5c", "#2566a8", "#c2410c", "#6b7686", "#ffffff"
+#: Pixels: a strip, a box, a pipe, the point of its arrow.
+WIDTH, HEIGHT, BOX, PIPE, POINT = 860, 58, 76, 120, 12
+SIZE = 4096  # M = N = K of the records
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """One step towards the multiply-adders.
+
+    Attributes:
+        need: floats (on the last step, instructions) per multiply-add.
+        width: as many as the chip delivers in the time of a multiply-add.
+        unit: "floats" or "instr.".
+    """
+
+    need: float
+    width: float
+    unit: str = "floats"
+
+    def busy(self, share: float) -> float:
+        """How full the pipe is at this share of the peak, at most 1."""
+        return min(1.0, share * self.need / self.width)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A kernel's four pipes, and the measured `share` of the chip's peak."""
+
+    title: str
+    pipes: tuple[Pipe, ...]
+    share: float
+
+    @property
+    def tight(self) -> int:
+        """The number of the pipe with the least room."""
+        return max(range(len(self.pipes)), key=lambda i: self.pipes[i].need / self.pipes[i].width)
+
+    @property
+    def allowed(self) -> str:
+        """The share of the peak that this pipe allows, in per cent."""
+        pipe = self.pipes[self.tight]
+        return percent(min(1.0, pipe.width / pipe.need))
+
+    def __str__(self) -> str:
+        steps = "; ".join(
+            f"{''.join(BOXES[i][0])} delivers {short(p.need)} {p.unit} per multiply-add, where the "
+            f"chip has room for {short(p.width)}"
+            for i, p in enumerate(self.pipes)
+        )
+        return (
+            f"{self.title}: {steps}. The tightest pipe begins at {BOXES[self.tight][0]} and allows "
+            f"{self.allowed} of the peak; measured {percent(self.share)}."
+        )
+
+
+def flow(ceilings: Sequence[Ceiling], chip: Chip, share: float, title: str = "") -> Flow:
+    """Return the pipes of a product at M = N = K = 4096 with these ceilings, at a share of the
+    peak.
+    """
+    needs = {ceiling.resource: ceiling.inputs for ceiling in ceilings}
+    terms = SIZE**3
+    per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
+    # a turn of the banks delivers 32 floats to 32 multiply-adds
+    turns = needs.get("local memory") or needs["L1 cache"]
+    pipes = (
+        Pipe(needs["global memory"]["least bytes"] / 4 / terms,
+             chip.bandwidth / chip.ghz / 4 / per_cycle),
+        Pipe(needs["L2 cache"]["least bytes"] / 4 / terms, chip.l2_bytes / 4 / per_cycle),
+        Pipe(turns["turns"], turns["turns that the chip has"]),
+        Pipe(1 + needs["instruction issue"]["loads and stores per multiply-add"],
+             chip.issued / (chip.lanes / chip.warp), "instr."),
+    )  # fmt: skip
+    return Flow(title, pipes, share)
+
+
+def short(value: float) -> str:
+    """One to three digits without an exponent: "1.25", "0.036", "0.0007"."""
+    if not value:
+        return "0"
+    more = 2 if value >= 0.1 else 1 if value >= 0.001 else 0
+    digits = max(0, more - math.floor(math.log10(value)))
+    shown = f"{value:.{digits}f}"
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
+def strip(flow: Flow) -> str:
+    """Return a flow as an <svg> element of two lines of text."""
+    parts = []
+    for i, lines in enumerate(BOXES):
+        x = i * (BOX + PIPE)
+        parts.append(f'<rect x="{x}" width="{BOX}" height="{HEIGHT}" rx="5" fill="{SLATE}"/>')
+        rows = [line for line in lines if line]
+        for number, line in enumerate(rows):
+            y = HEIGHT / 2 + 5 + 16 * number - 8 * (len(rows) - 1)
+            parts.append(_text(x + BOX / 2, y, line))
+    parts += [_pipe(i, pipe, flow) for i, pipe in enumerate(flow.pipes)]
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" aria-label="{flow}" '
+        f'font-family="system-ui, sans-serif" font-size="13.5" style="display:block">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _pipe(i: int, pipe: Pipe, flow: Flow) -> str:
+    """Return an arrow from box i to the next, filled from below as far as it is busy."""
+    x, end = i * (BOX + PIPE) + BOX + 2, (i + 1) * (BOX + PIPE) - 1
+    shape = f"M{x} 2H{end - POINT}L{end} {HEIGHT / 2}L{end - POINT} {HEIGHT - 2}H{x}Z"
+    tight = i == flow.tight and pipe.need > pipe.width
+    height = pipe.busy(flow.share) * (HEIGHT - 4)
+    colour, line = (TIGHT, f' stroke="{TIGHT}" stroke-width="4"') if tight else (BLUE, "")
+    middle = (x + end - POINT) / 2
+    return (
+        f'<path d="{shape}" fill="{EMPTY}"{line}/><rect x="{x}" y="{HEIGHT - 2 - height:.1f}" '
+        f'width="{end - POINT - x}" height="{height:.1f}" fill="{colour}"/>'
+        f"{_text(middle, 25, f'{short(pipe.need)} {pipe.unit}', weight=600)}"
+        f"{_text(middle, 43, f'room for {short(pipe.width)}')}"
+    )
+
+
+def _text(x: float, y: float, words: str, weight: int = 400) -> str:
+    return (
+        f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle" fill="{WHITE}" '
+        f'font-weight="{weight}">{words}</text>'
+    )
