@@ -146,18 +146,12 @@ def judge_unset(machine: Machine, again: Again) -> None:
     """
     unset = [f for f in machine.findings if f.kind == "uninitialised"]
     names = list(dict.fromkeys(f.array for f in unset))
-    if not names:
+    if not names or machine.unfinished:
         return
-    alike = [dict.fromkeys(names, sign) for sign in (1, -1, 0)]
-    first = _first_difference(machine, alike, again)
-    guilty: dict[str, Site | None] = dict.fromkeys(names, first)
-    if first and len(names) > 1:
-        other = again(alike[0])
-        for name in names:
-            spoils = [{**alike[0], name: sign} for sign in (-1, 0)]
-            guilty[name] = _first_difference(other, spoils, again)
-        if not any(guilty.values()):  # only together
-            guilty = dict.fromkeys(names, first)
+    try:
+        guilty = _guilty(machine, names, again)
+    except OutOfBudget:  # nobody knows whether they matter
+        return
     for f in unset:
         site, at = guilty.get(f.array), machine.findings.index(f)
         if site is None:
@@ -168,17 +162,31 @@ def judge_unset(machine: Machine, again: Again) -> None:
             machine.findings[at] = replace(f, message=text)
 
 
+def _guilty(machine: Machine, names: Sequence[str], again: Again) -> dict[str, Site | None]:
+    """Return for each array or variable the first place that depends on its unset values."""
+    alike = [dict.fromkeys(names, sign) for sign in (1, -1, 0)]
+    first = _first_difference(machine, alike, again)
+    together: dict[str, Site | None] = dict.fromkeys(names, first)
+    if first is None or len(names) == 1:
+        return together
+    other = again(alike[0])
+    alone: dict[str, Site | None] = {
+        name: _first_difference(other, [{**alike[0], name: sign} for sign in (-1, 0)], again)
+        for name in names
+    }
+    return alone if any(alone.values()) else together
+
+
 def _first_difference(machine: Machine, spoils: Iterable[Spoil], again: Again) -> Site | None:
     return next(filter(None, (_difference(machine, again(spoil)) for spoil in spoils)), None)
 
 
 def _difference(machine: Machine, other: Machine) -> Site | None:
-    """Return where two runs differ first, as far as anybody outside can tell.
-
-    A run that a limit has ended counts as one that differs.
-    """
+    """Return where two runs differ first, as far as anybody outside can tell."""
+    if other.unfinished:
+        raise OutOfBudget(str(other.unfinished))
     stops = [m.stop and (m.stop.line, m.stop.column) for m in (machine, other)]
-    if machine.printed != other.printed or stops[0] != stops[1] or other.unfinished:
+    if machine.printed != other.printed or stops[0] != stops[1]:
         log = machine.log
         return first_difference(log, other.log) or (log[-1].site if log else None)
     return first_difference(machine.log, other.log)
