@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -20,7 +20,7 @@ from .tree import Variable
 from .types import Array, Pointer, Scalar, Struct, Type, Vector, an, leaf_of, unreadable
 from .values import cut
 from .watch import first_difference, races
-from .wave import Entry
+from .wave import Entry, Spoil
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own
 #: accesses, `phase` the barriers that it has passed, `index` numbers from the array's beginning
@@ -32,14 +32,12 @@ EVENT = np.dtype(
     + [("width", "i4"), ("entry", "i4")]
 )
 
-#: Arrays and variables with unset values that are followed.
-MOST_UNSET = 8
 #: What C does not allow, and is right on all devices.
 HARMLESS = ("unset", "row", "wraps")
 #: Kinds of notes.
 NOTES = ("ratio", "cut", *HARMLESS)
-#: What a run does again with other values in an array or variable, and their sign.
-Again = Callable[[tuple[str, int]], Machine]
+#: Runs a kernel again with other values where there are none.
+Again = Callable[[Spoil], Machine]
 
 
 class Empty:
@@ -147,25 +145,46 @@ def judge_unset(machine: Machine, again: Again) -> None:
     global memory, branches otherwise, or accesses other elements, the values matter.
     """
     unset = [f for f in machine.findings if f.kind == "uninitialised"]
-    for name in list(dict.fromkeys(f.array for f in unset))[:MOST_UNSET]:
-        site, unfinished = None, False
-        for sign in (1, -1):
-            if site is None and not unfinished:
-                other = again((name, sign))
-                site, unfinished = _difference(machine, other), other.unfinished is not None
-        for f in unset:
-            if f.array == name and site is None and not unfinished:
-                text = f"{f.message}; nothing depends on it"
-                machine.findings.remove(f)
-                machine.findings.append(replace(f, kind="unset", message=text))
-            elif f.array == name and site is not None and site.line != f.line:
-                at = machine.findings.index(f)
-                text = f"{f.message}; what line {site.line} does depends on it"
-                machine.findings[at] = replace(f, message=text)
+    names = list(dict.fromkeys(f.array for f in unset))
+    if not names or machine.unfinished:
+        return
+    try:
+        guilty = _guilty(machine, names, again)
+    except OutOfBudget:  # nobody knows whether they matter
+        return
+    for f in unset:
+        site, at = guilty.get(f.array), machine.findings.index(f)
+        if site is None:
+            text = f"{f.message}; nothing depends on it"
+            machine.findings[at] = replace(f, kind="unset", message=text)
+        elif site.line != f.line:
+            text = f"{f.message}; what line {site.line} does depends on it"
+            machine.findings[at] = replace(f, message=text)
+
+
+def _guilty(machine: Machine, names: Sequence[str], again: Again) -> dict[str, Site | None]:
+    """Return for each array or variable the first place that depends on its unset values."""
+    alike = [dict.fromkeys(names, sign) for sign in (1, -1, 0)]
+    first = _first_difference(machine, alike, again)
+    together: dict[str, Site | None] = dict.fromkeys(names, first)
+    if first is None or len(names) == 1:
+        return together
+    other = again(alike[0])
+    alone: dict[str, Site | None] = {
+        name: _first_difference(other, [{**alike[0], name: sign} for sign in (-1, 0)], again)
+        for name in names
+    }
+    return alone if any(alone.values()) else together
+
+
+def _first_difference(machine: Machine, spoils: Iterable[Spoil], again: Again) -> Site | None:
+    return next(filter(None, (_difference(machine, again(spoil)) for spoil in spoils)), None)
 
 
 def _difference(machine: Machine, other: Machine) -> Site | None:
     """Return where two runs differ first, as far as anybody outside can tell."""
+    if other.unfinished:
+        raise OutOfBudget(str(other.unfinished))
     stops = [m.stop and (m.stop.line, m.stop.column) for m in (machine, other)]
     if machine.printed != other.printed or stops[0] != stops[1]:
         log = machine.log
@@ -228,10 +247,10 @@ def run(  # noqa: PLR0913
         takes = f"{program.name} has {len(program.params)} parameters: {wanted}"
         raise ValueError(f"args has {len(args)} entries, but {takes}")
 
-    def launched(spoil: tuple[str, int] | None = None) -> tuple[Machine, list[object]]:
+    def launched(spoil: Spoil | None = None) -> tuple[Machine, list[object]]:
         memories = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
         machine = Machine(program, *sizes, limit)
-        machine.spoil = spoil
+        machine.spoil = spoil or {}
         machine.run(memories, order, seed)
         return machine, memories
 

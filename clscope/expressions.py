@@ -72,11 +72,12 @@ class Place:
     def whole(self) -> Type:
         return self.vector if self.at else self.type
 
-    def indexed(self, of: Type, index: Value, count: int, zero: bool = False) -> Place:
-        """Return an element of an array of `count` elements; `zero`: its index is a constant 0."""
+    def indexed(self, of: Type, index: Value, count: int, constant: float | None = None) -> Place:
+        """Return an element of an array of `count` elements; its index may be a `constant`."""
         most = self.flat * count
-        index_of = (index, of.stride, count if self.named else 0, most)
-        flat = most if zero else 1
+        last = most if constant is None else count
+        index_of = (index, of.stride, count if self.named else 0, last)
+        flat = most if constant == 0 else 1
         return replace(self, type=of, indices=(*self.indices, index_of), flat=flat)
 
     def ones(self) -> list[Place]:
@@ -271,8 +272,8 @@ class Expressions:
         """An element of an array, or from where a pointer points."""
         array = node.array.operand if isinstance(node.array, tree.Cast) else node.array
         if isinstance(array.type, Array):
-            zero = known(node.index) == 0
-            return self.place(array).indexed(node.type, index, array.type.n, zero)
+            constant = known(node.index)
+            return self.place(array).indexed(node.type, index, array.type.n, constant)
         return Place(VOID, base=self.value(node.array)).indexed(node.type, index, 0)
 
     @staticmethod

@@ -17,7 +17,7 @@ class Site:
     Attributes:
         number: it counts the sites of a kernel.
         kind: "load", "store", "atomic", "branch", "loop", "barrier", "multiply-add", "overflow",
-            "division", "unset".
+            "wraps", "division", "ratio", "unset".
         spot: line and column, and the macro that it came through.
         text: the expression as the reader wrote it.
         scalar, width: the type of the numbers that an access moves, and how many a work-item moves
@@ -78,7 +78,8 @@ class Finding:
     """Something that a kernel must not do.
 
     Attributes:
-        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "endless loop",
+        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "divergent copy" (an
+            asynchronous one whose arguments differ), "never awaited" (copy), "endless loop",
             "overflow", "misaligned", "two writers", "never written", "redefined" (a parameter),
             "slip" (of the pen), "division by zero", "wrong product" or "inaccurate"; of notes
             "ratio" (a float divided by zero), "cut" (a fraction that a conversion discards),

@@ -78,7 +78,7 @@ class Memory:
         return np.ones(len(self.bytes) // size, bool) if stored is None else stored[::size]
 
     def spoil(self, sign: int) -> None:
-        """Fill what nobody has stored with other values, positive or negative."""
+        """Fill what nobody has stored with other values of a sign: 1, -1 or 0."""
         if self.stored is not None:
             unset = ~self.known(self.scalar.size)
             self.view(self.scalar)[unset] = np.asarray(spoiled(self.scalar, sign))

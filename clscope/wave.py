@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from .values import Lanes, Mask, array, cut, extremes, some, union
 #: MIDDLE, so that a pointer which has walked a little in front of its array still belongs to it.
 SHIFT, MIDDLE = 40, 1 << 39
 WARP = 32
+#: The arrays and variables that hold other values where they have none: of which sign.
+Spoil = Mapping[str, int]
 MOST_BYTES = 1 << 28  # of arrays in local and private memory
 #: Iterations after which a loop is watched for states that repeat.
 WATCHED = 8
@@ -100,14 +102,14 @@ class Launch:
         log: every step; printed: what printf said.
         pointed: the arrays that have an address; arrays: those in constant and local memory.
         copies: where each asynchronous copy stands; flying: the events that nobody has waited for.
-        spoil: the array or variable that holds other values where it has none, and their sign.
+        spoil: see `Spoil`.
     """
 
     def __init__(
         self, global_size: Sequence[int], local_size: Sequence[int], limit: int, budget: Budget
     ):
         self.limit, self.budget = limit, budget
-        self.spoil: tuple[str, int] | None = None
+        self.spoil: Spoil = {}
         self.dimensions = len(global_size)
         self.global_size = tuple(global_size)
         self.local_size = (*local_size, 1, 1)[:3]
@@ -133,8 +135,8 @@ class Launch:
 
     def new(self, memory: Memory) -> Memory:
         """Spoil an array that has been made, if it is to be."""
-        if self.spoil and self.spoil[0] == memory.name:
-            memory.spoil(self.spoil[1])
+        if memory.name in self.spoil:
+            memory.spoil(self.spoil[memory.name])
         return memory
 
     def address(self, memory: Memory) -> int:
@@ -403,16 +405,14 @@ class Wave:
     def blank(self, name: str, of: Type) -> Lanes:
         """Return what a variable holds that has no value."""
         blank, spoil = values.nothing(of), self.machine.spoil
-        return (
-            blank if not spoil or spoil[0] != name else blank + values.spoiled(of.scalar, spoil[1])
-        )
+        return blank + values.spoiled(of.scalar, spoil[name]) if name in spoil else blank
 
     def unset(self, variable: Variable) -> None:
         """Declare a variable without a value."""
         blank = self.blank(variable.name, variable.type)
-        if self.machine.spoil:
-            blank = np.where(True if self.mask is None else self.mask, blank, self.held[variable])
-            self.held[variable] = blank
+        if self.machine.spoil:  # also what an earlier iteration has left
+            old = self.held.get(variable, blank)
+            self.held[variable] = blank if self.mask is None else np.where(self.mask, blank, old)
         self.held.setdefault(variable, blank)
         self.given[variable] = values.without(self.given.get(variable, False), self.mask)
 

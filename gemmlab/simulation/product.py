@@ -18,6 +18,7 @@ from clscope.text import Spot, explained
 from clscope.translate import Program, compile_kernel
 from clscope.tree import Variable
 from clscope.types import FLOAT, Array, Pointer
+from clscope.wave import Spoil
 
 from ..check import bound, exact_inputs, random_inputs
 from ..ladder import KernelSpec, Key, find, signature
@@ -131,7 +132,7 @@ def simulate(  # noqa: PLR0913
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
 
     def launched(
-        a: np.ndarray, b: np.ndarray, spoil: tuple[str, int] | None = None
+        a: np.ndarray, b: np.ndarray, spoil: Spoil | None = None
     ) -> tuple[Machine, list[object]]:
         args: list[object] = [m, n, k]
         # one row of this array is one column in memory
@@ -145,7 +146,7 @@ def simulate(  # noqa: PLR0913
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
         machine = Machine(program, launch, local, limit or 0, budget)
-        machine.spoil = spoil
+        machine.spoil = spoil or {}
         machine.run(args, order, seed, groups)
         ended = not machine.stop and not machine.unfinished
         if spec.needs_fixup(full, frozenset()) and ended and groups is None:
