@@ -223,7 +223,7 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
         *("gemmlab/widgets/*.[jc]s*", "clscope/**/*.py", "clscope/py.typed", "clscope/wgsl/*.js"),
         *("kernels/**/*.cl", "results/*.json", "docs/*", "notebooks/*.ipynb"),
         *("notebooks/README.md", "notebooks/checks.py", "notebooks/lessons/*.py"),
-        "notebooks/solutions/*.*",
+        *("notebooks/solutions/*.*", "notebooks/pictures/*.png"),
     ]
     files = [path.relative_to(ROOT).as_posix() for one in patterns for path in ROOT.glob(one)]
     files.remove("results/nvidia_h200_candidates.json")  # tools/fit.py alone reads it
