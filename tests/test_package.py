@@ -136,10 +136,15 @@ def test_every_public_name_is_there():
 def test_type_checkers_read_the_same_names():
     stub = ast.parse((ROOT / "gemmlab" / "__init__.pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.level]
-    read = {alias.asname: node.module for node in imports for alias in node.names}
-    assert sorted(read) == sorted(gemmlab.__all__)
+    read = {alias.asname: n.module for n in imports for alias in n.names if alias.asname}
     for name, module in read.items():
         assert getattr(import_module(f"gemmlab.{module}"), name) is getattr(gemmlab, name)
+    here = [node for node in stub.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
+    for node in here:  # with overloads
+        arguments = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+        assert arguments == [*inspect.signature(getattr(gemmlab, node.name)).parameters]
+    typed = {f"{letter}gemm" for letter in "sdczh"}
+    assert read.keys() | {node.name for node in here} | typed == set(gemmlab.__all__)
 
 
 FUNCTIONS = [name for name in gemmlab.__all__ if inspect.isfunction(getattr(gemmlab, name))]
