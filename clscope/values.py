@@ -34,6 +34,13 @@ def nothing(of: Type) -> Lanes:
     return np.full((of.n, 1), zero) if isinstance(of, Vector) else zero
 
 
+def spoiled(of: Scalar, sign: int) -> Lanes:
+    """Return an improbable value, to be read where there is none."""
+    if not of.whole:
+        return of.dtype.type(sign * 12345.5)
+    return cut(sign * 0x2A5B5A5A5B5B, of) if of.bits > 1 else sign > 0
+
+
 def extremes(x: np.ndarray) -> tuple[int, int]:
     """The smallest and the largest number, five times as fast as min() and max()."""
     return x.item(x.argmin()), x.item(x.argmax())

@@ -41,7 +41,7 @@ _HOME = {
     "Result": "measurement.records",
     "peaks": "measurement.peaks",
     "sweep": "measurement.sweeps",
-    "trial": "worker.client",
+    "trial": "sandbox.client",
     "simulate": "simulation",
     "Explorer": "widgets.explorer",
     "Stepper": "widgets.stepper",
@@ -75,7 +75,7 @@ def __getattr__(name: str) -> Any:
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext gemmlab` brings `%%gemm`, and starts the process for kernels."""
-    import_module(".worker.client", __name__).worker().warm()
+    import_module(".sandbox.client", __name__).shared_sandbox().warm()
     shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
     import_module(".widgets.without_device", __name__).install(shell)
 

@@ -24,6 +24,7 @@ from .opencl.devices import default_device as default_device
 from .opencl.devices import devices as devices
 from .opencl.doctor import doctor as doctor
 from .opencl.launch import kernel as kernel
+from .sandbox.client import trial as trial
 from .simulation import simulate as simulate
 from .version import __version__ as __version__
 from .widgets.explorer import Explorer as Explorer
@@ -34,7 +35,6 @@ from .widgets.lesson import goal as goal
 from .widgets.lesson import verdict as verdict
 from .widgets.progress import Progress as Progress
 from .widgets.stepper import Stepper as Stepper
-from .worker.client import trial as trial
 
 def load_ipython_extension(shell: Any) -> None: ...
 

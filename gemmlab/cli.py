@@ -256,7 +256,7 @@ def run_model(given: Arguments) -> int:
 
 def run_verify(given: Arguments) -> int:
     """Check the kernels on every device, or on one."""
-    from .worker.verify import verify
+    from .sandbox.verify import verify
 
     return verify(given.full, given.seed, given.device)
 

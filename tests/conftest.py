@@ -14,7 +14,7 @@ import pytest
 
 from gemmlab.caches import clear_caches
 from gemmlab.opencl.devices import devices
-from gemmlab.worker import client
+from gemmlab.sandbox import client
 
 #: In CI no test may be skipped because a machine lacks something: such a skip is a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"

@@ -10,11 +10,14 @@ LIMITS = {
     "look": 60.0,
 }
 #: For the kernel of a notebook, which runs it before the first cell.
-STARTUP = f"from gemmlab.worker import client\n\nclient.worker().limits |= {LIMITS}\ndel client\n"
+STARTUP = (
+    "from gemmlab.sandbox import client\n\n"
+    f"client.shared_sandbox().limits |= {LIMITS}\ndel client\n"
+)
 #: After it: no product is refused because it would take long.
 BUSY = """
-from gemmlab.widgets import explorer
+from gemmlab.widgets import state
 
-explorer.MOST_SECONDS = 60.0
-del explorer
+state.MOST_SECONDS = 60.0
+del state
 """

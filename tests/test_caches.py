@@ -16,7 +16,7 @@ from gemmlab.measurement import peaks
 LASTING = {
     "gemmlab.environment",
     "gemmlab.opencl.devices",
-    "gemmlab.worker.client",
+    "gemmlab.sandbox.client",
     "gemmlab.ladder.header",
     "clscope.builtins",
     "clscope.memory",

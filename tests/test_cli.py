@@ -13,7 +13,7 @@ from conftest import run_python
 import gemmlab
 from gemmlab import catalog, cli
 from gemmlab.measurement import timing, tuned
-from gemmlab.worker import verify
+from gemmlab.sandbox import verify
 
 
 def command(*arguments, folder: Path):

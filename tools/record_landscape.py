@@ -31,7 +31,7 @@ from gemmlab.ladder import KernelSpec, Key, Limits, find, in_order
 from gemmlab.measurement import peaks, records
 from gemmlab.measurement.landscape import MEASURED, Landscape, fingerprint
 from gemmlab.opencl.devices import Device, find_device
-from gemmlab.worker.client import Outcome
+from gemmlab.sandbox.client import Outcome
 
 #: M = N = K at which the defaults of every kernel are recorded as well.
 SIZES = (256, 512, 1024, 2048, 3072, 4096, 6144, 8192)

@@ -8,18 +8,17 @@ Every product is checked: inputs are small integers, C starts as NaN and has a f
 
 from __future__ import annotations
 
-import importlib
 import statistics
-import struct
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import common
 import numpy as np
 
 from clscope import wgsl
+from clscope.wgsl import host
 from gemmlab import check, model, webgpu
 from gemmlab.cli import count, kernel_numbers, record_file
 from gemmlab.ladder import catalog
@@ -29,96 +28,14 @@ FRAME = 64  # floats of NaN behind C that no kernel may touch
 SECONDS = 0.2  # of work in one submission
 
 
-class Ready(NamedTuple):
-    """A kernel with its arguments: what a pass needs."""
-
-    pipeline: Any
-    bindings: Any
-    groups: tuple[int, ...]
-    buffers: dict[str, Any]
-
-
-class Host:
-    """A GPU through wgpu (naga, the compiler of Firefox) or wgpudawn (tint, that of Chrome)."""
-
-    def __init__(self, backend: str = "wgpu", name: str = ""):
-        self.wgpu = importlib.import_module(backend)
-        adapters = self.wgpu.gpu.enumerate_adapters_sync()
-        adapters = [a for a in adapters if a.info["backend_type"] == "Vulkan"]
-        adapters = [a for a in adapters if name.lower() in a.summary.lower()]
-        if not adapters:
-            raise RuntimeError(f"{backend} offers no Vulkan device named {name!r}")
-        self.adapter = adapters[0]
-        self.limits = dict(self.adapter.limits)
-        self.device = self.adapter.request_device_sync(required_limits=self.limits)
+class Host(host.Host):
+    """A GPU that multiplies matrices."""
 
     def allowed(self):
         """Its limits as the catalog takes them; JavaScript's names are in camel case."""
         names = {key: key.title().replace("-", "") for key in self.limits}
         of = {name[0].lower() + name[1:]: self.limits[key] for key, name in names.items()}
         return webgpu.limits(of, "this GPU")
-
-    def buffer(self, data, usage: str = "STORAGE"):
-        use = self.wgpu.BufferUsage
-        flags = getattr(use, usage) | use.COPY_SRC | use.COPY_DST
-        return self.device.create_buffer_with_data(data=data, usage=flags)
-
-    def read(self, buffer, dtype=np.float32) -> np.ndarray:
-        return np.frombuffer(self.device.queue.read_buffer(buffer), dtype)
-
-    def prepare(self, shader, arrays, values, groups) -> Ready:
-        """Compile a shader of `wgsl.translate` and copy its arguments, by name, to the GPU."""
-        buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
-        kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
-        bound = [*buffers.values()]
-        if shader.scalars:
-            letters = {"f32": "f", "u32": "I", "i32": "i"}
-            data = b"".join(struct.pack(letters[kind], values[n]) for n, kind in shader.scalars)
-            bound.append(self.buffer(data + b"\0" * (-len(data) % 16), "UNIFORM"))
-            kinds.append("uniform")
-        if shader.watched:
-            buffers["watch"] = self.buffer(np.zeros(4, np.int32))
-            bound.append(buffers["watch"])
-            kinds.append("storage")
-        compute = self.wgpu.ShaderStage.COMPUTE
-        # the layout "auto" would leave out unused bindings
-        layout = self.device.create_bind_group_layout(
-            entries=[
-                {"binding": i, "visibility": compute, "buffer": {"type": kind}}
-                for i, kind in enumerate(kinds)
-            ]
-        )
-        module = self.device.create_shader_module(code=shader.code)
-        pipeline = self.device.create_compute_pipeline(
-            layout=self.device.create_pipeline_layout(bind_group_layouts=[layout]),
-            compute={"module": module, "entry_point": shader.entry},
-        )
-        entries = [
-            {"binding": i, "resource": {"buffer": b, "offset": 0, "size": b.size}}
-            for i, b in enumerate(bound)
-        ]
-        bindings = self.device.create_bind_group(layout=layout, entries=entries)
-        return Ready(pipeline, bindings, groups, buffers)
-
-    def launch(self, ready: Ready, times: int = 1) -> None:
-        """Submit so many launches."""
-        encoder = self.device.create_command_encoder()
-        compute = encoder.begin_compute_pass()
-        compute.set_pipeline(ready.pipeline)
-        compute.set_bind_group(0, ready.bindings)
-        for _ in range(times):
-            compute.dispatch_workgroups(*ready.groups)
-        compute.end()
-        self.device.queue.submit([encoder.finish()])
-
-    def run(self, shader, arrays, values, groups) -> dict[str, np.ndarray]:
-        """Run a kernel once, with the arguments of `prepare`; what its arrays hold then, and the
-        "watch" of a watched one.
-        """
-        ready = self.prepare(shader, arrays, values, groups)
-        self.launch(ready)
-        dtypes = {name: array.dtype for name, array in arrays.items()} | {"watch": np.int32}
-        return {name: self.read(b, dtypes[name]) for name, b in ready.buffers.items()}
 
     def product(self, job, a, b) -> tuple[np.ndarray, bool]:
         """C = A B in the job's one style, and whether the frame behind C is untouched."""
@@ -127,7 +44,7 @@ class Host:
         untouched = bool(np.isnan(got[job.m * job.n :]).all())
         return got[: job.m * job.n].reshape(job.n, job.m).T, untouched
 
-    def seconds(self, ready: Ready) -> list[float]:
+    def seconds(self, ready: host.Ready) -> list[float]:
         """Wall-clock seconds per launch of three submissions."""
 
         def wait() -> None:  # reading waits for what was submitted
@@ -148,15 +65,15 @@ def arguments(job, a, b) -> tuple[dict[str, np.ndarray], dict[str, int]]:
     return arrays, {"M": job.m, "N": job.n, "K": job.k}
 
 
-def rates(host: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, Any]]:
+def rates(gpu: Host, kernels: Iterable[int], size: int) -> Iterator[dict[str, Any]]:
     """Check and time kernels at M = N = K = size, in each style."""
     a, b = check.exact_inputs(size, size, size)
     for kernel, (label, style) in product(kernels, wgsl.STYLES.items()):
-        params = catalog[kernel].fit(host.allowed())
+        params = catalog[kernel].fit(gpu.allowed())
         job = webgpu.job(kernel, size, size, size, params, styles={label: style})
-        c, untouched = host.product(job, a, b)
+        c, untouched = gpu.product(job, a, b)
         shader = job.shaders[label]
-        times = host.seconds(host.prepare(shader, *arguments(job, a, b), job.groups))
+        times = gpu.seconds(gpu.prepare(shader, *arguments(job, a, b), job.groups))
         yield {
             "kernel": kernel,
             "params": params,
@@ -178,24 +95,24 @@ def main() -> None:
     parser.add_argument("--size", type=count, default=4096)
     parser.add_argument("--json", type=record_file)
     given = parser.parse_args()
-    host = Host(given.backend, given.device)
-    print(host.adapter.summary, flush=True)
+    gpu = Host(given.backend, given.device)
+    print(gpu.adapter.summary, flush=True)
     compiler = "tint" if given.backend == "wgpudawn" else "naga"
-    name = host.adapter.info["device"]
+    name = gpu.adapter.info["device"]
     record: dict[str, Any] = {
         "title": f"{name}, Vulkan, {compiler}, checked as in a browser",
         **records.origin(common.command()),
         "device": {
             "device": name,
             "platform": "Vulkan",
-            "version": f"{compiler}, {given.backend} {host.wgpu.__version__}",
-            "driver": host.adapter.info.get("description", ""),
+            "version": f"{compiler}, {given.backend} {gpu.wgpu.__version__}",
+            "driver": gpu.adapter.info.get("description", ""),
             "kind": "GPU",
         },
-        "limits": host.limits,
+        "limits": gpu.limits,
         "rates": [],
     }
-    for row in rates(host, given.kernels, given.size):
+    for row in rates(gpu, given.kernels, given.size):
         verdict = "exact" if row["exact"] else "WRONG"
         print(row["kernel"], row["style"], verdict, f"{row['gflops']:.1f} GFLOPS", flush=True)
         record["rates"].append(row)

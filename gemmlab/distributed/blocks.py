@@ -1,4 +1,4 @@
-"""What a worker does with a pair of blocks: it multiplies them on its device, and adds products.
+"""Multiply a pair of blocks on the device of a worker, and add products.
 
 Blocks are NumPy arrays, which `gemmlab.matmul` copies to a GPU and back. Only blocks that
 `to_device` has copied stay in a GPU's memory, as do their products.
@@ -19,12 +19,14 @@ from ..blas.products import matmul
 from ..opencl import cla
 from ..opencl.devices import Device, default_device
 
-#: PyOpenCL's sums set the arguments of a kernel that all threads of a worker share.
+#: Held while PyOpenCL adds: its sums set the arguments of a kernel that all threads share.
 adding = threading.Lock()
 
 
 class BlockError(RuntimeError):
-    """A pair of blocks could not be multiplied; the message says which, where, and why."""
+    """A pair of blocks could not be multiplied; the message names the block, the device, and the
+    reason.
+    """
 
 
 class DeviceBlock:
@@ -39,6 +41,7 @@ class DeviceBlock:
 
     @property
     def array(self) -> cla.Array:
+        """The block on the device of this process."""
         if isinstance(self._block, np.ndarray):
             queue = default_device().queue
             self._block = cla.to_device(queue, np.ascontiguousarray(self._block))
@@ -70,8 +73,8 @@ def has_own_memory(device: Device) -> bool:
     return device.kind != "CPU"
 
 
-def on_device(x: Block) -> Block:
-    """The block in the memory of this worker's device; on a CPU the block itself."""
+def copy_to_device(x: Block) -> Block:
+    """Return the block in the memory of this worker's device; on a CPU the block itself."""
     if not has_own_memory(default_device()) or isinstance(x, DeviceBlock):
         return x
     block = DeviceBlock(x)
@@ -80,30 +83,39 @@ def on_device(x: Block) -> Block:
 
 
 def product(x: Block, y: Block, position: tuple[int, ...], options: dict[str, Any]) -> Block:
-    """The product of two blocks on this worker's device: of two DeviceBlocks a DeviceBlock,
-    otherwise a NumPy array. `position` is the block's number along each dimension of the result,
-    where k is the last but one.
+    """Multiply two blocks on this worker's device.
+
+    Args:
+        x, y: the blocks.
+        position: the block's number along each dimension of the result; k is the last but one.
+        options: of `gemmlab.matmul`.
+
+    Returns:
+        A DeviceBlock if both blocks are, otherwise a NumPy array.
+
+    Raises:
+        BlockError: if that fails.
     """
-    return attempted(partial(_product, x, y, options), position, x, y)
+    return name_errors(partial(_multiply, x, y, options), position, x, y)
 
 
-def _product(x: Block, y: Block, options: dict[str, Any]) -> Block:
-    copied = [isinstance(z, DeviceBlock) for z in (x, y)]
-    if not any(copied):
+def _multiply(x: Block, y: Block, options: dict[str, Any]) -> Block:
+    on_device = [isinstance(z, DeviceBlock) for z in (x, y)]
+    if not any(on_device):
         return matmul(x, y, **options)
     left, right = (z if isinstance(z, DeviceBlock) else DeviceBlock(z) for z in (x, y))
     result = DeviceBlock(matmul(left.array, right.array, **options))
     result.array.finish()  # a worker has two threads, so that the device has work meanwhile
-    return result if all(copied) else np.asarray(result)
+    return result if all(on_device) else np.asarray(result)
 
 
 def total(parts: list[Block] | Block, axis: Any = None, keepdims: Any = None) -> Block:
-    """The sum of a list of products; the arguments are those of Dask's reductions."""
+    """Add a list of products; the arguments are those of Dask's reductions."""
     return reduce(operator.add, parts) if isinstance(parts, list) else parts
 
 
-def attempted(call: Callable[[], Any], position: tuple[int, ...], x: Block, y: Block) -> Any:
-    """What the call returns; an error becomes one that names block, sizes and device."""
+def name_errors(call: Callable[[], Any], position: tuple[int, ...], x: Block, y: Block) -> Any:
+    """Return what the call returns; raise BlockError with block, sizes and device if it fails."""
     try:
         return call()
     except Exception as error:
@@ -113,5 +125,5 @@ def attempted(call: Callable[[], Any], position: tuple[int, ...], x: Block, y: B
             f"block {(*before, column)} of the product, step {step} along k ({sizes}), on "
             f"{default_device()}: {type(error).__name__}: {error}"
         )
-    # out here, since OpenCL's errors cannot travel, not even as the context of this one
+    # here, because OpenCL's errors cannot be pickled, not even as the context of this one
     raise problem

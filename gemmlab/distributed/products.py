@@ -1,9 +1,11 @@
-"""Products of Dask arrays: a task for each pair of blocks, and a tree of sums over k."""
+"""Products of Dask arrays: a task for each pair of blocks, and a tree of sums over k. These are the
+tasks of `dask.array.matmul`, with gemmlab's products of blocks in place of NumPy's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import ceil
+from collections.abc import Callable, Mapping
+from math import ceil, isnan
 from typing import Any, NamedTuple
 
 import dask.array as da
@@ -40,7 +42,7 @@ def matmul(
     precision: Precision = "float32",
     chunks: tuple[int, int, int] | None = None,
 ) -> da.Array:
-    """The matrix product a b, lazily: `gemmlab.matmul` of blocks, on the workers' devices.
+    """Return the matrix product a b, lazily: `gemmlab.matmul` of blocks, on the workers' devices.
 
     Two Dask arrays are multiplied pair of blocks by pair of blocks, and the products are added in a
     tree, two by two, so that no worker needs a whole row of blocks. Dask decides which worker has
@@ -82,21 +84,21 @@ def matmul(
             )
         if x.ndim == 0:
             raise ValueError(f"{name} must have at least 1 dimension, not 0")
-        if any(size != size for size in x.shape):
+        if any(map(isnan, x.shape)):
             raise ValueError(
                 f"{name} has chunks of unknown sizes: call {name}.compute_chunk_sizes() first"
             )
     if in_files:
         m, n, k = _sizes(a.shape, b.shape)
-        chunks = _blocks(m, n, k, a.dtype) if chunks is None else chunks
+        chunks = _blocks_for_workers(m, n, k, a.dtype) if chunks is None else chunks
         return stored.matmul(a, b, chunks, options)
     if chunks is not None:
         raise ValueError("chunks= is for matrices in files; Dask arrays have the method rechunk")
-    return _of_dask_arrays(a, b, options)
+    return _multiply(a, b, options)
 
 
-def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Array:
-    """The product of checked arrays."""
+def _multiply(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Array:
+    """Return the product of valid arrays."""
     row, column = a.ndim == 1, b.ndim == 1
     a, b = _without_empty_chunks(a), _without_empty_chunks(b)
     a, b = a[np.newaxis] if row else a, b[:, np.newaxis] if column else b
@@ -121,7 +123,7 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
         adjust_chunks={k: 1},
         align_arrays=False,
         dtype=a.dtype,
-        meta=np.empty((0,) * len(out), a.dtype),
+        meta=_sample(len(out), a.dtype),
         token="product",
     )
     c = da.reduction(
@@ -132,20 +134,25 @@ def _of_dask_arrays(a: da.Array, b: da.Array, options: dict[str, Any]) -> da.Arr
         split_every=2,
         concatenate=False,
         dtype=a.dtype,
-        meta=np.empty((0,) * (len(out) - 1), a.dtype),
+        meta=_sample(len(out) - 1, a.dtype),
         name="sum",
     )
     return c.squeeze((-2,) * row + (-1,) * column)
 
 
+def _sample(ndim: int, dtype: np.dtype) -> np.ndarray:
+    """Return an empty array for Dask, which would otherwise call our functions to get one."""
+    return np.empty((0,) * ndim, dtype)
+
+
 def _without_empty_chunks(x: da.Array) -> da.Array:
-    """The array without empty chunks, which mislead Dask's broadcasting."""
+    """Return the array without empty chunks, which mislead Dask's broadcasting."""
     cuts = tuple(tuple(size for size in cut if size) or (0,) for cut in x.chunks)
     return x if cuts == x.chunks else x.rechunk(cuts)
 
 
 def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
-    """m, n and k of a product of matrices of these shapes; ValueError if they do not match."""
+    """Return m, n and k of a product of these shapes. Raises ValueError if they do not match."""
     if len(a) != 2 or len(b) != 2:
         raise ValueError(
             f"matrices in files must have 2 dimensions; a has the shape {a}, b has {b}"
@@ -158,8 +165,8 @@ def _sizes(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, int, int]:
     return a[0], b[1], a[1]
 
 
-def _blocks(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
-    """Blocks that fit each worker and its device; without a client, this machine."""
+def _blocks_for_workers(m: int, n: int, k: int, dtype: np.dtype) -> Blocks:
+    """Return blocks that fit each worker and its device; without a client, this machine."""
     try:
         client = get_client()
     except ValueError:
@@ -193,8 +200,7 @@ def choose_blocks(
     memory_bytes: float | None = None,
     workers: int = 1,
 ) -> Blocks:
-    """Sizes of blocks that fit a worker's memory, with at least two blocks of the result for each
-    worker.
+    """Choose blocks that fit a worker's memory, with at least two blocks of the result per worker.
 
     A block of rows x columns reads (rows + columns) k elements for 2 rows columns k operations,
     whatever its steps along k. So it is as large as memory allows, nearly square, and a step is a
@@ -225,26 +231,28 @@ def choose_blocks(
         )
     while side > 64 and ceil(m / side) * ceil(n / side) < 2 * workers:
         side -= 64 * max(1, side // 64 // 8)
-    return Blocks(
-        *(_even(size, most) for size, most in ((m, side), (n, side), (k, max(64, side // 4))))
-    )
+    return Blocks(_even(m, side), _even(n, side), _even(k, max(64, side // 4)))
 
 
 def _even(size: int, most: int) -> int:
-    """The size of equal blocks, of at most `most`; whole tiles of 64 if several."""
+    """Return the size of equal blocks, of at most `most`; whole tiles of 64 if several."""
     number = ceil(size / most)
     return size if number == 1 else min(most, 64 * ceil(size / number / 64))
 
 
 def to_device(a: da.Array) -> da.Array:
-    """The same array, with its blocks in the memory of the workers' devices: for operands of
+    """Return the array with its blocks in the memory of the workers' devices, for operands of
     several products.
 
     On CPUs nothing happens. On GPUs only `matmul` and `to_host` accept such blocks.
     """
-    return da.map_blocks(blocks.on_device, a, dtype=a.dtype, meta=a._meta)
+    return _map(blocks.copy_to_device, a)
 
 
 def to_host(c: da.Array) -> da.Array:
-    """The same array, with its blocks in the workers' own memory, as NumPy arrays."""
-    return da.map_blocks(np.asarray, c, dtype=c.dtype, meta=c._meta)
+    """Return the array with its blocks in the workers' host memory, as NumPy arrays."""
+    return _map(np.asarray, c)
+
+
+def _map(function: Callable[[Any], Any], x: da.Array) -> da.Array:
+    return da.map_blocks(function, x, dtype=x.dtype, meta=_sample(x.ndim, x.dtype))

@@ -42,7 +42,7 @@ from . import blocks
 
 class Mapped:
     """A memory-mapped NumPy array, or a view of one, that other processes open by the name of its
-    file: pickled, the array itself would be copied.
+    file: pickled, the array would be copied, as `dask.array.from_array` does (Dask's issue 11850).
     """
 
     def __init__(self, x: np.memmap):
@@ -58,30 +58,30 @@ class Mapped:
         self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
 
     def __getitem__(self, part: Any) -> np.ndarray:
-        """This part of the file, mapped: touching it reads the file. Raises OSError if there is no
-        such file, TypeError if it has become too short.
+        """Map this part of the file. Raises OSError if there is no such file, TypeError if it has
+        become too short.
         """
-        found = os.stat(self.file)
-        whole: Any = _mapping(self.file, found.st_ino, found.st_size)
+        status = os.stat(self.file)
+        whole: Any = _map(self.file, status.st_ino, status.st_size)
         return np.ndarray(self.shape, self.dtype, whole, self.offset, self.strides)[part]
 
 
 @cached(4)
-def _mapping(file: str, inode: int, size: int) -> np.memmap:
-    """All bytes of a file; remembered, since the first touch of a page takes time."""
+def _map(file: str, inode: int, size: int) -> np.memmap:
+    """Map all bytes of a file; cached, because the first access to a page takes time."""
     return np.memmap(file, np.uint8, "r")
 
 
 def is_stored(x: Any) -> bool:
-    """Whether it is a mapped array, or an object that is read by slices."""
+    """Whether x is a mapped array, or an object that is read by slices."""
     if isinstance(x, (np.ndarray, da.Array, cla.Array)):
         return isinstance(x, np.memmap)
     return all(hasattr(x, name) for name in ("shape", "dtype", "ndim", "__getitem__"))
 
 
 def matmul(a: Any, b: Any, chunks: tuple[int, int, int], options: dict[str, Any]) -> da.Array:
-    """The product of two matrices in files as a Dask array; `chunks` are rows, columns and steps
-    along k of a block.
+    """Return the product of two matrices in files as a Dask array; `chunks` are the rows, columns
+    and steps along k of a block.
     """
     if not isinstance(chunks, Sequence) or len(chunks) != 3:
         raise ValueError(f"chunks must be (rows, columns, steps along k), not {chunks!r}")
@@ -107,7 +107,7 @@ def block(
     options: dict[str, Any],
     block_id: tuple[int, int] = (0, 0),
 ) -> np.ndarray:
-    """A block of the product; rows, columns and steps along k begin at `cuts`."""
+    """Compute a block of the product; rows, columns and steps along k begin at `cuts`."""
     rows, columns = (slice(cut[at], cut[at + 1]) for cut, at in zip(cuts, block_id, strict=False))
     steps = [slice(*ends) for ends in pairwise(cuts[2])]
     a, b = operands
@@ -134,31 +134,30 @@ class Task(NamedTuple):
     position: tuple[int, int]  # of the block, down and across
 
     def pair(self, step: slice) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks of a and b that a step multiplies."""
+        """Return the blocks of a and b that a step multiplies."""
         return np.asarray(self.a[self.rows, step]), np.asarray(self.b[step, self.columns])
 
     def walk(self, read: Callable[[slice], tuple[Any, ...]], work: Callable[..., None]) -> None:
-        """Call `work` for each step with what a thread has read meanwhile."""
+        """Call `work` for each step with the pair that a thread reads during the previous step."""
         with ThreadPoolExecutor(1) as reader:
             ahead = reader.submit(read, self.steps[0])
             for number, following in enumerate([*self.steps[1:], None]):
-                found = self.attempt(ahead.result, number)
+                pair = self.name_errors(ahead.result, number)
                 if following is not None:
                     ahead = reader.submit(read, following)
-                work(number, *found)
+                work(number, *pair)
 
     def multiply(self, number: int, x: Any, y: Any, out: Any = None) -> Any:
-        return self.attempt(partial(multiply, x, y, out=out, **self.options), number)
+        return self.name_errors(partial(multiply, x, y, out=out, **self.options), number)
 
-    def attempt(self, call: Callable[[], Any], number: int) -> Any:
-        """What the call returns; an error becomes a BlockError that names the block and step."""
+    def name_errors(self, call: Callable[[], Any], number: int) -> Any:
+        """Return what the call returns; raise BlockError with the block and step if it fails."""
         i, j = self.position
-        return blocks.attempted(call, (i, number, j), self.a, self.b)
+        return blocks.name_errors(call, (i, number, j), self.a, self.b)
 
 
 def _in_host(task: Task) -> np.ndarray:
-    """A block, where the device multiplies NumPy arrays in place."""
-
+    """Compute a block, where the device multiplies NumPy arrays in place."""
     total: Any = None
 
     def read(step: slice) -> tuple[np.ndarray, ...]:
@@ -188,12 +187,12 @@ class PairMemory:
 
 @cached(1)
 def _two_pairs(device: Device, sizes: tuple[int, int]) -> Iterator[PairMemory]:
-    """Two of them, alternating: one pair is multiplied while the next one arrives."""
+    """Iterate over two of them forever: a pair is multiplied while the next one arrives."""
     return cycle([PairMemory(device, sizes), PairMemory(device, sizes)])
 
 
 def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
-    """A block in the device's memory, and the event after which it is complete."""
+    """Compute a block in the device's memory; return it, and the event that completes it."""
     device = default_device()
     queue, allocate = device.queue, pool_of(device.queue).allocate
     staging = staging_of(device.context, device)
@@ -204,7 +203,7 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     total, part = (cla.empty(queue, shape, task.a.dtype, allocator=allocate) for _ in range(2))
 
     def send(step: slice) -> tuple[PairMemory, list[cla.Array], list[cl.Event]]:
-        """Begin to copy a pair: its memory, the arrays there, the events to wait for."""
+        """Begin to copy a pair; return its memory, the arrays there, and the events to wait for."""
         pair, memory = task.pair(step), next(memories)
         if memory.used is not None:
             memory.used.wait()

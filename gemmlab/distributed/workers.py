@@ -37,10 +37,10 @@ LOOPBACK = "127.0.0.1"
 HTTP_ADDRESS = f"{LOOPBACK}:0"
 
 
-def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
-    """The devices to start workers for: those named, or all GPUs, or the preferred device, since
-    the OpenCL runtimes of a CPU share its cores. Raises NoDeviceError or ValueError for what is no
-    list of devices.
+def select(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
+    """Return the devices to start workers for: the chosen ones, or all GPUs, or the preferred
+    device, because the OpenCL runtimes of a CPU share its cores. Raises NoDeviceError, and
+    ValueError for anything but a list of devices.
     """
     if chosen is None:
         return [d for d in devices() if d.kind == "GPU"] or [default_device()]
@@ -52,8 +52,8 @@ def to_use(chosen: Sequence[Device | int | str] | None = None) -> list[Device]:
 def options(
     used: Sequence[Device], memory_bytes: float | None, **shared: Any
 ) -> list[dict[str, Any]]:
-    """The arguments of a `distributed.Nanny` per device; a device listed twice gets two workers,
-    each with `memory_bytes`, by default an equal part of all memory.
+    """Return the arguments of a `distributed.Nanny` per device; a device listed twice gets two
+    workers, each with `memory_bytes`, by default an equal part of all memory.
     """
     shared |= {
         "memory_limit": int(memory_bytes or MEMORY_LIMIT / len(used)),
@@ -69,7 +69,7 @@ def options(
 
 
 def private_folder() -> TemporaryDirectory[str]:
-    """A temporary folder of this user alone, for the blocks that workers put on disk.
+    """Make a temporary folder for this user alone, for the blocks that workers put on disk.
 
     Dask's default, /tmp/dask-scratch-space, may belong to another user, who could exchange the
     pickled blocks in it, or add modules: Dask prepends the folder to ``sys.path``.
@@ -100,7 +100,7 @@ def cluster(
     dashboard: bool = True,
     security: Security | None = None,
 ) -> Iterator[Client]:
-    """A scheduler and a worker process per device of this machine, for the duration of the block.
+    """Run a scheduler and a worker process per device of this machine, during the block.
 
     All of them listen on loopback: other machines cannot connect, but other users of this machine
     can, and then run code as you; `security` keeps them out. A script calls this function under
@@ -124,12 +124,12 @@ def cluster(
     """
     if _importing_the_script():
         sys.exit(1)  # the process that started this one reports it
-    used = to_use(devices)
+    used = select(devices)
     with private_folder() as folder, dask.config.set(RESTART):
         shared = {"host": LOOPBACK, "local_directory": folder, "security": security}
         workers = {
-            number: {"cls": Nanny, "options": given}
-            for number, given in enumerate(options(used, memory_bytes, **shared))
+            number: {"cls": Nanny, "options": nanny}
+            for number, nanny in enumerate(options(used, memory_bytes, **shared))
         }
         served = {"dashboard": dashboard, "dashboard_address": HTTP_ADDRESS, **shared}
         scheduler = {"cls": Scheduler, "options": served}
@@ -147,11 +147,11 @@ def cluster(
 
 
 def survey(client: Client) -> dict[str, dict[str, Any]]:
-    """The device of each worker, by its address: name, kind, memory in bytes, and process ID."""
-    return client.run(_own_device)
+    """Return the device of each worker by its address: name, kind, memory in bytes, process ID."""
+    return client.run(_describe_worker)
 
 
-def _own_device() -> dict[str, Any]:
+def _describe_worker() -> dict[str, Any]:
     d = default_device()
     return {"device": str(d), "kind": d.kind, "memory_bytes": d.memory, "process": os.getpid()}
 
@@ -159,7 +159,7 @@ def _own_device() -> dict[str, Any]:
 def serve(
     address: str, chosen: Sequence[Device | int | str] | None = None, *, host: str = LOOPBACK
 ) -> None:
-    """Start workers for this machine's devices and somebody else's scheduler; wait for their end.
+    """Run workers for this machine's devices and another machine's scheduler, until they end.
 
     Dask's configuration may name certificates for TLS (``distributed.comm.tls``).
 
@@ -178,31 +178,32 @@ def serve(
         address = f"{'tls' if Security().require_encryption else 'tcp'}://{address}"
     if not _is_loopback(host):
         trusted = "with a certificate" if address.startswith("tls") else "who can connect"
-        words = f"workers listen on {host}: anybody {trusted} can run code as this user"
-        print(words, file=sys.stderr, flush=True)
+        warning = f"workers listen on {host}: anybody {trusted} can run code as this user"
+        print(warning, file=sys.stderr, flush=True)
     elif not _is_loopback(urlsplit(address).hostname or ""):
         raise ValueError(
             f"a scheduler at {address} cannot reach workers that listen on {host}: give --host an "
             "address of this machine, or the scheduler's address on loopback if it runs here"
         )
-    used = to_use(chosen)
+    used = select(chosen)
     with private_folder() as folder:
         bracketed = f"[{host}]" if ":" in host else host  # as Dask expects IPv6 addresses
-        given = options(used, None, host=bracketed, local_directory=folder)
-        asyncio.run(_serve(address, used, given))
+        nannies = options(used, None, host=bracketed, local_directory=folder)
+        asyncio.run(_serve(address, used, nannies))
 
 
-async def _serve(address: str, used: list[Device], given: list[dict[str, Any]]) -> None:
-    nannies = [Nanny(address, **each) for each in given]
+async def _serve(address: str, used: list[Device], options: list[dict[str, Any]]) -> None:
+    nannies = [Nanny(address, **own) for own in options]
     try:
         await asyncio.gather(*nannies)
         for nanny, device in zip(nannies, used, strict=True):
             print(f"worker {nanny.worker_address} on {device}", flush=True)
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except RuntimeError as error:
+        host = options[0]["host"]
         raise ConnectionError(
-            f"no worker starts: does a scheduler listen at {address}, and is {given[0]['host']} an "
-            "address of this machine?"
+            f"no worker starts: does a scheduler listen at {address}, and is {host} an address of "
+            "this machine?"
         ) from error
     finally:
         await asyncio.gather(*(nanny.close() for nanny in nannies), return_exceptions=True)
@@ -210,7 +211,7 @@ async def _serve(address: str, used: list[Device], given: list[dict[str, Any]]) 
 
 def _is_loopback(host: str) -> bool:
     try:
-        addresses = [found[4][0] for found in socket.getaddrinfo(host, None)]
+        addresses = [info[4][0] for info in socket.getaddrinfo(host, None)]
     except OSError:  # an unknown name
         return False
     return all(ip_address(str(address).split("%")[0]).is_loopback for address in addresses)

@@ -25,11 +25,13 @@ class Bar:
     Attributes:
         name, about: what it is about; `about` is less important.
         colour: of the figure and of the bar.
-        figure, words: such as "10.7–10.9" and "GFLOPS".
+        figure, words: such as "10.8" and "GFLOPS (10.7–10.9)".
+        facts: what is less important, such as "24 % of the peak".
         share: the length of the bar, as a share of the peak.
         whisker: the least and the most, as shares of the peak.
         marks: places on the bar by their names, as shares of the peak.
         before: what one of the marks was before the last move.
+        ghost: the length of the bar before the last change, as a share of the peak.
     """
 
     name: str
@@ -38,16 +40,24 @@ class Bar:
     figure: str
     words: str
     share: float = 0.0
+    facts: tuple[str, ...] = ()
     whisker: tuple[float, float] | None = None
     marks: Mapping[str, float] = field(default_factory=dict)
     before: str = ""
+    ghost: float = 0.0
 
     def in_order(self) -> list[tuple[str, float]]:
         """The marks from left to right."""
         return sorted(self.marks.items(), key=lambda mark: mark[1])
 
     def __str__(self) -> str:
-        return " ".join(part for part in (self.name, self.about, self.figure, self.words) if part)
+        parts = (self.name, self.about, self.figure, self.text)
+        return " ".join(part for part in parts if part)
+
+    @property
+    def text(self) -> str:
+        """The words and the facts."""
+        return ", ".join((self.words, *self.facts))
 
 
 def bars(heading: str, some: Sequence[Bar], note: str) -> Picture:
@@ -86,13 +96,16 @@ def _draw(ax: Axes, top: float, bar: Bar) -> None:
     )
     # beside the figure, whose width only the renderer knows
     ax.annotate(
-        bar.words, (1, 0), xycoords=figure, xytext=(6, 2.5), textcoords="offset points",
+        bar.text, (1, 0), xycoords=figure, xytext=(6, 2.5), textcoords="offset points",
         color=INK, fontsize=10, va="bottom",
     )  # fmt: skip
     place = top + LINE + FIGURE
     ax.add_patch(Rectangle((0, place), WIDTH, BAR, color=faint(INK, 0.25), linewidth=0))
     length = WIDTH * min(max(bar.share, 0.002), 1.0)
     ax.add_patch(Rectangle((0, place), length, BAR, color=bar.colour.any, linewidth=0))
+    if bar.ghost:
+        x = WIDTH * min(bar.ghost, 1.0)
+        ax.add_patch(Rectangle((0, place), x, BAR, fill=False, edgecolor=INK, linestyle=":"))
     if bar.whisker:
         ends = [WIDTH * min(end, 1.0) for end in bar.whisker]
         ax.plot(ends, [place + BAR / 2] * 2, "-|", color=INK, markersize=5, linewidth=1.5)

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
 from clscope import views
-from clscope.watch import Entry
+from clscope.wave import Entry
 
 from ..simulation import ProductRun
 from .diagram import COLOURS, Area, areas, boxes, grid, runs
@@ -42,9 +42,10 @@ class Replay:
     """
 
     def __init__(self, run: ProductRun, group: int = 0):
-        self.run, self.group = run, group
-        self.steps = views.steps(run, group)
-        self.items = run.local_size[0] * run.local_size[1]
+        self.run: ProductRun = run
+        self.group: int = group
+        self.steps: list[views.Step] = views.steps(run, group)
+        self.items: int = run.local_size[0] * run.local_size[1]
         self._areas, self._unit = _layout(run)
         self._side = 72 * WIDTH / (ACROSS * self._unit)  # of a square, in points
         entries = [e for step in self.steps for e in step.entries]

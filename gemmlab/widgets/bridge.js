@@ -3,6 +3,7 @@
 // - keys pressed in a control do not reach JupyterLab's shortcuts;
 // - sliders and buttons get names that a screen reader can say, sliders one Tab stop each, and answers are spoken;
 // - Python hears whether a slider is still held, and what was typed beside it;
+// - code is written into a cell of the notebook;
 // - clocks run while Python waits, and a panel does not shrink when its picture does.
 const MOVES = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"];
 
@@ -49,6 +50,19 @@ function render({ model, el }) {
     for (const cell of model.widget_manager?.context?.model?.cells ?? []) {
       if (cell.type === "code" && cell.sharedModel.source.startsWith("%%gemm")) cell.mimeType = "text/x-csrc";
     }
+  };
+
+  // Code for the cell that shows the widget, or for another one of the notebook, below its first line.
+  const writeCode = () => {
+    const write = ({ cell, code }) => {
+      for (const one of cell ? model.widget_manager?.context?.model?.cells ?? [] : []) {
+        if (one.id !== cell) continue;
+        const [first] = one.sharedModel.source.split("\n", 1);
+        one.sharedModel.setSource(`${first}\n${code}`);
+      }
+    };
+    model.on("msg:custom", write);
+    undo.push(() => model.off("msg:custom", write));
   };
 
   // Lumino, whose shortcuts these are, looks for the attribute, in Notebook 7 before the panel hears of the key.
@@ -152,6 +166,7 @@ function render({ model, el }) {
         handle.setAttribute("aria-valuetext", readout ? readout.textContent : "");
         if (readout) readout.tabIndex = -1; // one Tab stop for each slider
       }
+      for (const list of panel.querySelectorAll("select[title]")) list.setAttribute("aria-label", list.title);
       for (const meaning of panel.querySelectorAll(".gemmlab-control .gemmlab-meaning")) { // or why a control gave way
         const control = meaning.closest(".gemmlab-control").querySelector("[role=slider], .noUi-handle, .widget-toggle-buttons-container");
         control?.setAttribute("aria-description", meaning.textContent);
@@ -225,6 +240,7 @@ function render({ model, el }) {
     if (!output || !panel) return;
     watchKernel(panel, output);
     colourCells();
+    writeCode();
     for (const part of [keepKeys, watchHand, goToLast, watchTyping, runClocks, nameAll, speak, stayTall, followLine]) part(panel);
   };
 

@@ -16,13 +16,14 @@ import traitlets
 
 from clscope import TextError, wgsl
 
+from ..ladder.spec import Limits
 from ..measurement.comparison import summary
 from ..measurement.records import Result
 from ..model import gflops
+from ..sandbox import client
+from ..sandbox.client import Outcome
+from ..sandbox.look import ARGUMENTS
 from ..webgpu import LEAST, job, limits, whole
-from ..worker import client
-from ..worker.client import Outcome
-from ..worker.look import ARGUMENTS
 
 #: The value of `device` that means it.
 NAME = "browser"
@@ -46,11 +47,12 @@ class Browser(anywidget.AnyWidget):
     gpu: Any = traitlets.Dict().tag(sync=True)
     request: Any = traitlets.Dict().tag(sync=True)
     result: Any = traitlets.Dict().tag(sync=True)
-    kind, index = "GPU", None
+    kind: str = "GPU"
+    index: None = None
 
     def __init__(self, opened: Callable[[], None]):
         super().__init__()
-        self.limits = LEAST
+        self.limits: Limits = LEAST
         self._opened = opened
         #: the arguments of the newest request, and who waits for its answer
         self._waiting: tuple[dict[str, Any], Callable[[Outcome], None]] | None = None
@@ -75,7 +77,7 @@ class Browser(anywidget.AnyWidget):
                 self.limits = found
                 self._opened()
 
-    # As `client.Worker`.
+    # As `client.Sandbox`.
 
     def submit(
         self,
@@ -119,11 +121,11 @@ class Browser(anywidget.AnyWidget):
             looked(Outcome(arguments))
         else:
             given = {name: arguments[name] for name in ARGUMENTS}
-            client.worker().submit(f"{name}, look", given, looked, step, "look")
+            client.shared_sandbox().submit(f"{name}, look", given, looked, step, "look")
 
     def stop(self, name: str) -> None:
         """Forget what runs: the page cannot interrupt it."""
-        client.worker().stop(f"{name}, look")
+        client.shared_sandbox().stop(f"{name}, look")
         self._refuse("stopped, as requested; the page ends what it has begun", "stopped")
 
     def _refuse(self, problem: str, kind: str = "refused") -> None:

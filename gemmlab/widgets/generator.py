@@ -63,7 +63,8 @@ class Generator(Stepper):
     """
 
     def __init__(self, **start: Any):
-        self.text, self._listing = "", ""
+        self.text: str = ""
+        self._listing = ""
         choices = {name: values for name, (values, _) in SWITCHES.items()}
         super().__init__(lambda **values: self._written(values), start, **choices)
         self.name = "generator"

@@ -12,7 +12,7 @@ from IPython.display import display
 
 from ..draw import plot, style
 from ..draw.picture import Picture
-from ..ladder import Key, find, in_order, sources
+from ..ladder import KernelSpec, Key, find, in_order, sources
 from ..measurement import explained, records
 from .progress import Progress
 from .shell import Shell
@@ -44,16 +44,17 @@ class Prediction(Shell):
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
         super().__init__()
-        self.question, self.choices = question, list(choices)
+        self.question: str = question
+        self.choices: list[str] = list(choices)
         kept = Progress().entries.get(question, {}).get("choice")
-        self.answer = kept if kept in self.choices else None
+        self.answer: str | None = kept if kept in self.choices else None
         self._outcome: tuple[str, str, Mapping[str, str]] | None = None
         self._buttons = [w.Button(description=choice) for choice in self.choices]
         for button in self._buttons:
             button.layout = w.Layout(width="auto", height="auto", min_height="30px")
             button.on_click(lambda button: self.choose(button.description))
         self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
-        self.box.add_class("gemmlab-prediction")
+        self.add_class("gemmlab-prediction")
         if right is not None:
             self._outcome = right, because, tempting or {}
         self._show()
@@ -100,7 +101,7 @@ class Prediction(Shell):
             if button.description == right:
                 button.button_style, button.icon = "success", "check"
             elif button.description == self.answer:
-                button.button_style, button.icon = ("danger", "times") if right else ("info", "")
+                button.button_style, button.icon = ("warning", "times") if right else ("info", "")
         if right is None:
             later = "Your prediction is noted. Run on: the answer comes after the measurement."
             self.panel.value = f'<div class="gemmlab-note">{later}</div>'
@@ -135,12 +136,12 @@ class Difference:
     """
 
     def __init__(self, kernel: Key):
-        self.new = find(kernel)
+        self.new: KernelSpec = find(kernel)
         if not self.new.before:
             raise ValueError(f"kernel {self.new.number} starts from no other")
-        self.old = find(self.new.before)
+        self.old: KernelSpec = find(self.new.before)
         old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
-        self.text = sources.diff(old, new)
+        self.text: str = sources.diff(old, new)
 
     def __str__(self) -> str:
         return self.text

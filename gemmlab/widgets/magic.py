@@ -14,7 +14,8 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from clscope import views
 
 from ..ladder import Key, find, key, sources
-from ..worker.client import simulated
+from ..sandbox.client import simulate_small
+from .cells import Cell, Kept, running_cell
 from .explorer import Explorer
 from .shell import free
 from .stepper import Stepper
@@ -42,24 +43,22 @@ class GemmMagics(Magics):
                 text = sources.read(find(number).file)
                 shell.set_next_input(f"%%gemm {line.strip()}\n{text}")
                 return None
+            named = frozenset(settings)
             sizes = {name.lower(): settings.pop(name) for name in "MNK" if name in settings}
-            source, in_cell = cell, None
+            text, code, part = sources.read(find(number).file), cell.rstrip("\n"), ""
+            source, original, lines = cell, text.rstrip("\n"), None
             if "part" in words:
-                text = sources.read(find(number).file)
-                part = sources.part(text, words["part"])
-                source = text.replace(part, cell.rstrip("\n"))
-                first = text[: text.index(part)].count("\n") + 1
-                in_cell = range(first, first + cell.rstrip("\n").count("\n") + 1)
+                part = words["part"]
+                original = sources.part(text, part)
+                source = text.replace(original, code)
+                first = text[: text.index(original)].count("\n") + 1
+                lines = range(first, first + code.count("\n") + 1)
             shell.user_ns["gemm_source"] = source
-            explorer = Explorer(
-                number,
-                **sizes,
-                params=settings or None,
-                device=words.get("device"),
-                # the blank line makes line 2 of a cell line 2 for the compiler
-                source=source if in_cell else f"\n{source}",
-            )
-            explorer.in_cell = in_cell
+            if not lines:
+                source = f"\n{source}"  # makes line 2 of a cell line 2 for the compiler
+            edited = Cell(running_cell(), code, source, original, part, lines, named)
+            params, device = settings or None, words.get("device")
+            explorer = Explorer(number, **sizes, params=params, device=device, source=edited)
             _add_stepper(explorer)
             return explorer
         except (ValueError, TypeError, RuntimeError) as error:
@@ -70,20 +69,19 @@ class GemmMagics(Magics):
 
 def _add_stepper(explorer: Explorer) -> None:
     """A button beside the verdict that simulates the text and shows what it does, line by line."""
-    button = w.ToggleButton(
+    button = explorer.toggle(
         False,
         description="Step through it",
-        button_style="primary",
         icon="step-forward",
         tooltip="Run the text in the simulator, line by line",
     )
-    button.layout.width = "auto"
     inside = w.VBox()
+    kept = explorer.cell.kept if explorer.cell else Kept()
 
     def fill() -> None:
         params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
         try:
-            run = simulated(explorer.spec.number, params, explorer.source)
+            run = simulate_small(explorer.spec.number, params, explorer.state.topic.source)
             lines = [step.line for step in views.steps(run)]
             wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
             stepper = Stepper(run, start={"step": wrong, "group": 0})
@@ -95,17 +93,19 @@ def _add_stepper(explorer: Explorer) -> None:
         verdict = run.verdict.partition(":")[0] if run.findings else run.verdict
         where = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}"
         head = f"{where}. {verdict[0].upper()}{verdict[1:]}"
-        inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper.box)
-        free(stepper.box)
+        inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper)
+        free(stepper)
 
     def pressed(change: Mapping[str, Any]) -> None:
+        kept.stepping = change["new"]
         inside.children = (w.HTML("simulating …"),) if change["new"] else ()
         if change["new"]:
             threading.Thread(target=fill, daemon=True).start()
 
     button.observe(pressed, names="value")
     explorer.head.children += (button,)
-    explorer.box.children += (inside,)
+    explorer.children += (inside,)
+    button.value = kept.stepping
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:

@@ -37,14 +37,14 @@ function render({ model, el }) {
 
   const axis = (side, map) => {
     const choice = make("select", "gemmlab-axis");
-    choice.setAttribute("aria-label", side);
+    choice.setAttribute("aria-label", `parameter of the ${side === "down" ? "vertical" : "horizontal"} axis`);
     for (const name of map.names) choice.append(new Option(name, name, false, name === map[side]));
     choice.addEventListener("change", () => model.send({ axis: side, name: choice.value }));
     return choice;
   };
 
   const drawMap = (map, number) => {
-    const part = make("section", "gemmlab-map"), title = make("h4", "", map.title), grid = make("div", "gemmlab-grid");
+    const part = make("section", "gemmlab-map"), title = make("div", "gemmlab-heading", map.title), grid = make("div", "gemmlab-grid");
     part.setAttribute("aria-label", `${map.title}, by ${[map.across, map.down].filter(Boolean).join(" and ")}`);
     if (number === 0 && map.names.length > 2) {
       title.append(make("span", "gemmlab-axes", ""));
@@ -68,8 +68,9 @@ function render({ model, el }) {
     }
     grid.append(make("span", "gemmlab-tick", map.down ? `${map.down}↑ ${map.across}→` : map.across));
     for (const x of map.xs) grid.append(make("span", "gemmlab-tick", x));
+    title.title = number ? "It fills as you measure. A line spans the rates of the runs; a dot is not allowed."
+      : "Click or drag on the map to set the sliders. A dot is not allowed.";
     part.append(title, grid);
-    part.append(make("div", "gemmlab-hint", number ? "A line spans the rates of the runs. A dot: not allowed." : "Click or drag here to set the sliders."));
     return part;
   };
 
@@ -91,9 +92,9 @@ function render({ model, el }) {
 
   const drawTries = () => {
     const { title, marks } = model.get("tries");
-    tries.replaceChildren(make("h4", "", title), make("div", "gemmlab-marks"));
+    tries.replaceChildren(make("div", "gemmlab-heading", title), make("div", "gemmlab-marks"));
     for (const one of marks) {
-      const button = make("button", `gemmlab-try ${one.right ? "" : "gemmlab-not"}`, one.right ? "" : "✕");
+      const button = make("button", `gemmlab-try ${one.right ? "" : "gemmlab-not"} ${one.other ? "gemmlab-older" : ""}`, one.right ? "" : "✕");
       Object.assign(button, { type: "button", tabIndex: -1, title: one.label, id: `try-${one.number}` });
       for (const name of ["low", "middle", "high"]) button.style.setProperty(`--${name}`, `${100 * one[name]}%`);
       if (one.text) button.append(make("span", "gemmlab-label", one.text));
@@ -101,6 +102,42 @@ function render({ model, el }) {
     }
     if (tries.lastChild.lastChild) tries.lastChild.lastChild.tabIndex = 0;
   };
+
+  // The present settings as code, into the clipboard; where a page may not write there, to be copied by hand.
+  const copies = make("div", "gemmlab-copies"), copied = make("span", "gemmlab-copied");
+  copied.setAttribute("role", "status");
+  const tell = (...parts) => copied.replaceChildren(...parts);
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      tell(`Copied: ${text}`);
+    } catch {
+      const field = Object.assign(document.createElement("input"), { value: text, readOnly: true });
+      field.setAttribute("aria-label", "code to copy");
+      tell(field);
+      field.select();
+    }
+  };
+  const save = ({ file, text }) => {
+    if (!file) return;
+    const link = Object.assign(document.createElement("a"), { download: file });
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.click();
+    URL.revokeObjectURL(link.href);
+    tell(`Saved: ${file}`);
+  };
+  const drawCopies = () => {
+    const actions = Object.keys(model.get("code")).map((name) => [name, () => copy(model.get("code")[name])]);
+    const buttons = [...actions, ["Tries as CSV", () => model.send({ csv: true })]].map(([name, action]) => {
+      const button = Object.assign(make("button", "gemmlab-copy", name), { type: "button" });
+      button.addEventListener("click", action);
+      return button;
+    });
+    copies.replaceChildren(...buttons, copied);
+  };
+  el.append(copies);
+  model.on("msg:custom", save);
+  undo.push(() => model.off("msg:custom", save));
 
   // A hand on the map moves the sliders at once, and measures where it lets go.
   let held = null;
@@ -140,8 +177,10 @@ function render({ model, el }) {
     model.on(`change:${name}`, action);
     undo.push(() => model.off(`change:${name}`, action));
   }
+  model.on("change:code", () => tell());
   drawMaps();
   drawTries();
+  drawCopies();
   return () => undo.forEach((step) => step());
 }
 export default { render };

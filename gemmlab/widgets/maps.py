@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 from statistics import pstdev
@@ -29,6 +29,7 @@ class Maps(anywidget.AnyWidget):
     """The maps and the tries: see ``maps.js``. A reader's own text has tries and no map.
 
     Attributes:
+        code: what measures the present settings, by the name of the button that copies it.
         limits, machine: of the device; "this machine" or "this browser".
         recorded: what was recorded of the kernel on another device, if anything was.
     """
@@ -37,22 +38,25 @@ class Maps(anywidget.AnyWidget):
     maps: Any = traitlets.List().tag(sync=True)
     here: Any = traitlets.List([0, 0]).tag(sync=True)
     tries: Any = traitlets.Dict({"title": "", "marks": []}).tag(sync=True)
+    code: Any = traitlets.Dict().tag(sync=True)
 
     def __init__(self, spec: KernelSpec, limits: Limits, source: str | None = None):
         super().__init__()
-        self.spec, self.limits, self.machine = spec, limits, "this machine"
+        self.spec: KernelSpec = spec
+        self.limits: Limits = limits
+        self.machine: str = "this machine"
         self._of_text = source is not None
         found = [one for one in recorded() if one.rows(spec.number)] if source is None else []
         self.recorded: Landscape | None = found[0] if found else None
         self._across, self._down = _first_axes(spec, self.recorded)
 
-    def show(self, values: Values, history: list[Try]) -> None:
+    def show(self, values: Values, history: Sequence[Try], code: str = "") -> None:
         """Where the reader is now, and what was tried."""
         with self.hold_sync():
             self.here = [values[self._across], values[self._down] if self._down else 0]
             there = [self._recorded_map(self.recorded, values)] if self.recorded else []
             self.maps = [] if self._of_text else [*there, self._own_map(values, history)]
-            self.tries = _strip(history)
+            self.tries = _strip(history, code)
 
     def turn(self, side: str, name: str) -> None:
         """Another parameter on the axis "across" or "down"; both cannot be the same."""
@@ -85,7 +89,7 @@ class Maps(anywidget.AnyWidget):
 
         return self._map(f"{found.title}, % of the peak", values, describe)
 
-    def _own_map(self, values: Values, history: list[Try]) -> dict[str, Any]:
+    def _own_map(self, values: Values, history: Sequence[Try]) -> dict[str, Any]:
         """What was measured here with the other parameters and sizes as they are now."""
         mine = {tuple(one.settings.items()): one for one in history if one.right and one.rate}
         top = best(list(mine.values()))
@@ -102,12 +106,12 @@ class Maps(anywidget.AnyWidget):
             cell = {"state": "mine", "label": one.outcome, "text": text}
             return cell | {"low": low, "high": high} | _shade(FLOOR + (1 - FLOOR) * middle)
 
-        return self._map(f"{self.machine}, GFLOPS · fills as you measure", values, describe)
+        return self._map(f"{self.machine}, GFLOPS", values, describe)
 
     def _map(
         self, title: str, values: Values, describe: Callable[[dict[str, int]], dict[str, Any]]
     ) -> dict[str, Any]:
-        xs, ys = self._choices(self._across), self._choices(self._down)
+        xs, ys = self._axes(values)
         cells = []
         for x, y in product(xs, ys):
             cell = {"x": x, "y": y, "text": "", **describe(self.setting(values, (x, y)))}
@@ -122,6 +126,21 @@ class Maps(anywidget.AnyWidget):
             "ys": ys,
             "cells": cells,
         }
+
+    def _axes(self, values: Values) -> tuple[list[int], list[int]]:
+        """Return the values along both axes of both maps, without those of which nothing is legal,
+        but for the reader's own.
+        """
+        limits = [self.limits, *([self.recorded.limits] if self.recorded else [])]
+        places = product(self._choices(self._across), self._choices(self._down))
+        legal = [
+            place
+            for place in places
+            if any(not self.spec.problems(self.setting(values, place), limit) for limit in limits)
+        ]
+        xs = {values[self._across], *(x for x, _ in legal)}
+        ys = {values.get(self._down, 0), *(y for _, y in legal)}
+        return sorted(xs), sorted(ys)
 
     def _choices(self, name: str) -> list[int]:
         return sorted(next((p.choices for p in self.spec.params if p.name == name), (0,)))
@@ -150,7 +169,7 @@ def _shade(share: float) -> dict[str, str]:
             "ink": text_colour(shade)}  # fmt: skip
 
 
-def _strip(history: list[Try]) -> dict[str, Any]:
+def _strip(history: Sequence[Try], code: str) -> dict[str, Any]:
     """The last tries, their rates as shares of the highest."""
     top = max((t.rate[2] for t in history if t.right and t.rate), default=1.0)
     first = best(history)
@@ -160,14 +179,18 @@ def _strip(history: list[Try]) -> dict[str, Any]:
         low, middle, high = (v / top for v in one.rate) if right and one.rate else (0.0, 0.0, 0.0)
         named = one is first or number == len(history) - 1
         text = digits(one.rate[1]) if right and one.rate and named else ""
-        marks.append({"number": number, "right": right, "label": str(one), "text": text,
-                      "low": low, "middle": middle, "high": high})  # fmt: skip
-    said = f", best {first.outcome}" if first else ""
-    return {"title": f"your tries{said} · click one to return to it", "marks": marks}
+        other = one.code != code
+        label = f"{one}{'; other code' * other}"
+        marks.append({"number": number, "right": right, "label": label, "text": text,
+                      "other": other, "low": low, "middle": middle, "high": high})  # fmt: skip
+    top_rate = f", best {first.outcome}" if first else ""
+    return {"title": f"your tries{top_rate}", "marks": marks}
 
 
 def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
-    """The parameters in view over which the recorded rate varies most, if most pairs are legal."""
+    """Return the parameters in view over which the recorded rate varies most, if most pairs are
+    legal; where less than a third is, those of all parameters.
+    """
     names = [name for name in spec.defaults if name in ranked(spec)[:IN_VIEW]]
     if len(names) < 2:
         return names[0], ""
@@ -175,7 +198,7 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
         return names[0], names[1]
     start, choices = spec.fit(found.limits), {p.name: p.choices for p in spec.params}
 
-    def order(pair: tuple[str, str]) -> tuple[bool, float]:
+    def order(pair: tuple[str, str]) -> tuple[float, float]:
         every = [
             start | dict(zip(pair, values, strict=True))
             for values in product(*(choices[name] for name in pair))
@@ -183,6 +206,7 @@ def _first_axes(spec: KernelSpec, found: Landscape | None) -> tuple[str, str]:
         rates = [found.rate(spec.number, params) for params in every]
         shares = [rate.share for rate in rates if rate and not rate.problem]
         varied = len(shares) * pstdev(shares) if shares else 0.0
-        return len(shares) >= 0.5 * len(every), varied
+        return min(len(shares) / len(every), 0.5), varied
 
-    return max(combinations(names, 2), key=order)
+    in_view = max(combinations(names, 2), key=order)
+    return in_view if order(in_view)[0] > 1 / 3 else max(combinations(choices, 2), key=order)

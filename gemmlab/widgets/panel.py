@@ -21,11 +21,9 @@ from ..model import percent
 from ..model.ceilings import named
 from ..model.chip import H200
 from ..opencl.devices import Device
-from ..worker.client import Outcome
+from ..sandbox.client import Outcome
+from .cells import HOLE
 from .tries import between, digits
-
-#: A line of a hole, before anybody has written there.
-HOLE = "// your lines"
 
 
 def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
@@ -92,17 +90,31 @@ def renumbered(words: str, inside: range) -> str:
     return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
 
 
-def here(rate: Interval, device: str, peak: float | None, machine: str) -> Bar:
-    """The rate here or in this browser, with whiskers; the bar ends at the peak."""
+def here(
+    rate: Interval, device: str, peak: float | None, machine: str, before: Interval | None = None
+) -> Bar:
+    """The rate here or in this browser, with whiskers, and the one `before`; the bar ends at the
+    peak.
+    """
     low, middle, high = rate
-    top = peak or high
-    share = ""
+    top = peak or max(high, before[1] if before else 0.0)
+    facts = list[str]()
+    if before:
+        facts.append(f"before {digits(before[1])}")
     if peak:
         part = "above the measured" if middle > peak else f"{percent(middle / peak)} of the"
-        share = f", {part} peak, {digits(peak)}"
-    figure, words = between(low, high), f"GFLOPS{share}"
-    whisker = (low / top, high / top)
-    return Bar(machine, device, style.HERE, figure, words, middle / top, whisker)
+        facts.append(f"{part} peak, {digits(peak)}")
+    return Bar(
+        machine,
+        device,
+        style.HERE,
+        digits(middle),
+        f"GFLOPS ({between(low, high)})",
+        middle / top,
+        tuple(facts),
+        (low / top, high / top),
+        ghost=before[1] / top if before else 0.0,
+    )
 
 
 def beside(found: Comparison, other: str) -> str:
@@ -110,9 +122,9 @@ def beside(found: Comparison, other: str) -> str:
     if found.ratio is None:  # it is the same
         return f"This is {other}."
     if found.shown:
-        low, _, high = found.ratio
+        low, middle, high = found.ratio
         word = "Slower" if high < 1 else "Faster"
-        return f"{word}: {between(low, high)} × {other}"
+        return f"{word}: {digits(middle)} × {other} ({between(low, high)})"
     if found.ratio[0] > 1 / LEAST and found.ratio[2] < LEAST:
         return f"As fast as {other}, within {100 * (LEAST - 1):.0f} %"
     if found.noisy:
@@ -120,13 +132,20 @@ def beside(found: Comparison, other: str) -> str:
     return f"No measurable difference from {other}"
 
 
-def compared(found: Comparison, other: str, moved: str) -> str:
-    """`beside`, and what has been moved."""
+def answer(bar: Bar, found: Comparison, other: str, moved: str) -> str:
+    """Return one line with a rate and how it compares with that of `other`, the bar, and below it
+    what is less important, with what was `moved` since.
+    """
+    ratio = beside(found, other)
     if found.ratio is None and moved:  # the other has no rate
-        return ""
-    more = f' <span class="gemmlab-dim">{escape(moved)}</span>' if moved else ""
-    about = f'class="gemmlab-compared gemmlab-said" title="{escape(moved)}"'
-    return f"<div {about}>{escape(beside(found, other))}{more}</div>"
+        ratio = ""
+    facts = "; ".join([*[moved] * bool(moved), *bar.facts, f"{bar.name}: {bar.about}"])
+    return (
+        f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
+        f'<div class="gemmlab-rate gemmlab-said"><span><b>{bar.figure}</b> {escape(bar.words)}'
+        f'</span> <span class="gemmlab-compared">{escape(ratio)}</span></div>{_track(bar)}'
+        f'<div class="gemmlab-facts-below" title="{escape(facts)}">{escape(facts)}</div></div>'
+    )
 
 
 def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]) -> Bar:
@@ -230,22 +249,26 @@ def _head(sign: str, words: str, colour: str) -> str:
 
 
 def shown(bar: Bar) -> str:
-    """A bar as HTML. Its length and its marks are in per cent of the peak."""
+    """A bar as HTML, and the names of its marks. Its length is in per cent of the peak."""
     about = f' <span class="gemmlab-dim">{escape(bar.about)}</span>' if bar.about else ""
-    lines = "".join(f'<u style="left:{min(at, 1.0):.1%}"></u>' for _, at in bar.in_order())
     names = "".join(_mark(name, at, bar.before) for name, at in bar.in_order())
-    if bar.whisker:
-        low, high = (min(end, 1.0) for end in bar.whisker)
-        lines += f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
-    else:
-        names = f'<div class="gemmlab-marks-said">{names}</div>'
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
         f"<div>{escape(bar.name)}{about}</div>"
-        f'<div class="gemmlab-said"><b>{bar.figure}</b> {escape(bar.words)}</div>'
-        f'<div class="gemmlab-bar"><i style="width:{min(bar.share, 1.0):.2%}"></i>{lines}</div>'
-        f"{names}</div>"
+        f'<div class="gemmlab-said"><b>{bar.figure}</b> {escape(bar.words)}</div>{_track(bar)}'
+        f'<div class="gemmlab-marks-said">{names}</div></div>'
     )
+
+
+def _track(bar: Bar) -> str:
+    """Return the bar alone, with its marks, its whisker and its ghost."""
+    lines = "".join(f'<u style="left:{min(at, 1.0):.1%}"></u>' for _, at in bar.in_order())
+    if bar.ghost:
+        lines += f'<em style="width:{min(bar.ghost, 1.0):.2%}"></em>'
+    if bar.whisker:
+        low, high = (min(end, 1.0) for end in bar.whisker)
+        lines += f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
+    return f'<div class="gemmlab-bar"><i style="width:{min(bar.share, 1.0):.2%}"></i>{lines}</div>'
 
 
 def _mark(name: str, at: float, before: str) -> str:

@@ -62,8 +62,8 @@ class Progress:
     """
 
     def __init__(self, path: str | Path | None = None, folder: str | Path = "."):
-        self.path = Path(path or sources.own_folder() / "progress.json")
-        self.folder = Path(folder)
+        self.path: Path = Path(path or sources.own_folder() / "progress.json")
+        self.folder: Path = Path(folder)
 
     @property
     def entries(self) -> dict[str, dict[str, Any]]:

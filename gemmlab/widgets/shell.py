@@ -47,7 +47,7 @@ class Bridge(anywidget.AnyWidget):
 
     _esm = Path(__file__).with_name("bridge.js")
     _css = style.css() + Path(__file__).with_name("bridge.css").read_text(encoding="utf-8")
-    held = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    held: Any = traitlets.Bool(None, allow_none=True).tag(sync=True)
 
 
 def choice(
@@ -101,7 +101,7 @@ def inside(widget: w.Widget) -> Iterator[w.Widget]:
         yield from inside(child)
 
 
-class Shell:
+class Shell(w.VBox):
     """Controls and a panel, and how they are shown.
 
     Subclasses fill `panel`, set `name`, call `compose`, and define `still()`.
@@ -109,27 +109,27 @@ class Shell:
     Attributes:
         panel: the answer in HTML.
         bridge: the part in the page.
-        box: the whole widget.
         stored: what a saved notebook shows instead, once there is something.
     """
 
-    name = "widget"
+    name: str = "widget"
 
     def __init__(self) -> None:
+        super().__init__()
+        self.add_class("gemmlab")
         self.stored: DisplayHandle | None = None
-        self.panel = w.HTML().add_class("gemmlab-result")
-        self.bridge = Bridge()
+        self.panel: w.HTML = w.HTML().add_class("gemmlab-result")
+        self.bridge: Bridge = Bridge()
         self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
-        self.box = w.VBox().add_class("gemmlab")
 
     def compose(self, *children: w.Widget) -> None:
         """Say what the widget consists of, from top to bottom."""
-        self.box.children = (*children, self.bridge)
+        self.children = (*children, self.bridge)
 
     def received(self, message: dict[str, Any]) -> None:
         """A message of the page: a typed value is taken, or refused in words."""
         name, text = message.get("typed"), message.get("text")
-        for control in inside(self.box):
+        for control in inside(self):
             if isinstance(control, w.SelectionSlider) and control.description == name:
                 if text in (values := dict(control.options)):
                     control.value = values[text]
@@ -149,10 +149,10 @@ class Shell:
         raise NotImplementedError
 
     def _ipython_display_(self) -> None:
-        view = self.box._repr_mimebundle_()
+        view = self._repr_mimebundle_()
         # where no widget can live, the picture below says all; without any text nbconvert warns
         display({**view, "text/plain": ""}, raw=True)
-        free(self.box)
+        free(self)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
         display({"text/html": again, "text/plain": GONE}, raw=True)
@@ -164,4 +164,4 @@ class Shell:
         plain = f"[static picture of {self.name}]\n{self.words()}".strip()
         bundle["text/plain"] = plain
         self.stored = display(bundle, metadata=size, raw=True, display_id=True)
-        free(self.box)
+        free(self)

@@ -75,9 +75,9 @@ class Stepper(Shell):
         self._plays = {name: _film_buttons(controls[name], pause) for name in films}
         played = [part for name in films for part in (w.Label(name), *self._plays[name])]
         self.name = "picture to step through, by " + ", ".join(controls)
-        self.controls = controls
+        self.controls: dict[str, Choice] = controls
         self.compose(grid([*controls.values()]), line(*played, *[pause][: len(films)]), self.panel)
-        self.start = self.values
+        self.start: dict[str, Any] = self.values
         self.show(self.values)
         self._settling = False  # whether controls are being moved by the widget itself
         self._lock = threading.Lock()  # held while the two below are read or changed

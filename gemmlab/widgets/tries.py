@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
+from csv import DictWriter
 from dataclasses import asdict, dataclass
+from hashlib import sha256
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from .. import files
 from ..ladder import sources
@@ -16,16 +22,36 @@ KEPT, SHOWN = 60, 24
 
 @dataclass(frozen=True)
 class Try:
-    """Parameters and sizes, the GFLOPS, whether it was right, and why nothing was timed."""
+    """Parameters and sizes, the GFLOPS, whether it was right, why nothing was timed, and the code
+    of a cell.
+    """
 
     settings: dict[str, int]
     rate: Interval | None
     right: bool
     problem: str = ""
+    code: str = ""
 
     def __str__(self) -> str:
         settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return f"{settings}: {self.outcome}"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The try as a row of a table: the settings, and GFLOPS where it was right."""
+        low, median, high = self.rate if self.rate and self.right else (None, None, None)
+        return {
+            **self.settings,
+            "gflops": median,
+            "low": low,
+            "high": high,
+            "right": self.right,
+            "problem": self.problem,
+        }
+
+    def same_product(self, other: Try) -> bool:
+        """Whether M, N and K are the same."""
+        return all(self.settings[size] == other.settings[size] for size in "MNK")
 
     @property
     def outcome(self) -> str:
@@ -49,29 +75,60 @@ def between(low: float, high: float) -> str:
     return first if first == last else f"{first}–{last}"
 
 
-def best(tries: list[Try]) -> Try | None:
+def csv(tries: Sequence[Try]) -> str:
+    """Return the tries as comma-separated values, with a line of names."""
+    rows = [tried.record for tried in tries]
+    text = StringIO(newline="")
+    writer = DictWriter(text, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def best(tries: Sequence[Try]) -> Try | None:
     """The right try with the highest median, which is what the map shows."""
     right = [one for one in tries if one.right and one.rate]
     return max(right, key=lambda one: one.rate[1] if one.rate else 0.0, default=None)
 
 
-def _file() -> Path:
-    return sources.own_folder() / "explorers.json"
+def before(tries: Sequence[Try]) -> Try | None:
+    """Return the last right try before the newest, of the same product in another way."""
+    newest = tries[-1]
+    for tried in reversed(tries[:-1]):
+        other = (tried.settings, tried.code) != (newest.settings, newest.code)
+        if other and tried.right and tried.rate and tried.same_product(newest):
+            return tried
+    return None
+
+
+def _file(name: str) -> Path:
+    """Return a file for each explorer, since their codes take hundreds of kilobytes."""
+    return sources.own_folder() / "tries" / f"{sha256(name.encode()).hexdigest()[:16]}.json"
 
 
 def load(name: str) -> list[Try]:
     """The tries of an explorer on earlier days; none if the file is missing or unreadable."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        found = files.load_json(_file(), dict)[name]
+    with suppress(OSError, ValueError, TypeError, KeyError, IndexError):
+        stored = files.load_json(_file(name), dict)
+        codes = stored["codes"]
         return [
-            Try(**one | {"settings": {**one["settings"]}, "rate": one["rate"] and (*one["rate"],)})
-            for one in found
+            Try(
+                {**row["settings"]},
+                row["rate"] and (*row["rate"],),
+                row["right"],
+                row["problem"],
+                codes[row["code"]],
+            )
+            for row in stored["tries"]
         ]
     return []
 
 
-def save(name: str, tries: list[Try]) -> None:
-    """Keep the last tries; where nothing can be written, nothing is kept."""
-    mine = {name: [asdict(one) for one in tries[-KEPT:]]}
+def save(name: str, tries: Sequence[Try]) -> None:
+    """Keep the last tries, each code once; where nothing can be written, nothing is kept."""
+    kept = tries[-KEPT:]
+    codes = list(dict.fromkeys(tried.code for tried in kept))
+    rows = [{**asdict(tried), "code": codes.index(tried.code)} for tried in kept]
     with suppress(OSError):
-        files.change_json(_file(), dict, lambda every: {**every, **mine})
+        _file(name).parent.mkdir(parents=True, exist_ok=True)
+        files.replace(_file(name), json.dumps({"name": name, "codes": codes, "tries": rows}))

@@ -257,7 +257,7 @@ class Book:
 
     def box(self, number: int):
         """The widget in the output of a cell."""
-        return self.cell(number).locator(".gemmlab")
+        return self.cell(number).locator(".gemmlab").first  # a stepper may be in it
 
     def still(self, number: int):
         """The static picture in the output of a cell."""

@@ -17,8 +17,8 @@ RACE = sources.read("02_tiled.cl").replace("barrier(CLK_LOCAL_MEM_FENCE);", "", 
 EXPLORER, OTHER, STEPPER, FILM, GEMM, BROKEN, ENDLESS, SLOW, QUICK, BARE = range(1, 11)
 CELLS = (
     "%load_ext gemmlab\nfrom pathlib import Path\n\nimport ipywidgets\n\nimport gemmlab\n"
-    "from gemmlab.draw import diagram\nfrom gemmlab.worker import client\n\n"
-    "client.worker().limits |= {'predict': 20, 'check': 20}",
+    "from gemmlab.draw import diagram\nfrom gemmlab.sandbox import client\n\n"
+    "client.shared_sandbox().limits |= {'predict': 20, 'check': 20}",
     "gemmlab.Explorer(kernel=3, m=128)",
     "gemmlab.Explorer(kernel=2, m=128)",
     "gemmlab.Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))",
@@ -263,7 +263,7 @@ def test_nothing_moves_and_nothing_is_cut(book, width):
     book.wait_until(lambda: settled(book, EXPLORER))
     note = box.locator(".gemmlab-note").inner_text()
     cut = box.evaluate(
-        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-said, h4, .gemmlab-axes')]"
+        "box => [...box.querySelectorAll('.gemmlab-note, .gemmlab-said, .gemmlab-heading, .gemmlab-axes')]"
         ".filter(e => e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)"
         ".map(e => e.textContent)"
     )
@@ -329,7 +329,7 @@ def test_a_cell_of_opencl_is_stepped_through_and_its_race_marked(ran):
 
 
 def test_an_edited_cell_keeps_its_tries_beside_the_original(ran):
-    assert "the original text" in ran.shown(GEMM)["text"]
+    assert "as in the ladder" in ran.shown(GEMM)["text"]
     edited = CELLS[GEMM].replace("acc[j] +=", "acc[j] = acc[j] +", 1)
     assert edited != CELLS[GEMM]
     ran.page.evaluate(
@@ -340,7 +340,7 @@ def test_an_edited_cell_keeps_its_tries_beside_the_original(ran):
     rerun(ran, GEMM)
     ran.wait_until(lambda: ran.box(GEMM).locator("[id^=try-]").count() == 2)
     ran.wait_until(lambda: "the original" in ran.shown(GEMM)["text"])
-    assert "original text" not in ran.shown(GEMM)["text"]
+    assert "as in the ladder" not in ran.shown(GEMM)["text"]
     ran.wait_until(lambda: "local memory allows" in ran.box(GEMM).inner_text())
 
 
@@ -386,7 +386,7 @@ def test_a_kernel_that_hangs_stops_nothing_else_and_can_be_stopped(ran):
 
 def test_a_restart_leaves_no_child_and_shows_the_picture(lab, ran):
     """The last test of this notebook."""
-    (child,) = lab.processes("gemmlab.worker.child")
+    (child,) = lab.processes("gemmlab.sandbox.child")
     ran.restart()
     ran.wait_until(lambda: not child.is_running())
     ran.wait_until(lambda: ran.still(OTHER).is_visible())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import FULL, lacking
-from microscope.test_edits import SETTINGS, all_of, harmless
+from simulation.test_edits import SETTINGS, all_of, harmless
 from test_warp_tiling import WITH_STORE
 from texts import OUTSIDE, SMALL, and_store, edited, without_barrier
 

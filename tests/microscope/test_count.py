@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from microscope.cases import line_of, product, text
+import pytest
+from microscope.corpus import MISTAKES, RIGHT
+from microscope.harness import kernel, line_of, run
 
 import clscope
-import gemmlab
+from clscope import views
 from clscope.count import total, transactions, turns
+
+FLOATS = [case for case in RIGHT if "uchar" not in case.text]  # `by_hand` counts 4 bytes each
 
 
 def sectors(indices, width=1):
@@ -56,13 +60,32 @@ def by_hand(events):
     return in_global, in_local
 
 
+@pytest.mark.parametrize("order", ["lockstep", "warps"])
+@pytest.mark.parametrize("case", FLOATS, ids=lambda case: case.name)
+def test_counts_are_those_made_by_hand_and_add_up(case, order):
+    """All lines, and all steps of all work-groups, make the counts of the run."""
+    seen = case.run(order=order)
+    assert total(seen.lines) == seen.counts
+    assert (seen.counts.transactions, seen.counts.turns) == by_hand(seen.table)
+    groups = np.unique(seen.table["group"])
+    steps = [step for group in groups for step in views.steps(seen, group)]
+    assert all(e.site.line == step.line for step in steps for e in step.entries)
+    whole = total({number: step.counts for number, step in enumerate(steps)})
+    assert (whole.loads, whole.stores) == (seen.counts.loads, seen.counts.stores)
+
+
 def test_by_line():
-    source = text(2)
-    run = gemmlab.simulate(2, 16, 16, 16, {"TS": 8})
-    line = run.lines[line_of(source, "acc +=")]
-    assert line.multiply_adds == 16**3 and sum(line.loads.values()) == 2 * 16**3
-    assert run.lines[line_of(source, "barrier(CLK")].barriers == 4 * 2  # four groups, two tiles
-    assert total(run.lines) == run.counts
+    case = next(c for c in RIGHT if c.name == "tile")
+    seen = case.run()
+    line = seen.lines[line_of(case.text, "sum +=")]
+    assert line.multiply_adds == 16**3 and line.loads == {"sa": 16**3, "sb": 16**3}
+    assert seen.lines[line_of(case.text, "// full")].barriers == 4 * 2  # four groups, two tiles
+    a, b, full, add, free, store = (
+        line_of(case.text, part)
+        for part in ("= A[", "= B[", "// full", "sum +=", "// free", "= sum;")
+    )
+    steps = [step.line for step in views.steps(seen)]
+    assert steps == 2 * [a, b, full, *8 * [add], free] + [store]
 
 
 def test_multiply_adds_are_recognised():
@@ -77,8 +100,7 @@ def test_multiply_adds_are_recognised():
     x = v.x + v.y;
     x = v.x*v.y;
     C[n*M + m] = x;"""
-    run = gemmlab.simulate(2, 8, 8, 8, {"TS": 8}, product(body))
-    assert run.counts.multiply_adds == 64 * (2 + 1 + 1 + 1 + 4 + 4)
+    assert run(kernel(body)).counts.multiply_adds == 64 * (2 + 1 + 1 + 1 + 4 + 4)
 
 
 def test_conditions_that_differ_are_in_the_log():
@@ -88,11 +110,11 @@ def test_conditions_that_differ_are_in_the_log():
     if (tn < 4) C[n*M + m] += 0.0f;
     if (M > 3) C[n*M + m] += 0.0f;
     for (int i = 0; i < tm; i++) C[n*M + m] += 0.0f;"""
-    source = product(body)
-    run = gemmlab.simulate(2, 8, 8, 8, {"TS": 8}, source)
+    source = kernel(body)
+    seen = run(source)
     found = []
     for part in ("tm < 4", "tn < 4", "M > 3", "i < tm"):
-        log = [e for e in run.log if e.site.line == line_of(source, part) and not e.memory]
+        log = [e for e in seen.log if e.site.line == line_of(source, part) and not e.memory]
         ways = [{bool(x) for x in e.of(e.value)} for e in log]
         found.append((len(log), sum(len(way) == 2 for way in ways)))
     assert found == [(1, 1), (1, 1), (0, 0), (8, 7)]
@@ -100,8 +122,25 @@ def test_conditions_that_differ_are_in_the_log():
 
 def test_groups_that_are_no_whole_warps():
     source = "__kernel void f(__global float* x) { x[get_global_id(0)] = 1.0f; }"
-    run = clscope.run(source, "f", (40,), (20,), [clscope.Empty(40)])
-    assert run.counts.transactions == 3 + 3
-    for order in ("lockstep", "warps"):
-        one = gemmlab.simulate(3, 16, 16, 16, {"TS": 8, "WPT": 8}, order=order)
-        assert (one.counts.barriers, one.counts.multiply_adds) == (16, 16**3)
+    seen = clscope.run(source, "f", (40,), (20,), [clscope.Empty(40)])
+    assert seen.counts.transactions == 3 + 3
+
+
+def test_touches_and_segments():
+    body = "for (int i = 0; i < 3; i++) x[get_global_id(0) + 64*i] = i;"
+    text = f"__kernel void f(__global float* x) {{ {body} }}"
+    seen = clscope.run(text, None, (64,), (64,), [clscope.Empty(192)])
+    touched = views.touches(seen, "x", group=0, warp=1, store=True)
+    assert np.array_equal(touched, np.arange(32, 64) + 64 * np.arange(3)[:, None])
+    assert len(views.touches(seen, "y")) == len(views.select(seen, "x")) == 0
+    assert views.elements(views.select(seen, "x", True)) == list(range(192))
+    assert views.segments(range(32)) == 4 and views.segments([]) == 0
+    assert views.segments(range(1, 33), 128) == 2
+    assert views.segments(range(6, 134, 16), width=3) == 16  # the third is in the next segment
+
+
+def test_a_run_that_stops_ends_with_the_line_that_stopped_it():
+    case = next(c for c in MISTAKES if c.name == "tile: one step too many")
+    seen = case.run()
+    last = views.steps(seen)[-1]
+    assert last.line == seen.stop.line == line_of(case.text, "sum +=") and not last.entries

@@ -7,15 +7,14 @@ from __future__ import annotations
 import random
 
 import pytest
-from conftest import FULL, NO_SKIP
-from microscope.fuzz import SETTINGS, edit
+from microscope.corpus import RIGHT
+from microscope.fuzz import edit
 from microscope.generator import kernel
+from microscope.harness import FULL, NO_SKIP
 from microscope.snippets import SNIPPETS
 from microscope.test_language import CONSTRUCTS, simulated, written
 
 import clscope
-from gemmlab import catalog
-from gemmlab.ladder.sources import read
 
 if not NO_SKIP:
     pytest.importorskip("clang.cindex")
@@ -31,10 +30,10 @@ def test_constructs():
     assert compared > 3000
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_kernels(name):
-    wrong, count = differences(read(catalog[name].file), SETTINGS[name])
-    assert wrong == [] and count > 30
+def test_kernels():
+    for case in RIGHT:
+        wrong, count = differences(case.text)
+        assert wrong == [] and count > 5, case.name
 
 
 @pytest.mark.parametrize("before, body", SNIPPETS)
@@ -56,9 +55,8 @@ def test_random_kernels(seed):
     assert wrong == [] and count > 100
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_single_token_edits(name):
-    rng = random.Random(str(name))
-    texts = [edit(read(catalog[name].file), rng) for _ in range(250 if FULL else 15)]
-    same = [agree(text, SETTINGS[name]) for text in texts]
+def test_single_token_edits():
+    rng = random.Random(0)
+    texts = [edit(case.text, rng) for case in RIGHT for _ in range(100 if FULL else 10)]
+    same = [agree(text) for text in texts]
     assert sum(same) >= len(same) - 1 - len(same) // 50

@@ -7,11 +7,10 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from microscope.cases import product
+from microscope.corpus import RIGHT
+from microscope.harness import kernel, run
 
-import gemmlab
 from clscope.text import Preprocessor, TextError
-from gemmlab.ladder import sources
 
 BODY = """
     float acc = 0.0f;
@@ -23,7 +22,7 @@ BODY = """
 
 def refused(source: str) -> TextError:
     with pytest.raises(TextError) as caught:
-        gemmlab.simulate(2, 8, 8, 8, {"TS": 8}, source)
+        run(source)
     error = caught.value
     assert 0 < error.line <= source.count("\n") + 1 and error.column > 0
     return error
@@ -35,7 +34,7 @@ def refused(source: str) -> TextError:
     ("get_local_id(0)", "get_locl_id(0)", "|get_locl"),
 ])  # fmt: skip
 def test_the_column_is_where_the_mistake_begins(old, new, at):
-    source = product(BODY).replace(old, new, 1)
+    source = kernel(BODY).replace(old, new, 1)
     error = refused(source)
     assert f"{error.line}:{error.column} {error.message}" in str(error)
     before, _, after = at.partition("|")
@@ -59,14 +58,6 @@ def test_the_first_mistake_is_named_also_before_a_wrong_line_with_a_number_sign(
     assert (error.line, error.message) == (line, message)
 
 
-def test_a_sum_of_nothing_has_a_line():
-    kernel = sources.read("02_tiled.cl")
-    text = kernel.replace("acc += Atile[k][tm] * Btile[tn][k];", "")
-    assert text != kernel
-    (finding,) = gemmlab.simulate(2, 8, 8, 8, {"TS": 8}, text).findings
-    assert finding.kind == "wrong product" and finding.line > 0
-
-
 def test_an_error_travels_to_another_process():
     error = refused("x")
     copy = pickle.loads(pickle.dumps(error))
@@ -74,33 +65,18 @@ def test_an_error_travels_to_another_process():
 
 
 def test_a_mistake_in_a_macro_names_the_macro():
-    source = product(BODY.replace("acc;", "LAST(acc);"), before="#define LAST(x) (x + y)")
+    source = kernel(BODY.replace("acc;", "LAST(acc);"), before="#define LAST(x) (x + y)")
     error = refused(source)
     assert error.message.startswith("'y' is not declared")
     assert source.split("\n")[error.line - 1][error.column - 1 :].startswith("LAST(acc)")
     assert "in the macro LAST, defined in line 1" in str(error)
 
 
-@pytest.mark.parametrize("old, new, part", [
-    (", const int K", "", "5 parameters"),
-    ("__global float* C", "__global int* C", "`__global int* C`"),
-    ("const __global float* A", "const __global double* A", "`__global double* A`"),
-    ("const __global float* B", "__local float* B", "`__local float* B`"),
-    ("const int K", "const int4 K", "`int4 K`"),
-    ("(8, 8, 1)", "(8, 4, 1)", "8 x 4 x 1"),
-    ("gemm", "gem", "'gemm'"),
-])  # fmt: skip
-def test_a_kernel_that_is_no_product(old, new, part):
-    """What is wrong is named, and no kernel runs on matrices of another type."""
-    body = "for (int i = 0; i < M; i++) { C[i] = 0; }"
-    assert part in refused(product(body).replace(old, new)).message
-
-
 def test_a_text_that_is_nested_too_deeply():
     for one, other in (("(", ")"), ("{ for (int i = 0; i < 1; i++) {", "}}")):
         middle = "1" if one == "(" else "C[0] = 1.0f;"
         nested = one * 400 + middle + other * 400
-        error = refused(product(f"C[0] = {nested};" if one == "(" else nested))
+        error = refused(kernel(f"C[0] = {nested};" if one == "(" else nested))
         assert error.message == "a text that is nested so deeply: not known to this simulator"
 
 
@@ -125,7 +101,7 @@ def test_preprocessor(text, expected):
 
 
 def test_a_byte_order_mark_and_names_that_go_on_in_the_next_line():
-    naive = sources.read("01_naive.cl")
-    text = "\ufeff" + naive.replace("float acc", "flo\\\nat a\\\ncc")
-    assert text.count("\n") == naive.count("\n") + 2
-    assert gemmlab.simulate(1, 16, 16, 4, {"TS": 8}, text).ok
+    case = RIGHT[0]
+    text = "\ufeff" + case.text.replace("__local float", "__local flo\\\nat", 1)
+    assert text.count("\n") == case.text.count("\n") + 1
+    assert case._replace(text=text).run().ok

@@ -6,15 +6,12 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterator
 
-from microscope.fuzz import SETTINGS
+from microscope import small_kernels
+from microscope.corpus import RIGHT
 from microscope.generator import kernel
 from microscope.test_language import CONSTRUCTS, written
-from web import small_kernels
 
-from clscope import tree
-from clscope.parser import parse_with
-from clscope.text import Preprocessor
-from gemmlab import catalog
+from clscope import parse, tree
 
 MORE = """
 int twice(int a) { return 2*a; }
@@ -31,14 +28,14 @@ out:
 """
 
 
-def corpus() -> Iterator[tuple[str, dict]]:
-    """Yield every text of these tests that the parser takes, with its macros."""
-    for name, params in SETTINGS.items():
-        yield catalog[name].text(params), dict(params)
-    texts = [MORE, *map(written, CONSTRUCTS), *map(small_kernels.text, range(20))]
-    texts += [kernel(seed, 8) for seed in range(20)]
-    for text in texts:
-        yield text, {}
+def corpus() -> Iterator[str]:
+    """Yield every text of these tests that the parser takes."""
+    yield MORE
+    yield from map(written, CONSTRUCTS)
+    yield from (case.text for case in RIGHT)
+    for seed in range(20):
+        yield small_kernels.text(seed)
+        yield kernel(seed, 8)
 
 
 def held(value: object) -> Iterator[tree.Node]:
@@ -57,8 +54,8 @@ def held(value: object) -> Iterator[tree.Node]:
 
 def test_a_walk_reaches_every_node_once():
     kinds = Counter[type]()
-    for text, macros in corpus():
-        unit = parse_with(Preprocessor(macros), text)
+    for text in corpus():
+        unit = parse(text)
         for top in (*unit.functions, *unit.variables):
             walked = list(map(id, top.walk()))
             assert sorted(walked) == sorted(map(id, held(top))), text

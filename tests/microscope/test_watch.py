@@ -8,12 +8,12 @@ import re
 
 import numpy as np
 import pytest
-from microscope.cases import line_of, product
+from microscope.corpus import MISTAKES
+from microscope.corpus import RIGHT as RIGHT_KERNELS
+from microscope.harness import kernel, kinds, line_of, run
 
 import clscope
-import gemmlab
 
-SIZE = (8, 8, 8)
 RIGHT = """
     float acc = 0.0f;
     for (int k = 0; k < K; k++) {
@@ -22,16 +22,11 @@ RIGHT = """
     C[n*M + m] = acc;"""
 
 
-def kinds(run) -> set[str]:
-    return {f.kind for f in run.findings}
-
-
-def found(source, kind, size=SIZE, kernel=2, params=None, **more):
-    """The one finding of this kind."""
-    run = gemmlab.simulate(kernel, *size, params or {"TS": 8}, source, **more)
-    assert kind in kinds(run), run.verdict
-    assert not run.ok
-    return next(f for f in run.findings if f.kind == kind)
+def found(source: str, kind: str) -> clscope.Finding:
+    """The first finding of this kind."""
+    seen = run(source)
+    assert kind in kinds(seen) and not seen.ok, seen.verdict
+    return next(finding for finding in seen.findings if finding.kind == kind)
 
 
 #: By kind: the kernel's body, a part of the line, and how many do it.
@@ -44,8 +39,6 @@ WRONG = [
     ("uninitialised", "float x; if (tm > 2) x = 1.0f;\nC[n*M + m] = x;", "= x;", 24),
     ("uninitialised", "__local float T[8][9]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
      "C[n*M + m] = T[tn][tm + 1];", "= T[tn]", 8),
-    ("never written", RIGHT.replace("C[n*M + m]", "if (tm < 7) C[n*M + m]"), "if (tm < 7)", 8),
-    ("two writers", RIGHT + "\n    if (tm == 0) C[n*M + 1] = 2.0f;", "= acc;", 2),
     ("divergent barrier", "if (m >= 6) return;\nbarrier(CLK_LOCAL_MEM_FENCE);" + RIGHT, "barrier",
      16),
     ("overflow", "int big = (m + 1)*1000000000;" + RIGHT, "int big", 48),
@@ -58,15 +51,45 @@ WRONG = [
 ]  # fmt: skip
 
 
+#: What the corpus has and is not found: of asynchronous copies only those are watched that fill
+#: local memory, and a work-item's own accesses before the wait are not compared with them.
+BLIND = {
+    "copy: stored to before the wait", "copy: the source is overwritten before the wait",
+    "copy: the last copy is not waited for", "copy: work-items copy from different places",
+    "copy: waits for another event",
+}  # fmt: skip
+#: Right kernels that are accused: a plain read beside atomic functions, fences between work-groups,
+#: and elements that are loaded and not used.
+ACCUSED = {
+    "a float sum by compare and exchange", "the last group adds up",
+    "a vector load over an unset halo", "padding is copied",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MISTAKES, ids=lambda case: case.name)
+def test_a_mistake_is_found_in_its_line(case):
+    for order in ("lockstep", "warps"):
+        findings = case.run(order=order).findings
+        named = bool(findings) and findings[0].line in case.lines and findings[0].kind in case.kinds
+        assert named != (case.name in BLIND), findings[:1]
+
+
+@pytest.mark.parametrize("case", RIGHT_KERNELS, ids=lambda case: case.name)
+def test_a_right_kernel_is_not_accused(case):
+    for order in ("lockstep", "warps"):
+        seen = case.run(order=order)
+        assert seen.ok != (case.name in ACCUSED), seen.verdict
+
+
 @pytest.mark.parametrize(("kind", "body", "part", "count"), WRONG)
 def test_a_finding_has_its_kind_its_line_and_its_work_items(kind, body, part, count):
-    source = product(body)
+    source = kernel(body)
     finding = found(source, kind)
     assert (finding.line, finding.count) == (line_of(source, part), count), finding
 
 
 def test_a_race_names_both_lines_and_both_work_items():
-    source = product("""
+    source = kernel("""
     __local float T[8][8];
     T[tn][tm] = 1.0f;
     C[n*M + m] = T[tm][tn];""")
@@ -106,7 +129,7 @@ def test_races_are_those_of_the_definition(seed):
     ]
     body = "\n".join(["int r = 0, g = get_global_id(0);", *lines])
     text = f"__kernel void f(__global int* p) {{ {body} p[4 + g] = r; }}"
-    run = clscope.run(text, "f", (8,), (4,), [np.zeros(12, np.int32)])
+    seen = clscope.run(text, "f", (8,), (4,), [np.zeros(12, np.int32)])
 
     def races(i: int, j: int) -> bool:
         stores = [what[x] == 0 for x in (i, j)]
@@ -115,17 +138,17 @@ def test_races_are_those_of_the_definition(seed):
         return who[i] != who[j] and where[i] == where[j] and changes and not same
 
     expected = any(races(i, j) for i in range(6) for j in range(i))
-    assert (kinds(run) == {"race"}) == expected, text
+    assert (kinds(seen) == {"race"}) == expected, text
 
 
 def test_a_loop_that_is_stopped():
     """What was seen until then counts, and nothing is claimed of the rest."""
     racy = "__local int all; all = tm;\n" + RIGHT
     for body, findings in ((RIGHT, set()), (racy, {"race"})):
-        run = gemmlab.simulate(2, *SIZE, {"TS": 8}, product(body), limit=3)
-        assert not run.ok and kinds(run) == findings and run.stop is None
-        assert run.unfinished.line == line_of(run.text, "for (")
-    assert gemmlab.simulate(2, *SIZE, {"TS": 8}, product(RIGHT), limit=8).ok
+        seen = run(kernel(body), limit=3)
+        assert not seen.ok and kinds(seen) == findings and seen.stop is None
+        assert seen.unfinished.line == line_of(seen.text, "for (")
+    assert run(kernel(RIGHT), limit=8).ok
 
 
 #: Loops that never end, with the part of the text at which they begin or repeat.
@@ -161,29 +184,29 @@ LATE = [
 
 @pytest.mark.parametrize(("body", "part"), ENDLESS)
 def test_a_loop_that_never_ends_is_a_finding(body, part):
-    source = product(f"float acc = 0;\n{body}\nC[n*M + m] = acc;")
+    source = kernel(f"float acc = 0;\n{body}\nC[n*M + m] = acc;")
     finding = found(source, "endless loop")
     assert finding.line == line_of(source, part)
 
 
 @pytest.mark.parametrize("body", LATE)
 def test_a_loop_that_ends_late_is_not(body):
-    source = product(f"float acc = 0;\n{body}\nacc = 0;{RIGHT.replace('float acc', 'float sum')}")
-    run = gemmlab.simulate(2, *SIZE, {"TS": 8}, source.replace("= acc;", "= acc;"))
-    assert "endless loop" not in kinds(run) and not run.unfinished, run.verdict
+    source = kernel(f"float acc = 0;\n{body}\nacc = 0;{RIGHT.replace('float acc', 'float sum')}")
+    seen = run(source)
+    assert "endless loop" not in kinds(seen) and not seen.unfinished, seen.verdict
 
 
 def test_what_was_found_before_the_end_is_reported_with_it():
     body = "float x; x += 1.0f;\n C[-1] = x;" + RIGHT
-    run = gemmlab.simulate(2, *SIZE, {"TS": 8}, product(body))
-    assert [f.kind for f in run.findings] == ["uninitialised", "out of bounds"]
-    assert run.stop is run.findings[-1] and run.verdict.startswith("stopped: ")
+    seen = run(kernel(body))
+    assert [f.kind for f in seen.findings] == ["uninitialised", "out of bounds"]
+    assert seen.stop is seen.findings[-1]
 
 
 def test_macros_in_findings():
-    source = product("GET(x, m + 100)" + RIGHT, before="#define GET(x, at) float x = A[at];")
+    source = kernel("GET(x, m + 100)" + RIGHT, before="#define GET(x, at) float x = A[at];")
     finding = found(source, "out of bounds")
     assert finding.line == line_of(source, "GET(x, m") and finding.macro == "GET"
     body = "float x[W] = {0.0f}; C[n*M + m] = x[tm*(W/2) + W];"
-    finding = found(product(body, before="#define W 8"), "out of bounds")
+    finding = found(kernel(body, before="#define W 8"), "out of bounds")
     assert finding.message.startswith("x[tm*(W/2) + W]: work-item (0, 0)")

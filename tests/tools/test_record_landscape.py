@@ -12,7 +12,7 @@ from gemmlab import catalog, trial
 from gemmlab.measurement import peaks
 from gemmlab.measurement.landscape import Landscape
 from gemmlab.model import Peaks
-from gemmlab.worker.client import Outcome
+from gemmlab.sandbox.client import Outcome
 
 SIZE = 64
 

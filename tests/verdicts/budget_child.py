@@ -12,14 +12,14 @@ import threading
 import time
 from pathlib import Path
 
-from gemmlab.worker.look import look
+from gemmlab.sandbox.look import Case, look
 
 STATUS = Path("/proc/self/status")
 
 
 def see(kernel, sizes, params, source):
     """The look that is measured."""
-    return look(kernel, *sizes, params, source)
+    return look(Case.of(kernel, *sizes, params, source))
 
 
 def peak() -> int:

@@ -15,7 +15,7 @@ from texts import SMALL
 
 from gemmlab import catalog
 from gemmlab.ladder import sources
-from gemmlab.worker import look
+from gemmlab.sandbox import look
 
 CHILD = Path(__file__).with_name("budget_child.py")
 #: Times a look's limit: what it takes to stop, on a busy machine.

@@ -142,7 +142,7 @@ def test_what_the_compiler_cannot_see_is_not_blamed_on_the_kernel(browser, body)
         "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"
         f"void k(__global float* x, const int n) {{\n{body}\nx[0] = n; }}"
     )
-    with served(ROOT / "gemmlab" / "web") as address:
+    with served(ROOT / "clscope" / "wgsl") as address:
         page = browser.new_page()
         page.goto(address)
         message = page.evaluate(

@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 
 from gemmlab.ladder import sources
 from gemmlab.opencl.devices import devices
-from gemmlab.worker import client
+from gemmlab.sandbox import client
 
 TILED = sources.read("02_tiled.cl")
 WAIT = "barrier(CLK_LOCAL_MEM_FENCE);"
@@ -49,9 +49,12 @@ def shell():
         lacking("no OpenCL device")
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "gemmlab")
-    kept, client.worker().limits = client.worker().limits, dict.fromkeys(client.LIMITS, 90.0)
+    kept, client.shared_sandbox().limits = (
+        client.shared_sandbox().limits,
+        dict.fromkeys(client.LIMITS, 90.0),
+    )
     yield shell
-    client.worker().limits = kept
+    client.shared_sandbox().limits = kept
 
 
 def panel(shell, line: str, cell: str) -> str:
@@ -97,7 +100,7 @@ def test_the_kernels_own_text_is_right_and_the_same(shell):
     assert (
         'data-state="ok"' in shown
         and "TS=16 M=64 N=64 K=64" in shown
-        and "the original text" in shown
+        and "as in the ladder" in shown
     )
     assert shell.user_ns["gemm_source"] == TILED
 
@@ -107,9 +110,9 @@ def test_hostile_kernels_are_explained_and_the_next_cell_runs(shell, what):
     source, states, words = HOSTILE[what]
     assert source != TILED
     if "hang" in states:
-        client.worker().limits |= dict.fromkeys(("predict", "check", "time"), 4.0)
+        client.shared_sandbox().limits |= dict.fromkeys(("predict", "check", "time"), 4.0)
     shown = panel(shell, "2 M=64 N=64 K=64", source)
-    client.worker().limits |= dict.fromkeys(client.LIMITS, 90.0)
+    client.shared_sandbox().limits |= dict.fromkeys(client.LIMITS, 90.0)
     state = shown.split('data-state="')[1].split('"')[0]
     print(f"{what}: {state}")
     assert state in states and words in shown

@@ -1,5 +1,7 @@
 """The two maps and the tries: what was recorded, and what the reader has measured."""
 
+from dataclasses import replace
+
 import pytest
 from landscapes import made_up
 
@@ -112,11 +114,20 @@ def test_tries_come_back_the_next_day(tmp_path, monkeypatch):
     save("one", history)
     save("another", [])
     assert load("one") == history and load("a third") == []
-    file = tmp_path / "explorers.json"
+    (file,) = (path for path in tmp_path.rglob("*.json") if '"one"' in path.read_text())
     for damaged in (
         "{",
         file.read_text().replace('"TS": 32', '"TS"'),
-        '{"one": [{"settings": null}]}',
+        '{"codes": [], "tries": [{"settings": null}]}',
     ):
         file.write_text(damaged)
         assert load("one") == []
+
+
+def test_each_code_is_stored_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
+    history = [replace(tried((4.0, 5.0, 6.0), TS=ts), code="x" * 1000) for ts in (8, 16, 32)]
+    save("one", history)
+    assert load("one") == history
+    (file,) = tmp_path.rglob("*.json")
+    assert file.stat().st_size < 2000

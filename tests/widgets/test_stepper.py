@@ -8,12 +8,12 @@ import time
 from xml.etree import ElementTree
 
 import pytest
-from microscope.cases import SMALL, edited, line_of, text
+from simulation.cases import SMALL, edited, line_of, text
 
 from gemmlab import Stepper, simulate
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import Picture
-from gemmlab.worker.look import closely
+from gemmlab.sandbox.look import simulate_small
 
 
 def lit(stepper) -> list[int]:
@@ -153,7 +153,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_is_wrong_is_marked_on_its_line(kind):
-    run = closely(2, {"TS": 32}, BROKEN[kind])
+    run = simulate_small(2, {"TS": 32}, BROKEN[kind])
     stepper = Stepper(run, {"group": 0})
     assert wrong(stepper)[line_of(BROKEN[kind], "acc += ")] == kind
     assert wrong(Stepper(simulate(2, 16, 16, 16, SMALL[2]))) == {}

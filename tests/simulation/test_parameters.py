@@ -1,6 +1,4 @@
-"""What pictures and chapters ask of a run: its steps, line by line, the accesses of warps, macros;
-and the counts of any legal parameters.
-"""
+"""The counts of any legal parameters, and the races without a barrier."""
 
 import itertools
 from functools import cache
@@ -10,11 +8,9 @@ import pytest
 from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from microscope.cases import edited, line_of, text
 from texts import without_barrier
 
 import gemmlab
-from clscope import views
 from gemmlab import catalog, model
 
 
@@ -71,35 +67,3 @@ def test_any_small_legal_parameters(number, data):
     # barrier 2 protects a tile from the next one
     races = [finding for finding in torn.findings if finding.kind == "race"]
     assert bool(races) == (several and (barrier == 1 or tiles[2] > 1))
-
-
-def test_touches_have_one_row_a_load_and_one_column_a_lane():
-    run = gemmlab.simulate(1, 16, 8, 5, {"TS": 8})
-    touched = views.touches(run, "A", group=0, warp=1)
-    assert touched.shape == (5, 32)
-    rows, ks = touched % 16, touched // 16
-    assert np.array_equal(ks, np.repeat(np.arange(5)[:, None], 32, axis=1))
-    assert np.array_equal(rows[0], np.tile(np.arange(8), 4))
-    assert len(views.touches(run, "D")) == len(views.select(run, "C")) == 0
-
-
-def test_segments():
-    assert views.segments(range(32)) == 4 and views.segments([]) == 0
-    assert views.segments(range(1, 33), 128) == 2
-    assert views.segments(range(6, 134, 16), width=3) == 16  # the third is in the next segment
-
-
-def test_a_step_is_one_execution_of_a_line():
-    run = gemmlab.simulate(2, 16, 16, 16, {"TS": 8})
-    source = text(2)
-    a, b = line_of(source, "Atile[tn][tm] ="), line_of(source, "Btile[tn][tm] =")
-    first, add = line_of(source, "barrier(CLK"), line_of(source, "acc +=")
-    second, store = line_of(source, "barrier(CLK", 1), line_of(source, "= acc;")
-    assert [s.line for s in views.steps(run)] == 2 * [a, b, first, *8 * [add], second] + [store]
-
-
-def test_a_run_that_stops_ends_with_the_line_that_stopped_it():
-    source = edited(text(2), "Atile[k][tm]", "Atile[k + 1][tm]")
-    run = gemmlab.simulate(2, 16, 16, 16, {"TS": 8}, source)
-    last = views.steps(run)[-1]
-    assert last.line == run.stop.line == line_of(source, "Atile[k + 1][tm]") and not last.entries

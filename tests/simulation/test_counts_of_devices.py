@@ -4,15 +4,15 @@ at every access.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from conftest import lacking
-from microscope.cases import SMALL, WARPS, on_device
+from microscope.harness import pocl
 from microscope.instrument import instrumented
-from microscope.test_edits import SETTINGS
+from microscope.test_random import counts as of_the_simulator
+from simulation.cases import SMALL, WARPS
+from simulation.test_edits import SETTINGS
 
 import clscope
 import gemmlab
@@ -20,7 +20,6 @@ from clscope.translate import compile_kernel
 from clscope.types import Scalar
 from gemmlab.ladder import find
 from gemmlab.ladder.sources import read
-from gemmlab.opencl.devices import NoDeviceError, find_device
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -47,23 +46,12 @@ def counted(source: str, name: str, sizes: Sequence[int], args: Sequence, define
     """Loads and stores of global and of local memory, and the arrays, of a real device; arguments
     as `clscope.run` takes them.
     """
-    try:
-        device = find_device("pocl")
-    except NoDeviceError:
-        lacking("no PoCL")
     program = compile_kernel(source, name, defines)
     given = [plain(p.type, value) for p, value in zip(program.params, args, strict=True)]
     given.append(np.zeros(4, np.int32))
     text, local = instrumented(source, dict(defines or {})), program.size[: len(sizes)]
-    *after, counts = on_device(device, text, name, tuple(sizes), local, given)
+    *after, counts = pocl().launch(text, name, tuple(sizes), local, given)
     return counts.tolist(), [a for a in after if isinstance(a, np.ndarray)]
-
-
-def of_the_simulator(run: clscope.Run) -> list[int]:
-    """The same four counts."""
-    space, store, width = (run.table[name] for name in ("space", "store", "width"))
-    kinds = itertools.product(("global", "local"), (False, True))
-    return [int(width[(space == s) & (store == stores)].sum()) for s, stores in kinds]
 
 
 @pytest.mark.sampled(3)

@@ -1,4 +1,4 @@
-"""The worker process: the newest request wins; a crash, a hang or a wrong kernel is an answer."""
+"""The child process: the newest request wins; a crash, a hang or a wrong kernel is an answer."""
 
 import os
 import resource
@@ -17,8 +17,8 @@ from texts import and_store, edited
 
 from gemmlab import Result
 from gemmlab.ladder import sources
-from gemmlab.worker import client, process
-from gemmlab.worker.client import Outcome, Worker
+from gemmlab.sandbox import client, process
+from gemmlab.sandbox.client import Outcome, Sandbox
 
 #: The limits of these tests: a loaded machine may take a while. SHORT is for kernels that never
 #: end.
@@ -54,8 +54,8 @@ class Answers:
 
 
 @pytest.fixture
-def worker(any_device):
-    made = Worker()
+def sandbox(any_device):
+    made = Sandbox()
     made.limits |= LIMITS
     yield made
     if made.child:
@@ -67,25 +67,25 @@ def job(**arguments) -> dict:
     return {"kernel": 1, "m": 32, "repeats": 1, "params": {"TS": 8}, **arguments}
 
 
-def ask(worker: Worker, kind: str = "measure", **arguments) -> Outcome:
+def ask(sandbox: Sandbox, kind: str = "measure", **arguments) -> Outcome:
     """One job, and its answer."""
     answers = Answers()
     given = job(**arguments) if kind == "measure" else arguments
-    worker.submit("test", given, answers.done, job=kind)
+    sandbox.submit("test", given, answers.done, job=kind)
     answers.wait(lambda a: a.outcomes)
     return answers.outcomes[0]
 
 
-def begun(worker: Worker, client: str = "test") -> Answers:
+def begun(sandbox: Sandbox, client: str = "test") -> Answers:
     """A job whose kernel runs, and never ends."""
     answers = Answers()
-    worker.submit(client, job(source=ENDLESS), answers.done, answers.step)
+    sandbox.submit(client, job(source=ENDLESS), answers.done, answers.step)
     answers.wait(lambda a: "check" in a.steps)
     return answers
 
 
-def works(worker: Worker) -> bool:
-    outcome = ask(worker)
+def works(sandbox: Sandbox) -> bool:
+    outcome = ask(sandbox)
     return outcome.ok and outcome.result.verdict == "right: every element exact"
 
 
@@ -118,21 +118,21 @@ BUILD = ("BuildError", f"line {1 + MISTAKE[: MISTAKE.index('oops')].count(chr(10
         ({"m": 4096, "most_seconds": 0.01}, "TooSlow", "4096 x 4096 x 4096 would take about"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_an_answer_in_words(worker, capfd, arguments, kind, words):
+def test_what_is_wrong_is_an_answer_in_words(sandbox, capfd, arguments, kind, words):
     """And what a compiler prints goes neither between the answers nor onto the screen."""
-    outcome = ask(worker, **arguments)
+    outcome = ask(sandbox, **arguments)
     assert not outcome.ok and outcome.kind == kind and words in str(outcome), outcome
     if kind == "crash":
         ends = "died (signal SIG", "the device gave up"
         assert any(end in outcome.problem for end in ends), outcome.problem
-    assert works(worker)
+    assert works(sandbox)
     assert capfd.readouterr() == ("", "")
 
 
-def test_an_answer_is_a_result(worker):
+def test_an_answer_is_a_result(sandbox):
     answers = Answers()
     arguments = job(kernel=3, m=np.int64(40), n=24, k=56, params={"TS": np.int8(8), "WPT": 2})
-    worker.submit("test", arguments, answers.done, answers.step)
+    sandbox.submit("test", arguments, answers.done, answers.step)
     answers.wait(lambda a: a.outcomes)
     outcome, result = answers.outcomes[0], answers.outcomes[0].result
     assert outcome.ok and isinstance(result, Result) and outcome.arguments == arguments
@@ -141,26 +141,26 @@ def test_an_answer_is_a_result(worker):
     assert str(outcome) == str(result) and not outcome.problem
 
 
-def test_clients_do_not_displace_each_other(worker):
+def test_clients_do_not_displace_each_other(sandbox):
     """Each may submit again from its answer, as a widget whose controls have moved does."""
     answers = Answers()
 
     def again(outcome):
-        worker.submit("a", job(m=34), answers.done)
+        sandbox.submit("a", job(m=34), answers.done)
 
     for name, done in (("a", again), ("b", answers.done)):
-        worker.submit(name, job(m=33), done)
+        sandbox.submit(name, job(m=33), done)
     answers.wait(lambda a: len(a.outcomes) == 2)
-    assert works(worker)
+    assert works(sandbox)
     assert sorted(outcome.result.m for outcome in answers.outcomes) == [33, 34]
 
 
-def test_the_newest_wins_and_results_come_in_order(worker):
-    assert works(worker)
+def test_the_newest_wins_and_results_come_in_order(sandbox):
+    assert works(sandbox)
     answers = Answers()
     sizes = list(range(101, 121))
     for size in sizes:  # at once: a pause of a few milliseconds may last as long as a job
-        worker.submit("slider", job(m=size, repeats=100), answers.done)
+        sandbox.submit("slider", job(m=size, repeats=100), answers.done)
     answers.wait(lambda a: a.outcomes and a.outcomes[-1].arguments["m"] == sizes[-1])
     time.sleep(0.5)  # nothing may come after the newest
     shown = [outcome.result.m for outcome in answers.outcomes]
@@ -169,66 +169,66 @@ def test_the_newest_wins_and_results_come_in_order(worker):
     assert len(shown) < len(sizes), "jobs that nobody waits for any more were run to their end"
 
 
-def test_newer_requests_overtake_a_hang(worker):
+def test_newer_requests_overtake_a_hang(sandbox):
     """Long before that is stopped by its limit; the newest of them counts."""
-    assert works(worker)
-    answers, start = begun(worker), time.monotonic()
+    assert works(sandbox)
+    answers, start = begun(sandbox), time.monotonic()
     for size in (21, 22, 23):
-        worker.submit("test", job(m=size), answers.done)
+        sandbox.submit("test", job(m=size), answers.done)
     answers.wait(lambda a: a.outcomes)
     assert time.monotonic() - start < LIMITS["check"]
     answers.wait(lambda a: a.outcomes[-1].ok and a.outcomes[-1].result.m == 23)
     assert all(outcome.ok for outcome in answers.outcomes)
 
 
-def test_what_runs_can_be_stopped(worker):
+def test_what_runs_can_be_stopped(sandbox):
     """At once, in a sentence, and the next request is served."""
-    assert works(worker)
-    answers, start = begun(worker, "slider"), time.monotonic()
-    worker.stop("slider")
+    assert works(sandbox)
+    answers, start = begun(sandbox, "slider"), time.monotonic()
+    sandbox.stop("slider")
     answers.wait(lambda a: a.outcomes)
     time.sleep(0.3)
     (outcome,) = answers.outcomes
     said = "stopped while running, as requested"
     assert (outcome.kind, outcome.problem) == ("stopped", said)
-    assert time.monotonic() - start < 60 and works(worker)
+    assert time.monotonic() - start < 60 and works(sandbox)
 
 
-def test_what_only_waits_can_be_stopped(worker):
+def test_what_only_waits_can_be_stopped(sandbox):
     """The other client's answer comes; to stop nothing does nothing."""
-    worker.stop("slider")
+    sandbox.stop("slider")
     first, second = Answers(), Answers()
-    worker.submit("other", job(), first.done)
-    worker.submit("slider", job(m=33), second.done)
-    worker.stop("slider")
+    sandbox.submit("other", job(), first.done)
+    sandbox.submit("slider", job(m=33), second.done)
+    sandbox.stop("slider")
     first.wait(lambda a: a.outcomes)
     assert first.outcomes[0].ok and [o.kind for o in second.outcomes] == ["stopped"]
-    assert works(worker) and len(second.outcomes) == 1
+    assert works(sandbox) and len(second.outcomes) == 1
 
 
-def test_an_endless_kernel_is_stopped_at_its_limit(worker, device):
-    assert works(worker)
-    child = worker.child.process.pid
+def test_an_endless_kernel_is_stopped_at_its_limit(sandbox, device):
+    assert works(sandbox)
+    child = sandbox.child.process.pid
     start = time.monotonic()
-    worker.limits |= SHORT
-    outcome = ask(worker, source=ENDLESS, device=device.index)
-    worker.limits |= LIMITS
+    sandbox.limits |= SHORT
+    outcome = ask(sandbox, source=ENDLESS, device=device.index)
+    sandbox.limits |= LIMITS
     took = time.monotonic() - start
     assert not outcome.ok and outcome.kind == "hang"
     assert "running took over 3 s." in outcome.problem and "never ends" in outcome.problem
     assert outcome.seen.unfinished and "of this loop" in str(outcome.seen)
     assert SHORT["check"] < took < SHORT["check"] + 90
     assert gone(child), "the process that hung is still there"
-    assert works(worker)
+    assert works(sandbox)
 
 
 @pytest.mark.parametrize("when", ["running", "idle"])
-def test_a_child_that_is_killed_is_reported_and_replaced(worker, when):
+def test_a_child_that_is_killed_is_reported_and_replaced(sandbox, when):
     """As by a compiler that aborts; the end of one that had nothing to do is not reported."""
-    assert works(worker)
-    child = worker.child.process.pid
-    assert works(worker) and worker.child.process.pid == child != os.getpid()
-    answers = begun(worker) if when == "running" else Answers()
+    assert works(sandbox)
+    child = sandbox.child.process.pid
+    assert works(sandbox) and sandbox.child.process.pid == child != os.getpid()
+    answers = begun(sandbox) if when == "running" else Answers()
     os.kill(child, signal.SIGKILL)
     if when == "running":
         answers.wait(lambda a: a.outcomes)
@@ -236,10 +236,10 @@ def test_a_child_that_is_killed_is_reported_and_replaced(worker, when):
         assert outcome.kind == "crash"
         assert "was running the kernel died (signal SIGKILL)" in outcome.problem
     assert gone(child)
-    assert works(worker) and worker.child.process.pid != child
+    assert works(sandbox) and sandbox.child.process.pid != child
 
 
-def test_crashes_leave_no_files_threads_or_processes_behind(worker):
+def test_crashes_leave_no_files_threads_or_processes_behind(sandbox):
     def held() -> tuple[int, int]:
         # the thread that watched over a dead child takes a moment to notice
         end = time.monotonic() + 60
@@ -247,13 +247,13 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
             time.sleep(0.05)
         return len(os.listdir("/proc/self/fd")), threading.active_count()
 
-    assert works(worker)
+    assert works(sandbox)
     threads = threading.active_count()
     before = held()
     crashes = 4
     for _ in range(crashes):
-        assert ask(worker, source=FAR).kind == "crash"
-        assert works(worker)
+        assert ask(sandbox, source=FAR).kind == "crash"
+        assert works(sandbox)
     # on a busy machine the last child's may still be there, but not one for each crash
     after = held()
     assert all(now - then < crashes for now, then in zip(after, before, strict=True)), (
@@ -262,25 +262,27 @@ def test_crashes_leave_no_files_threads_or_processes_behind(worker):
     )
 
 
-def test_interrupting_a_trial_frees_the_worker(monkeypatch, any_device):
+def test_interrupting_a_trial_frees_the_sandbox(monkeypatch, any_device):
     """Ctrl-C, or the notebook's button, while a cell waits for a measurement."""
     stopped = []
 
     def interrupted(name, arguments, done, job):
-        monkeypatch.setattr(client.worker(), "stop", lambda other: stopped.append(other == name))
+        monkeypatch.setattr(
+            client.shared_sandbox(), "stop", lambda other: stopped.append(other == name)
+        )
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(client.worker(), "submit", interrupted)
+    monkeypatch.setattr(client.shared_sandbox(), "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
         client.trial(1, 32)
 
 
 PARENT = """
     import sys, time
-    from gemmlab.worker.client import Worker
-    worker = Worker()
-    say = lambda step: print(step, worker.child.process.pid, flush=True)
-    worker.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": sys.stdin.read()},
+    from gemmlab.sandbox.client import Sandbox
+    sandbox = Sandbox()
+    say = lambda step: print(step, sandbox.child.process.pid, flush=True)
+    sandbox.submit("test", {"kernel": 1, "m": 32, "params": {"TS": 8}, "source": sys.stdin.read()},
                   print, say)
     time.sleep(600)
 """
@@ -307,10 +309,10 @@ def test_the_child_ends_when_its_parent_is_killed(any_device):
     assert gone(int(child)), "an orphan survives"
 
 
-def test_the_shared_worker_ends_with_its_process(any_device):
+def test_the_shared_sandbox_ends_with_its_process(any_device):
     text = (
-        "from gemmlab.worker import client; print(client.trial(1, 32).ok, "
-        "client.worker().child.process.pid)"
+        "from gemmlab.sandbox import client; print(client.trial(1, 32).ok, "
+        "client.shared_sandbox().child.process.pid)"
     )
     done = run_python("-c", text)
     ok, child = done.stdout.split()
@@ -330,26 +332,26 @@ def test_a_trial_never_raises(any_device):
         assert not outcome.ok and outcome.kind == kind and outcome.problem
 
 
-def test_whatever_goes_wrong_while_listening_the_next_request_is_served(worker, monkeypatch):
-    assert works(worker)
+def test_whatever_goes_wrong_while_listening_the_next_request_is_served(sandbox, monkeypatch):
+    assert works(sandbox)
 
     def fails(*_):
         raise ZeroDivisionError("of the widget")
 
     monkeypatch.setattr(sys, "excepthook", lambda *_: None)
-    worker.submit("first", job(), fails, fails)
-    assert works(worker)
+    sandbox.submit("first", job(), fails, fails)
+    assert works(sandbox)
 
 
-def test_no_process_can_be_started(worker, monkeypatch):
+def test_no_process_can_be_started(sandbox, monkeypatch):
     def fails(*_, **__):
         raise OSError(11, "no more processes")
 
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", fails)
-        outcome = ask(worker)
+        outcome = ask(sandbox)
     assert outcome.kind == "crash" and "no more processes" in outcome.problem
-    assert works(worker)
+    assert works(sandbox)
 
 
 def test_a_text_takes_no_more_memory_than_it_may(monkeypatch, any_device):
@@ -360,15 +362,15 @@ def test_a_text_takes_no_more_memory_than_it_may(monkeypatch, any_device):
 
     monkeypatch.setattr(process, "free_memory", lambda: 3 * 2**30)
     monkeypatch.setattr(process.tempfile, "TemporaryFile", fails)
-    worker = Worker()
+    sandbox = Sandbox()
     large = edited(1, ("float acc = 0.0f;", "float x[1000000]; x[K] = 1; float acc = x[M];"))
     assert large != NAIVE
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    outcome = ask(worker, source=large)
+    outcome = ask(sandbox, source=large)
     assert not outcome.ok or outcome.seen is None or outcome.seen.unread
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
-    assert works(worker)
-    worker.child.kill()
+    assert works(sandbox)
+    sandbox.child.kill()
 
 
 FORKING = """

@@ -1,4 +1,4 @@
-"""A child process that may crash or hang: started, sent requests, listened to, and killed."""
+"""A child process that may crash or hang, seen from its parent."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import IO, Any
 from .. import environment
 
 #: What Python runs in a child.
-COMMAND = ("-m", "gemmlab.worker.child")
+COMMAND = ("-m", "gemmlab.sandbox.child")
 #: Bytes that a child gets even where hardly any memory is free.
 LEAST_MEMORY = 2**30
 
 
 def free_memory() -> int:
-    """Bytes that a child may take without hurting others; 0 if the system does not say."""
+    """Return the bytes that a child may take without hurting others; 0 if that is unknown."""
     free = []
     with contextlib.suppress(OSError, ValueError, IndexError):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -36,37 +36,39 @@ def free_memory() -> int:
 
 
 class Child:
-    """A child process in a separate process group. Raises OSError if none can be started."""
+    """A child process in a separate process group: pickled messages go to its standard input, and
+    answers come from its standard output. Raises OSError if none can be started.
+    """
 
     def __init__(self) -> None:
-        self._before = 0  # bytes of stderr that belong to earlier jobs
-        self._words: IO[bytes] | None = None
-        with contextlib.suppress(OSError):  # without a temporary folder, last words are lost
-            self._words = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
+        self._stderr: IO[bytes] | None = None
+        self._begin = 0  # of the current job's bytes in stderr
+        with contextlib.suppress(OSError):  # without a temporary folder, stderr is lost
+            self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
         try:
             self.process = subprocess.Popen(
                 [sys.executable, *COMMAND, str(free_memory())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._words or subprocess.DEVNULL,
+                stderr=self._stderr or subprocess.DEVNULL,
                 env=environment.of_child(**environment.pocl_variables(), PYTHONSAFEPATH="1"),
                 start_new_session=True,  # interrupting a cell is no message to the child
             )
         except OSError:
-            if self._words:
-                self._words.close()
+            if self._stderr:
+                self._stderr.close()
             raise
 
-    def begin(self, request: Any) -> None:
-        """Send a request; a process that has ended does not take it, and has no `answers`."""
-        self._before = os.fstat(self._words.fileno()).st_size if self._words else 0
+    def send(self, message: Any) -> None:
+        """Send a message; a process that has ended does not take it, which ends `answers`."""
+        self._begin = os.fstat(self._stderr.fileno()).st_size if self._stderr else 0
         assert self.process.stdin
         with contextlib.suppress(OSError):
-            self.process.stdin.write(pickle.dumps(request))
+            self.process.stdin.write(pickle.dumps(message))
             self.process.stdin.flush()
 
     def answers(self) -> Iterator[Any]:
-        """The answers of the process, until it has ended."""
+        """Iterate over the answers of the process, until it has ended."""
         assert self.process.stdout
         # a broken answer comes from a process that dies, or that writes where it must not
         with contextlib.suppress(Exception):
@@ -75,12 +77,12 @@ class Child:
         self.kill()
         self.process.wait()
 
-    def last_words(self) -> list[str]:
-        """The last lines of the present job, without a runtime's plea to report a bug."""
-        if not self._words:
+    def last_lines(self) -> list[str]:
+        """Return the last lines of the current job, without a runtime's plea to report a bug."""
+        if not self._stderr:
             return []
-        self._words.seek(max(self._before, self._words.seek(0, os.SEEK_END) - 2000))
-        lines = self._words.read().decode(errors="replace").strip().splitlines()
+        self._stderr.seek(max(self._begin, self._stderr.seek(0, os.SEEK_END) - 2000))
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return [line for line in lines if not re.search(r"\bbug\b", line, re.IGNORECASE)][-6:]
 
     def kill(self) -> None:
@@ -93,7 +95,7 @@ class Child:
 
     def close(self) -> None:
         """Close the files of a process that has ended."""
-        for stream in (self.process.stdin, self.process.stdout, self._words):
+        for stream in (self.process.stdin, self.process.stdout, self._stderr):
             with contextlib.suppress(OSError):  # a request that the dead child never took
                 if stream:
                     stream.close()

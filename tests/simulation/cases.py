@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import texts
+from microscope.harness import line_of
 
 from gemmlab import catalog
 from gemmlab.ladder.sources import read
+
+__all__ = ["SMALL", "THIN", "WARPS", "edited", "line_of", "product", "text"]
 
 WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 
@@ -39,11 +41,6 @@ def edited(source: str, old: str, new: str, which: int = 0) -> str:
     return source[:at] + new + source[at + len(old) :]
 
 
-def line_of(source: str, part: str, which: int = 0) -> int:
-    """The number of the line in which `part` stands."""
-    return [i for i, line in enumerate(source.split("\n"), 1) if part in line][which]
-
-
 def product(body: str, before: str = "", size: str = "8, 8") -> str:
     """A product's kernel with this body; m and n are the work-item's row and column."""
     return f"""{before}
@@ -58,22 +55,3 @@ void gemm(const int M, const int N, const int K,
 {body}
 }}
 """
-
-
-def on_device(device, source: str, name: str, sizes, local, args, *options: str) -> list:
-    """The arguments of a kernel after a launch on a real device; arrays are copied."""
-    import pyopencl as cl
-
-    flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-    after = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-    arrays = {
-        at: cl.Buffer(device.context, flags, hostbuf=a)
-        for at, a in enumerate(after)
-        if isinstance(a, np.ndarray)
-    }
-    program = cl.Program(device.context, source).build(options=["-cl-std=CL1.2", *options])
-    given = [arrays.get(at, a) for at, a in enumerate(after)]
-    cl.Kernel(program, name)(device.queue, sizes, local, *given)
-    for at, buffer in arrays.items():
-        cl.enqueue_copy(device.queue, after[at], buffer)
-    return after

@@ -16,15 +16,15 @@ from typing import IO, Any
 from ..measurement import comparison, explained, peaks, timing
 from ..opencl import cl
 from ..opencl.devices import find_device
-from .look import ARGUMENTS, Refused, Seen, closely, explain, is_edited, look
+from . import look
 
-#: Takes the step that begins, or what the simulator has seen in a text.
-Step = Callable[[str | Seen | None], None]
+#: Takes the step that begins, or what the simulator has seen in a kernel.
+OnStep = Callable[[str | look.Seen | None], None]
 #: What a job answers: the `result`, and how a rate `compared`.
 Answer = dict[str, Any]
 
 
-def limit_memory(number: int) -> None:
+def limit_memory(size_bytes: int) -> None:
     """Let this process and its copies take so many bytes each, where the system can enforce it.
 
     Only memory that is written counts: drivers of GPUs reserve far more addresses than they use.
@@ -32,8 +32,8 @@ def limit_memory(number: int) -> None:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows
 
-        if number:
-            resource.setrlimit(resource.RLIMIT_DATA, (number, number))
+        if size_bytes:
+            resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))
 
 
 def _read(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
@@ -43,19 +43,19 @@ def _read(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
-def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
-    """Measure, or compare with a `budget`; simulate an edited text first, since it may end this
+def _measure(arguments: dict[str, Any], on_step: OnStep) -> Answer:
+    """Measure, or compare with a `budget`; simulate an edited kernel first, since it may end this
     process, or never end.
     """
-    compared = seen = None
-    edited = is_edited(arguments["kernel"], arguments.get("source"))
-    where = {name: arguments[name] for name in ARGUMENTS if name in arguments}
-    if edited:
+    compared = seen = edited = None
+    if look.is_edited(arguments["kernel"], arguments.get("source")):
         on_step("look")
+        about: dict[str, Any] = {name: arguments.get(name) for name in look.ARGUMENTS}
+        edited = look.Case.of(**about)
         limits = find_device(arguments.get("device")).limits
-        seen = look(**where, local_memory=limits.local_memory)
+        seen = look.look(edited, local_memory=limits.local_memory)
         if seen and seen.endless:
-            raise Refused(seen.why)
+            raise look.Refused(seen.why)
         on_step(seen)
     if "budget" in arguments:
         result, compared = comparison.compare(**arguments, on_step=on_step)
@@ -63,36 +63,36 @@ def _measure(arguments: dict[str, Any], on_step: Step) -> Answer:
         result = timing.measure(**arguments, on_step=on_step)
     if edited and not result.ok:
         on_step("look")
-        on_step(explain(**where, seen=seen, first_wrong=result.first_wrong))
+        on_step(look.explain(edited, seen))
     return {"result": result, "compared": compared}
 
 
-def _context(arguments: dict[str, Any], on_step: Step) -> Answer:
-    """What a rate is compared with: the peak of the device, if there is one, and what the model
-    allows some texts on an H200. None for what cannot be found out.
+def _context(arguments: dict[str, Any], on_step: OnStep) -> Answer:
+    """Find what a rate is compared with: the peak of the device, if there is one, and what the
+    model allows some kernels on an H200; None for what fails, since a rate can be shown without it.
     """
-
-    def tried(function: Callable[..., Any], **given: Any) -> Any:
-        with contextlib.suppress(Exception):  # a rate can be shown without it
-            return function(**given)
-
-    device = arguments["device"]
+    peak = None
+    ceilings: list[Any] = [None] * len(arguments["texts"])
     on_step("compile")
-    peak = None if device is None else tried(peaks.peaks, device=device)
+    if arguments["device"] is not None:
+        with contextlib.suppress(Exception):
+            peak = peaks.peaks(device=arguments["device"]).gflops
     on_step("look")
-    ceilings = [tried(explained.allowed, **text) for text in arguments["texts"]]
-    return {"result": (peak and peak.gflops, ceilings)}
+    for i, text in enumerate(arguments["texts"]):
+        with contextlib.suppress(Exception):
+            ceilings[i] = explained.allowed(**text)
+    return {"result": (peak, ceilings)}
 
 
-def _look(arguments: dict[str, Any], on_step: Step) -> Answer:
+def _look(arguments: dict[str, Any], on_step: OnStep) -> Answer:
     on_step("look")
-    on_step(look(**arguments))
+    on_step(look.look(look.Case.of(**arguments)))
     return {}
 
 
-def _simulate(arguments: dict[str, Any], on_step: Step) -> Answer:
+def _simulate(arguments: dict[str, Any], on_step: OnStep) -> Answer:
     on_step("look")
-    return {"result": closely(**arguments)}
+    return {"result": look.simulate_small(**arguments)}
 
 
 JOBS = {"measure": _measure, "context": _context, "look": _look, "simulate": _simulate}
@@ -105,7 +105,7 @@ def main() -> None:
     requests: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
 
-    def say(answer: str | Seen | Answer | None) -> None:
+    def send(answer: str | look.Seen | Answer | None) -> None:
         if answer is not None:
             answers.write(pickle.dumps(answer))
             answers.flush()
@@ -117,14 +117,14 @@ def main() -> None:
     while True:
         job, arguments = requests.get()
         try:
-            say("start")
-            say(JOBS[job](arguments, say))
+            send("start")
+            send(JOBS[job](arguments, send))
         except cl.Error as error:  # a context that has failed once may fail for ever: begin anew
             problem = f"the device gave up while the kernel ran: {error}"
-            say({"problem": problem, "kind": "crash"})
+            send({"problem": problem, "kind": "crash"})
             os._exit(1)
         except Exception as error:  # every failure is an answer
-            say({"problem": str(error), "kind": type(error).__name__})
+            send({"problem": str(error), "kind": type(error).__name__})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from microscope.cases import line_of, product
+from simulation.cases import line_of, product
 
 import clscope
 import gemmlab

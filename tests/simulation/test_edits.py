@@ -9,8 +9,8 @@ from functools import cache
 
 import pytest
 from conftest import FULL
-from microscope.cases import SMALL, THIN, WARPS, line_of
-from microscope.edits import Edit, edits
+from simulation.cases import SMALL, THIN, WARPS, line_of
+from simulation.edits import Edit, edits
 
 import clscope
 import gemmlab

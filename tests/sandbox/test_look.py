@@ -8,9 +8,9 @@ from clscope.machine import Machine
 from gemmlab import catalog
 from gemmlab.draw.replay import Replay
 from gemmlab.ladder import sources
-from gemmlab.worker import look as module
-from gemmlab.worker.client import simulated
-from gemmlab.worker.look import closely, look
+from gemmlab.sandbox import look as module
+from gemmlab.sandbox.client import simulate_small as simulate_there
+from gemmlab.sandbox.look import Case, look, simulate_small
 
 RACE = without_barrier(2, 1)
 
@@ -19,7 +19,7 @@ RACE = without_barrier(2, 1)
 @pytest.mark.parametrize("number", catalog)
 def test_the_kernels_own_texts_are_clean(number):
     text = sources.read(catalog[number].file)
-    assert look(number, 100, params=SMALL.get(number), source=text, seconds=60) is None
+    assert look(Case.of(number, 100, params=SMALL.get(number), source=text), seconds=60) is None
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_every_missing_barrier_is_seen(number):
     """With the reader's own parameters, and the line of the text."""
     for which in (1,) if number in (9, 10, 13) else (1, 2):
         source = without_barrier(number, which)
-        seen = look(number, 256, params=SMALL[number], source=source)
+        seen = look(Case.of(number, 256, params=SMALL[number], source=source))
         assert seen is not None and "no barrier between" in seen.why, number
         assert "[" in source.splitlines()[int(seen.why.split("line ")[1].split(":")[0]) - 1]
 
@@ -42,22 +42,22 @@ def test_of_a_text_that_cannot_be_read_that_is_said(monkeypatch):
 
     calls = "__kernel void gemm(int a) { a.b(); }"
     for source in ("float f(float x) { return x; }", "__kernel void gemm(", "", "%%", calls):
-        assert look(1, 64, source=source).unread
+        assert look(Case.of(1, 64, source=source)).unread
     whole = sources.read("production/warp_tiling.cl")
-    assert look("warp_tiling", 1024, source=whole, seconds=0.02).unread  # not even its text
-    assert look(1, 64, 64, 1 << 16, source=edited(1)).unfinished  # of memory, or of time
+    assert look(Case.of("warp_tiling", 1024, source=whole), seconds=0.02).unread  # not even parsed
+    assert look(Case.of(1, 64, 64, 1 << 16, source=edited(1))).unfinished  # of memory, or of time
     monkeypatch.setattr(module, "simulate", broken)
-    assert "KeyError" in str(look(2, 64, source=RACE))
+    assert "KeyError" in str(look(Case.of(2, 64, source=RACE)))
 
 
 def test_a_text_is_blamed_only_where_its_size_shows_a_mistake():
     """A guard matters between multiples of the tile, a second barrier with two tiles along k."""
     unguarded = edited(12, ("m0 + tm < M && n0 + tn + j*RTS < N", "n0 + tn + j*RTS < N"))
     for size, found in ((64, False), (61, True)):
-        seen = look(12, size, params={"TS": 8, "WPT": 4}, source=unguarded)
+        seen = look(Case.of(12, size, params={"TS": 8, "WPT": 4}, source=unguarded))
         assert (seen is not None) == found
     for k, found in ((8, False), (5, False), (16, True)):
-        seen = look(2, 64, 64, k, params={"TS": 8}, source=without_barrier(2, 2))
+        seen = look(Case.of(2, 64, 64, k, {"TS": 8}, without_barrier(2, 2)))
         assert (seen is not None) == found
 
 
@@ -106,7 +106,7 @@ def test_what_the_simulator_could_not_read_is_never_called_free_of_races(any_dev
 
 
 def test_a_run_of_the_child_is_the_same_run(any_device):
-    here, there = closely(9), simulated(9, {})
+    here, there = simulate_small(9), simulate_there(9, {})
     assert there.verdict == here.verdict and there.counts == here.counts
     assert (there.table == here.table).all() and (there.c == here.c).all()
     one, other = Replay(here), Replay(there)
@@ -121,9 +121,9 @@ def test_no_text_of_the_reader_is_simulated_in_this_process(any_device, monkeypa
         raise AssertionError("simulated in the notebook's own process")
 
     monkeypatch.setattr(Machine, "run", here)
-    assert "no barrier between" in simulated(2, {"TS": 8}, RACE).verdict
+    assert "no barrier between" in simulate_there(2, {"TS": 8}, RACE).verdict
     with pytest.raises(RuntimeError, match="expected ';'"):
-        simulated(2, {"TS": 8}, RACE.replace("float acc = 0.0f;", "float acc = 0.0f"))
+        simulate_there(2, {"TS": 8}, RACE.replace("float acc = 0.0f;", "float acc = 0.0f"))
     endless = edited(1, ("k < K; k++", "k < K && M; k += (M < 0)"))
     outcome = gemmlab.trial(1, 64, source=endless)
     assert outcome.kind == "Refused" and "line " in outcome.verdict
