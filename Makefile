@@ -28,7 +28,7 @@ OVERRIDES := $(VENV)/share/jupyter/lab/settings/overrides.json
 .PHONY: lab test test-all lint notebooks pictures tables bench site clean
 
 lab: $(VENV)/lab.done $(OVERRIDES)
-	@$(BIN)/python -m gemmlab notebooks "$(WORK)" >/dev/null
+	@$(BIN)/python -m gemmlab notebooks "$(WORK)" >/dev/null || { echo "Put the notebooks elsewhere: make lab WORK=DIR"; exit 1; }
 	@echo "Starting JupyterLab on the notebooks in $(WORK); Ctrl-C ends it."
 	@$(BIN)/python -m jupyterlab $(if $(filter 0,$(shell id -u)),--allow-root) --ServerApp.root_dir="$$(cd "$(WORK)" && pwd)" \
 	  $(OPTIONS) --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb --LabApp.expose_app_in_browser=True

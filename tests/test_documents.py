@@ -40,6 +40,16 @@ def mixed(a: np.ndarray, x: cla.Array) -> None:
     gemmlab.matmul(a, x)  # type: ignore
 
 
+class Tensor:
+    def __dlpack__(self, *, stream: int | None = None) -> object:
+        return stream
+
+
+def of_another_library(t: Tensor, a: np.ndarray, x: cla.Array) -> np.ndarray:
+    gemmlab.matmul(t, x)  # type: ignore
+    return gemmlab.matmul(t, gemmlab.sgemm(2, a, t, 1, t), out=a)
+
+
 a = np.ones((64, 64), np.float32)
 c = gemmlab.matmul(a, a, kernel="warp_tiling", edges="pad", device=0)
 c += gemmlab.hgemm(1j, a, a, 1.0, c, overwrite_c=True)

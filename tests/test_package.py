@@ -136,10 +136,15 @@ def test_every_public_name_is_there():
 def test_type_checkers_read_the_same_names():
     stub = ast.parse((ROOT / "gemmlab" / "__init__.pyi").read_text(encoding="utf-8"))
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.level]
-    read = {alias.asname: node.module for node in imports for alias in node.names}
-    assert sorted(read) == sorted(gemmlab.__all__)
+    read = {alias.asname: n.module for n in imports for alias in n.names if alias.asname}
     for name, module in read.items():
         assert getattr(import_module(f"gemmlab.{module}"), name) is getattr(gemmlab, name)
+    here = [node for node in stub.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
+    for node in here:  # with overloads
+        arguments = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
+        assert arguments == [*inspect.signature(getattr(gemmlab, node.name)).parameters]
+    typed = {f"{letter}gemm" for letter in "sdczh"}
+    assert read.keys() | {node.name for node in here} | typed == set(gemmlab.__all__)
 
 
 FUNCTIONS = [name for name in gemmlab.__all__ if inspect.isfunction(getattr(gemmlab, name))]
@@ -223,7 +228,7 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
         *("gemmlab/widgets/*.[jc]s*", "clscope/**/*.py", "clscope/py.typed", "clscope/wgsl/*.js"),
         *("kernels/**/*.cl", "results/*.json", "docs/*", "notebooks/*.ipynb"),
         *("notebooks/README.md", "notebooks/checks.py", "notebooks/lessons/*.py"),
-        "notebooks/solutions/*.*",
+        *("notebooks/solutions/*.*", "notebooks/pictures/*.png"),
     ]
     files = [path.relative_to(ROOT).as_posix() for one in patterns for path in ROOT.glob(one)]
     files.remove("results/nvidia_h200_candidates.json")  # tools/fit.py alone reads it

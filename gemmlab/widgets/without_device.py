@@ -36,7 +36,7 @@ class LeaveOut(ast.NodeTransformer):
 
     def __init__(self, names: dict[str, Any]):
         self.missing: set[str] = set()
-        self.has_explained = False
+        self.has_explained: bool = False
         names[self.NAME] = self
 
     def visit_Module(self, cell: ast.Module) -> ast.Module:
