@@ -26,7 +26,7 @@ def update(target: Path) -> list[Path]:
     """Write the notebooks, and the pages and kernels that they link to, into a folder.
 
     A file that is there is replaced if the reader has neither edited nor run it. Otherwise it
-    stays, and a newer version is written next to it, as ``NAME.new.ipynb``, once.
+    stays, and a newer version is written next to it, as ``new_NAME``, once.
 
     Returns:
         These newer versions.
@@ -89,10 +89,11 @@ def _same_text(before: list[str] | None, version: list[str]) -> bool:
 
 
 def _name_beside(path: Path, before: list[str] | None) -> Path:
-    """NAME.new, or a number behind it if the reader has changed that, too."""
+    """new_NAME, or new2_NAME if the reader has changed that, too. JupyterLab's list of files cuts
+    the ends of long names.
+    """
     for number in count(1):
-        end = f".new{number if number > 1 else ''}{path.suffix}"
-        beside = path.with_name(path.stem + end)
+        beside = path.with_name(f"new{number if number > 1 else ''}_{path.name}")
         if not beside.exists() or _version(beside) == before:
             return beside
     raise AssertionError("there is always one")

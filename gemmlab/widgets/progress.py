@@ -31,8 +31,6 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     found = []
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         # readers' own notebooks in the same folder may be no chapters, or damaged
-        if path.stem.endswith(".new"):  # beside a chapter that the reader has changed
-            continue
         try:
             cells = files.load_json(path, dict)["cells"]
             texts = ["".join(cell["source"]) for cell in cells]

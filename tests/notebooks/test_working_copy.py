@@ -65,7 +65,7 @@ def test_a_newer_chapter_is_offered_once_next_to_a_changed_one(shipped, mine, ch
     write_book(mine / "00_a.ipynb", *change)
     before = (mine / "00_a.ipynb").read_bytes()
     release(shipped)
-    offered = mine / "00_a.new.ipynb"
+    offered = mine / "new_00_a.ipynb"
     assert working_copy.update(mine.parent) == [offered]
     assert (mine / "00_a.ipynb").read_bytes() == before
     assert offered.read_bytes() == (shipped / "00_a.ipynb").read_bytes()
@@ -83,8 +83,8 @@ def test_an_offer_is_changed_replaced_or_taken(shipped, mine):
     assert offered.read_bytes() == (shipped / "00_a.ipynb").read_bytes()
     write_book(offered, "mine, too")
     write_book(shipped / "00_a.ipynb", "a = 4")
-    assert [path.name for path in working_copy.update(mine.parent)] == ["00_a.new2.ipynb"]
-    (mine / "00_a.new2.ipynb").rename(mine / "00_a.ipynb")
+    assert [path.name for path in working_copy.update(mine.parent)] == ["new2_00_a.ipynb"]
+    (mine / "new2_00_a.ipynb").rename(mine / "00_a.ipynb")
     write_book(shipped / "00_a.ipynb", "a = 5")
     assert working_copy.update(mine.parent) == []
     assert (mine / "00_a.ipynb").read_bytes() == (shipped / "00_a.ipynb").read_bytes()
@@ -100,7 +100,7 @@ def test_a_removed_or_damaged_chapter_can_be_had_again(shipped, mine):
     (mine / "00_a.ipynb").unlink()
     (mine / "01_b.ipynb").write_text("{")
     release(shipped)
-    assert [path.name for path in working_copy.update(mine.parent)] == ["01_b.new.ipynb"]
+    assert [path.name for path in working_copy.update(mine.parent)] == ["new_01_b.ipynb"]
     assert (mine / "00_a.ipynb").exists() and (mine / "01_b.ipynb").read_text() == "{"
 
 
