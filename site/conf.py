@@ -29,6 +29,7 @@ include_patterns = [
     "notebooks/*.md",
     "notebooks/*.ipynb",
     "tools/README.md",
+    "clscope/README.md",
     "site/*.md",
 ]
 exclude_patterns = ["**/.*", "site/dist"]
@@ -61,6 +62,7 @@ notebooks/puzzles
 docs/glossary
 site/kernels
 site/api
+docs/clscope
 docs/speed
 docs/model
 docs/whys
@@ -79,6 +81,7 @@ CODE_OF_CONDUCT
 SECURITY
 CHANGELOG
 docs/*
+clscope/README
 tools/README
 ```
 """
