@@ -113,7 +113,11 @@ def reports(program: Callable[[Case], Report], cases: list[Case]) -> list[Report
 
 
 def main() -> None:
-    programs = {"clscope": in_process, "clscope, a process each": command, "Oclgrind": oclgrind}
+    programs = {
+        "clscope, in one process": in_process,
+        "clscope, a process each": command,
+        "Oclgrind, a process each": oclgrind,
+    }
     on_mistakes = {name: reports(program, MISTAKES) for name, program in programs.items()}
     on_right = {name: reports(program, RIGHT) for name, program in programs.items()}
     print(f"| | {' | '.join(programs)} |", "|---" * (len(programs) + 1) + "|", sep="\n")
