@@ -244,7 +244,7 @@ def test_clscope_is_a_wheel_of_its_own_and_its_tests_pass_without_gemmlab(tmp_pa
     site = unpacked(wheel, tmp_path / "site")
     shutil.copytree(ROOT / "tests" / "microscope", tmp_path / "tests" / "microscope")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    names = ("run", "text", "watch", "count", "command", "wgsl")
+    names = ("run", "text", "watch", "wgsl")
     tests = [f"microscope/test_{name}.py" for name in names]
     path = os.pathsep.join([str(site), str(tmp_path / "tests")])
     text = textwrap.dedent(ALONE)
