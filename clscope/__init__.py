@@ -34,7 +34,8 @@ from .wgsl.shader import translate as to_wgsl
 if TYPE_CHECKING:
     from .api import EVENT, Empty, Run, run
     from .count import Counts
-    from .watch import Entry, Finding, WorkItem
+    from .finding import Finding, WorkItem
+    from .wave import Entry
 
 __all__ = [
     "EVENT", "Counts", "Empty", "Entry", "Finding", "RefusedError", "Run", "Shader",
@@ -43,7 +44,7 @@ __all__ = [
 
 #: The modules of the names that need NumPy: they are loaded when they are first used.
 _HOME = {"EVENT": "api", "Empty": "api", "Run": "api", "run": "api", "Counts": "count",
-         "Entry": "watch", "Finding": "watch", "WorkItem": "watch"}  # fmt: skip
+         "Entry": "wave", "Finding": "finding", "WorkItem": "finding"}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

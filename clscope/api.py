@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from numbers import Integral, Real
 
 import numpy as np
 
-from . import count
+from . import count, values
 from .budget import OutOfBudget
-from .machine import Machine, Order
+from .finding import Finding, Site, distinct
+from .machine import Local, Machine, Order
 from .memory import Memory
 from .translate import Program, compile_kernel
 from .tree import Variable
-from .types import Array, Pointer, Scalar, Type, an, leaf_of
+from .types import Array, Pointer, Scalar, Struct, Type, Vector, an, leaf_of, unreadable
 from .values import cut
-from .watch import Entry, Finding, distinct, races
+from .watch import first_difference, races
+from .wave import Entry, Spoil
 
 #: One access of `width` neighbouring numbers by one work-item. `step` counts a work-item's own
 #: accesses, `phase` the barriers that it has passed, `index` numbers from the array's beginning
@@ -29,8 +32,12 @@ EVENT = np.dtype(
     + [("width", "i4"), ("entry", "i4")]
 )
 
+#: What C does not allow, and is right on all devices.
+HARMLESS = ("unset", "row", "wraps")
 #: Kinds of notes.
-NOTES = ("ratio", "cut")
+NOTES = ("ratio", "cut", *HARMLESS)
+#: Runs a kernel again with other values where there are none.
+Again = Callable[[Spoil], Machine]
 
 
 class Empty:
@@ -83,10 +90,16 @@ class Run:
         """The outcome, in a sentence."""
         if not self.findings:
             unfinished = f"not finished: {self.unfinished}"
-            return unfinished if self.unfinished else "nothing suspicious was seen"
+            return unfinished if self.unfinished else self.nothing
         others = len(self.findings) - 1
         more = f" (and {others} more finding{'s' * (others > 1)})" if others else ""
         return f"{self.findings[0]}{more}"
+
+    @property
+    def nothing(self) -> str:
+        """What is to be said of a run without findings."""
+        note = next((note for note in self.notes if note.kind in HARMLESS), None)
+        return f"no mistake was seen, but note {note}" if note else "nothing suspicious was seen"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.verdict}>"
@@ -125,6 +138,60 @@ class Run:
         return np.concatenate(parts)
 
 
+def judge_unset(machine: Machine, again: Again) -> None:
+    """Make a note of each value that is read where there is none and that nothing depends on.
+
+    The kernel runs again with other values in such places. Only if it then stores something else to
+    global memory, branches otherwise, or accesses other elements, the values matter.
+    """
+    unset = [f for f in machine.findings if f.kind == "uninitialised"]
+    names = list(dict.fromkeys(f.array for f in unset))
+    if not names or machine.unfinished:
+        return
+    try:
+        guilty = _guilty(machine, names, again)
+    except OutOfBudget:  # nobody knows whether they matter
+        return
+    for f in unset:
+        site, at = guilty.get(f.array), machine.findings.index(f)
+        if site is None:
+            text = f"{f.message}; nothing depends on it"
+            machine.findings[at] = replace(f, kind="unset", message=text)
+        elif site.line != f.line:
+            text = f"{f.message}; what line {site.line} does depends on it"
+            machine.findings[at] = replace(f, message=text)
+
+
+def _guilty(machine: Machine, names: Sequence[str], again: Again) -> dict[str, Site | None]:
+    """Return for each array or variable the first place that depends on its unset values."""
+    alike = [dict.fromkeys(names, sign) for sign in (1, -1, 0)]
+    first = _first_difference(machine, alike, again)
+    together: dict[str, Site | None] = dict.fromkeys(names, first)
+    if first is None or len(names) == 1:
+        return together
+    other = again(alike[0])
+    alone: dict[str, Site | None] = {
+        name: _first_difference(other, [{**alike[0], name: sign} for sign in (-1, 0)], again)
+        for name in names
+    }
+    return alone if any(alone.values()) else together
+
+
+def _first_difference(machine: Machine, spoils: Iterable[Spoil], again: Again) -> Site | None:
+    return next(filter(None, (_difference(machine, again(spoil)) for spoil in spoils)), None)
+
+
+def _difference(machine: Machine, other: Machine) -> Site | None:
+    """Return where two runs differ first, as far as anybody outside can tell."""
+    if other.unfinished:
+        raise OutOfBudget(str(other.unfinished))
+    stops = [m.stop and (m.stop.line, m.stop.column) for m in (machine, other)]
+    if machine.printed != other.printed or stops[0] != stops[1]:
+        log = machine.log
+        return first_difference(log, other.log) or (log[-1].site if log else None)
+    return first_difference(machine.log, other.log)
+
+
 def find_races(machine: Machine) -> tuple[list[Finding], Finding | None]:
     """The races of a run, and the limit that ended the search for them, if one did."""
     found = list[Finding]()
@@ -161,8 +228,8 @@ def run(  # noqa: PLR0913
         text: OpenCL C; name: the `__kernel` in it, None for the first.
         global_size: work-items of the launch; local_size: of a work-group, None if the text
             requires a size.
-        args: in the order of the kernel's parameters: numbers, NumPy arrays (which are copied) and
-            `Empty`.
+        args: in the order of the kernel's parameters: numbers, sequences of them for vectors, NumPy
+            arrays (which are copied) and `Empty`; for a pointer to local memory its size in bytes.
         defines: macros.
         order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
             between barriers in an order drawn from `seed`. A race is found in both; in the second
@@ -179,10 +246,17 @@ def run(  # noqa: PLR0913
         wanted = ", ".join(p.name for p in program.params)
         takes = f"{program.name} has {len(program.params)} parameters: {wanted}"
         raise ValueError(f"args has {len(args)} entries, but {takes}")
-    given = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
-    machine = Machine(program, *sizes, limit)
-    machine.run(given, order, seed)
-    return Run(machine, given)
+
+    def launched(spoil: Spoil | None = None) -> tuple[Machine, list[object]]:
+        memories = [_argument(p, a) for p, a in zip(program.params, args, strict=True)]
+        machine = Machine(program, *sizes, limit)
+        machine.spoil = spoil or {}
+        machine.run(memories, order, seed)
+        return machine, memories
+
+    machine, memories = launched()
+    judge_unset(machine, lambda spoil: launched(spoil)[0])
+    return Run(machine, memories)
 
 
 def _sizes(
@@ -205,25 +279,48 @@ def _sizes(
 
 
 def _argument(param: Variable, value: object) -> object:
-    """An argument in the form in which kernels take it: a number, or a `Memory`."""
+    """Return an argument as kernels take it: a number, a `Memory`, or what is `Local`."""
     name, of = param.name, param.type
     if isinstance(of, Scalar):
-        if not isinstance(value, Integral if of.whole else Real):
-            number = "a whole number" if of.whole else "a number"
-            raise TypeError(f"{name} is {an(of)} and needs {number}, not {value!r}")
-        if not of.whole:
-            return of.dtype.type(value)
-        if not of.least <= int(value) <= of.most:  # type: ignore[call-overload]
-            raise ValueError(f"{name}={value} does not fit {an(of)}")
-        return cut(int(value), of)  # type: ignore[call-overload]
-    if not isinstance(of, Pointer) or of.space not in ("global", "constant"):
-        what = f"in {of.space} memory" if isinstance(of, Pointer) else f"of type {of}"
-        raise TypeError(f"{name}: arguments {what} are not known to this simulator")
-    scalar = of.to.scalar
+        return _number(name, of, value)
+    if isinstance(of, Vector):
+        numbers = np.asarray(value)
+        if numbers.shape != (of.n,):
+            raise TypeError(f"{name} is {an(of)} and needs {of.n} numbers, not {value!r}")
+        return values.vector([_number(name, of.of, x.item()) for x in numbers], of.of)
+    if not isinstance(of, Pointer) or unreadable(of.to):
+        raise TypeError(f"{name}: arguments of type {of} are not supported")
+    return _array(name, of, value)
+
+
+def _number(name: str, of: Scalar, value: object) -> object:
+    if not isinstance(value, Integral if of.whole else Real):
+        number = "a whole number" if of.whole else "a number"
+        raise TypeError(f"{name} is {an(of)} and needs {number}, not {value!r}")
+    if not of.whole:
+        return of.dtype.type(value)
+    if not of.least <= int(value) <= of.most:  # type: ignore[call-overload]
+        raise ValueError(f"{name}={value} does not fit {an(of)}")
+    return cut(int(value), of)  # type: ignore[call-overload]
+
+
+def _array(name: str, of: Pointer, value: object) -> object:
+    leaf, _ = leaf_of(of.to)
+    scalar = leaf.scalar
+    if of.space == "local":
+        if not isinstance(value, Integral) or int(value) < 1:
+            raise TypeError(f"{name} is in local memory and needs a size in bytes, not {value!r}")
+        if int(value) % leaf.stride:
+            raise ValueError(f"{name}={value} must be a multiple of {leaf.stride} bytes")
+        return Local(Array(leaf, int(value) // leaf.stride))
     if not isinstance(value, (np.ndarray, Empty)):
         kind = type(value).__name__
         raise TypeError(f"{name} is a pointer and needs a NumPy array, not {kind}")
-    if value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
+    size = value.size * value.dtype.itemsize
+    if isinstance(leaf, Struct):
+        if size % leaf.size:
+            raise TypeError(f"{name} needs whole elements of {leaf}, of {leaf.size} bytes each")
+    elif value.dtype.itemsize != scalar.size or (value.dtype.kind == "f") == scalar.whole:
         raise TypeError(f"{name} needs an array of {scalar.dtype}, not of {value.dtype}")
     data = np.ravel(value).view(scalar.dtype) if isinstance(value, np.ndarray) else None
-    return Memory(name, "global", Array(scalar, value.size), data=data)
+    return Memory(name, "global", Array(scalar, size // scalar.size), data=data)

@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,24 +16,21 @@ from .expressions import Expressions, Place, Value, as_int
 from .meaning import known
 from .text import UnknownError
 from .tree import written
-from .types import FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
-
-if TYPE_CHECKING:
-    from .machine import Wave
+from .types import EVENT, FLOAT, HALF, Pointer, Scalar, Vector, as_unsigned
+from .wave import Wave
 
 #: Plain names of functions that are the same but for how exact they must be.
 _LOOSE = re.compile("(native|half|fast)_")
 
 
 class Calls(Expressions):
-    """One method per function, or family of functions."""
+    """Build calls of built-in functions: a method per function, or family of functions."""
 
-    def _call(self, node: tree.Call) -> Value:
+    def built_in(self, node: tree.Call) -> Value:
         name = node.name
-        special: Callable[[tree.Call], Value] | None = getattr(self, f"call_{name}", None)
-        if special is not None:
-            return special(node)
-        for prefix, build in self.families.items():
+        if name in self.BY_NAME:
+            return self.BY_NAME[name](self, node)
+        for prefix, build in self.FAMILIES.items():
             if name.startswith(prefix):
                 return build(self, node)
         plain, to = _LOOSE.sub("", name), node.type.scalar
@@ -58,7 +55,7 @@ class Calls(Expressions):
         args = self.args(node)
         return lambda w: function(*[arg(w) for arg in args])
 
-    def call_get_work_dim(self, node: tree.Call) -> Value:
+    def work_dim(self, node: tree.Call) -> Value:
         return lambda w: w.machine.dimensions
 
     def identifier(self, node: tree.Call) -> Value:
@@ -66,7 +63,7 @@ class Calls(Expressions):
         outside = int(what in ("local_size", "global_size", "num_groups"))
 
         def found(w: Wave) -> Any:
-            number, of = which(w), (0, 0, 0) if what == "global_offset" else getattr(w, what)
+            number, of = which(w), w.ids[what]
             if isinstance(number, int):
                 return of[number] if 0 <= number <= 2 else outside
             result: Any = outside
@@ -77,44 +74,50 @@ class Calls(Expressions):
         return found
 
     # ---- by name
-    def call_barrier(self, node: tree.Call) -> Value:
-        args, flags, copied = self.args(node), known(node.args[0]), node.name == "wait_group_events"
-        fence = 3 if flags is None or copied else int(flags)
+    def barrier(self, node: tree.Call) -> Value:
+        (arg,), flags = self.args(node), known(node.args[0])
+        fence = 3 if flags is None else int(flags)
         site = self.site("barrier", node.spot, "barrier", fence=fence)
 
         def wait(w: Wave) -> None:
-            for arg in args:
-                arg(w)
+            arg(w)
             w.barrier(site)
-            if copied:
-                w.filled()
 
         return wait
 
-    call_wait_group_events = call_barrier
+    def wait_group_events(self, node: tree.Call) -> Value:
+        count, events = self.args(node)
+        site = self.site("barrier", node.spot, "wait_group_events")
+        load = self.site("load", node.spot, written(node.args[1]), EVENT)
 
-    def call_async_work_group_copy(self, node: tree.Call) -> Value:
+        def wait(w: Wave) -> None:
+            begin, event = events(w), 0
+            for number in range(int(np.max(count(w)))):
+                event = w.load(load, w.reach(load, begin + number * EVENT.stride))
+                w.wait_for(event)
+            w.barrier(site, event)
+
+        return wait
+
+    def asynchronous_copy(self, node: tree.Call) -> Value:
         """All work-items of the group copy together, each some of the elements."""
         to, of, count, *rest = self.args(node)
         target, source = (arg.type for arg in node.args[:2])
         assert isinstance(target, Pointer) and isinstance(source, Pointer)
         element, text = target.to, written(node)
         load, store = (
-            self.site(kind, node.spot, text, element, wide=element.length)
+            self.site(kind, node.spot, text, element, wide=element.length, copy=True)
             for kind in ("load", "store")
         )
-        strided, size = len(rest) > 1, element.stride
+        event, strided, size = rest[-1], len(rest) > 1, element.stride
 
-        def copy(w: Wave) -> int:
+        def copy(w: Wave) -> Any:
             step = rest[0](w) if strided else 1
             steps = (step, 1) if source.space == "global" else (1, step)
             far = steps[0] * size, steps[1] * size
-            w.copy_together((load, store), of(w), to(w), count(w), far)
-            return 0
+            return w.copy_together((load, store), of(w), to(w), count(w), far, event(w))
 
         return copy
-
-    call_async_work_group_strided_copy = call_async_work_group_copy
 
     def counted(self, node: tree.Call, function: Callable[..., Any]) -> Value:
         """A function of the arguments that is a multiply-add of each of their numbers."""
@@ -128,16 +131,14 @@ class Calls(Expressions):
 
         return run
 
-    def call_fma(self, node: tree.Call) -> Value:
-        to, function = node.type.scalar, getattr(values, node.name)
+    def multiply_add(self, node: tree.Call) -> Value:
+        to, function = node.type.scalar, values.fma if node.name == "fma" else values.mad
         return self.counted(node, lambda *x: values.floating(function(*x), to))
 
-    call_mad = call_fma
-
-    def call_nextafter(self, node: tree.Call) -> Value:
+    def nextafter(self, node: tree.Call) -> Value:
         return self.applied(node, np.nextafter)
 
-    def call_bitselect(self, node: tree.Call) -> Value:
+    def bitselect(self, node: tree.Call) -> Value:
         of = node.type.scalar
         n = node.type.length if isinstance(node.type, Vector) else 0
         bits = as_unsigned(of)
@@ -148,32 +149,29 @@ class Calls(Expressions):
 
         return self.applied(node, selected)
 
-    def call_select(self, node: tree.Call) -> Value:
+    def select(self, node: tree.Call) -> Value:
         of = node.args[2].type
         chosen = self.highest(of) if isinstance(of, Vector) else lambda x: x != 0
         return self.applied(
             node, lambda no, yes, condition: values.pick(chosen(condition), yes, no)
         )
 
-    def call_any(self, node: tree.Call) -> Value:
+    def any_or_all(self, node: tree.Call) -> Value:
         if not isinstance(node.args[0].type, Vector):
             return self.applied(node, lambda x: as_int(x < 0))
-        return self.applied(node, lambda x: as_int(values.numbers_of(getattr(x < 0, node.name)(0))))
+        reduce = np.any if node.name == "any" else np.all
+        return self.applied(node, lambda x: as_int(values.numbers_of(reduce(x < 0, 0))))
 
-    call_all = call_any
-
-    def call_dot(self, node: tree.Call) -> Value:
+    def dot(self, node: tree.Call) -> Value:
         if isinstance(node.args[0].type, Vector):
             return self.counted(node, values.dot)
         return self.applied(node, operator.mul)
 
-    def call_shuffle(self, node: tree.Call) -> Value:
+    def shuffle(self, node: tree.Call) -> Value:
         n = sum(4 if v.type.length == 3 else v.type.length for v in node.args[:-1])
         return self.applied(node, lambda *x: values.shuffled(x[:-1], x[-1], n))
 
-    call_shuffle2 = call_shuffle
-
-    def call_printf(self, node: tree.Call) -> Value:
+    def printf(self, node: tree.Call) -> Value:
         form, *texts = [tree.plain(arg) for arg in node.args]
         assert isinstance(form, tree.Text)
         said = form.value
@@ -234,15 +232,21 @@ class Calls(Expressions):
         pointer, held = node.args[-1].type, node.args[0].type if value else node.type
         assert isinstance(pointer, Pointer) and isinstance(pointer.to, Scalar)
         scalar, half = pointer.to, pointer.to is HALF
-        if re.search("_rt[zpn]$", node.name):
-            raise UnknownError(node.name, node.spot)
         to = Vector(scalar, held.n) if isinstance(held, Vector) else scalar
         aligned = node.name.startswith(("vloada", "vstorea"))
         far = 4 if to.length == 3 and aligned else to.length
-        place = Place(to, base=base, indices=((at, far * scalar.size, 0),))
+        place = Place(to, base=base, indices=((at, far * scalar.size, 0, 0),))
         access = self.access("store" if value else "load", place, node, packed=True)
         find = place.finder()
-        change = partial(values.floating, of=HALF if value else FLOAT) if half else lambda x: x
+        rounding = re.search("_(rt[zpn])$", node.name)
+        change: Callable[[Any], Any] = lambda x: x  # noqa: E731
+        if half:
+            change = partial(values.floating, of=HALF if value else FLOAT)
+        if half and rounding and isinstance(held, (Scalar, Vector)):
+            change = partial(
+                values.converted_by,
+                of=held.scalar, to=HALF, rounding=rounding[1], saturated=False,
+            )  # fmt: skip
         if value:
             return lambda w: access(w, find(w), change(value[0](w)))
         return lambda w: change(access(w, find(w)))
@@ -250,7 +254,7 @@ class Calls(Expressions):
     def atomic(self, node: tree.Call) -> Value:
         op = node.name.split("_", 1)[1]
         pointer, *values = self.args(node)
-        site = self.site("atomic", node.spot, written(node), node.type)
+        site = self.site("atomic", node.spot, written(node), node.type, exchange=op == "cmpxchg")
 
         def run(w: Wave) -> Any:
             base = pointer(w)
@@ -258,8 +262,26 @@ class Calls(Expressions):
 
         return run
 
-    families: dict[str, Callable[..., Any]] = {
+    BY_NAME: ClassVar[dict[str, Callable[[Calls, tree.Call], Value]]] = {
+        "get_work_dim": work_dim,
+        "barrier": barrier,
+        "wait_group_events": wait_group_events,
+        "async_work_group_copy": asynchronous_copy,
+        "async_work_group_strided_copy": asynchronous_copy,
+        "fma": multiply_add,
+        "mad": multiply_add,
+        "nextafter": nextafter,
+        "bitselect": bitselect,
+        "select": select,
+        "any": any_or_all,
+        "all": any_or_all,
+        "dot": dot,
+        "shuffle": shuffle,
+        "shuffle2": shuffle,
+        "printf": printf,
+        **dict.fromkeys(IDENTIFIERS - {"get_work_dim"}, identifier),
+    }
+    FAMILIES: ClassVar[dict[str, Callable[[Calls, tree.Call], Value]]] = {
         "as_": reinterpreted, "convert_": converted, "vload": vector_access,
         "vstore": vector_access, "atomic_": atomic, "atom_": atomic,
-        **dict.fromkeys(IDENTIFIERS, identifier),
     }  # fmt: skip

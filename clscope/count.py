@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .machine import WARP
-from .watch import Entry
+from .wave import WARP, Entry
 
 SECTOR = 32  # bytes that global memory moves at least
 BANKS = 32  # of local memory

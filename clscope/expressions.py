@@ -8,12 +8,14 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import tree, values
-from .meaning import COMPARISONS, CONSTANT, address_of, known
+from .arithmetic import BINARY, COMPARISONS
+from .finding import Site
+from .meaning import address_of, known
 from .text import Spot, TextError, UnknownError
 from .tree import Expr, Node, Variable, plain, written
 from .types import (
@@ -29,20 +31,19 @@ from .types import (
     Type,
     Vector,
 )
-from .watch import Site
+from .wave import Wave
 
-if TYPE_CHECKING:
-    from .machine import Wave
-
-Value = Callable[["Wave"], Any]
+Value = Callable[[Wave], Any]
 #: From one or two values, or the indices of a place and a value, to another.
 Change = Callable[..., Any]
 
 #: A side of ? : that has one of these makes a compiler branch; else it selects without a branch.
 BRANCHING = (tree.Index, tree.Call, tree.Assign)
-#: An index of an array: its value, the bytes from one element to the next, and the number of
-#: elements, 0 if the index is not checked.
-Index = tuple[Value, int, int]
+#: A constant factor of an int that only a hash has: the product wraps around for most values.
+HASH = 1 << 16
+#: An index of an array: its value, the bytes from one element to the next, the number of elements,
+#: 0 if the index is not checked, and the number of elements up to the end of the whole array.
+Index = tuple[Value, int, int, int]
 
 
 @dataclass
@@ -54,6 +55,8 @@ class Place:
         base: otherwise a pointer, to which the `indices` are added.
         named: whether the base is a variable of the text, and `indices` has all of its indices.
         at: if not empty, only these numbers of a `vector`.
+        flat: elements of the whole array per element here, if all indices so far are a constant 0:
+            t[0][i] is then an element of all rows.
     """
 
     type: Type
@@ -63,15 +66,19 @@ class Place:
     named: bool = False
     at: tuple[int, ...] = ()
     vector: Type = VOID
+    flat: int = 1
 
     @property
     def whole(self) -> Type:
         return self.vector if self.at else self.type
 
-    def indexed(self, of: Type, index: Value, count: int) -> Place:
-        """An element of an array of `count` elements."""
-        index_of = (index, of.stride, count if self.named else 0)
-        return replace(self, type=of, indices=(*self.indices, index_of))
+    def indexed(self, of: Type, index: Value, count: int, constant: float | None = None) -> Place:
+        """Return an element of an array of `count` elements; its index may be a `constant`."""
+        most = self.flat * count
+        last = most if constant is None else count
+        index_of = (index, of.stride, count if self.named else 0, last)
+        flat = most if constant == 0 else 1
+        return replace(self, type=of, indices=(*self.indices, index_of), flat=flat)
 
     def ones(self) -> list[Place]:
         """What one access each can reach: all, if its numbers are neighbours, or each alone."""
@@ -119,10 +126,31 @@ class Expressions:
         if value is not None and isinstance(node.type, Scalar):
             number = self.number(value, node.type)
             return lambda w: number
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:  # a string that is not printf's
-            raise UnknownError(written(node), node.spot)
-        return method(node)
+        match node:
+            case tree.Name() | tree.Part() | tree.Compound():
+                return self.fetched(node)
+            case tree.Index():
+                return self.index(node)
+            case tree.Member():
+                return self.member(node)
+            case tree.Unary():
+                return self.unary(node)
+            case tree.Binary():
+                return self.binary(node)
+            case tree.Assign():
+                return self.assign(node)
+            case tree.Choice():
+                return self.choice(node)
+            case tree.Cast():
+                return self.cast(node)
+            case tree.VectorLiteral():
+                return self.vector_literal(node)
+            case tree.Call():
+                return self.call(node)
+        raise UnknownError(written(node), node.spot)  # a string that is not printf's
+
+    def call(self, node: tree.Call) -> Value:
+        raise NotImplementedError
 
     # ---- from one type to another
     @staticmethod
@@ -166,7 +194,7 @@ class Expressions:
         x = self.value(node)
         return lambda w: x(w) != 0
 
-    def _cast(self, node: tree.Cast) -> Value:
+    def cast(self, node: tree.Cast) -> Value:
         operand = node.operand
         if isinstance(operand.type, Array) and not isinstance(operand, tree.Text):
             return self.pointer_to(self.place(operand), node)
@@ -244,7 +272,8 @@ class Expressions:
         """An element of an array, or from where a pointer points."""
         array = node.array.operand if isinstance(node.array, tree.Cast) else node.array
         if isinstance(array.type, Array):
-            return self.place(array).indexed(node.type, index, array.type.n)
+            constant = known(node.index)
+            return self.place(array).indexed(node.type, index, array.type.n, constant)
         return Place(VOID, base=self.value(node.array)).indexed(node.type, index, 0)
 
     @staticmethod
@@ -263,7 +292,7 @@ class Expressions:
 
         def pointer(w: Wave) -> Any:
             begin = base(w)
-            for index, step, _ in indices:
+            for index, step, *_ in indices:
                 begin = begin + index(w) * step
             return begin
 
@@ -318,7 +347,7 @@ class Expressions:
             wide = 4
         size = of.scalar.size
         lead = place.at[0] if place.at else 0
-        shape = tuple((n, step // size) for _, step, n in place.indices)
+        shape = tuple((n, step // size, most) for _, step, n, most in place.indices)
         site = self.site(kind, node.spot, written(node), of, shape=shape, wide=wide, lead=lead)
         if kind == "load":
             return lambda w, where: w.load(site, w.reach(site, *where))
@@ -343,9 +372,7 @@ class Expressions:
 
         return write_each
 
-    _name = _part = _compound = fetched
-
-    def _index(self, node: tree.Index) -> Value:
+    def index(self, node: tree.Index) -> Value:
         if not isinstance(node.array, tree.Member):
             return self.fetched(node)
         copy = Variable(written(node.array), node.array.type, node.spot, addressed=True)
@@ -353,14 +380,14 @@ class Expressions:
         at = self.value(node.index)
         return self.fetched(node, self.number_of(place, at, node.array.type))
 
-    def _member(self, node: tree.Member) -> Value:
+    def member(self, node: tree.Member) -> Value:
         if address_of(node.vector):
             return self.fetched(node)
         x, part = self.value(node.vector), self.part(node.vector.type, node.at)
         return lambda w: part(x(w))
 
     # ---- operations
-    def _unary(self, node: tree.Unary) -> Value:
+    def unary(self, node: tree.Unary) -> Value:
         if node.op == "&":
             return self.pointer_to(self.place(node.operand), node.operand)
         x, scalar = self.value(node.operand), node.type.scalar
@@ -380,7 +407,7 @@ class Expressions:
             return lambda w, x: w.fits(x, site)
         return (lambda w, x: values.cut(x, scalar)) if scalar.whole else (lambda w, x: x)
 
-    def _binary(self, node: tree.Binary) -> Value:
+    def binary(self, node: tree.Binary) -> Value:
         if not isinstance(node.type, Vector) and node.op in ("&&", "||"):
             truth = self.logical(node)
             return lambda w: as_int(truth(w))
@@ -391,7 +418,7 @@ class Expressions:
     def operation(self, node: tree.Binary) -> Change:
         """What an operator makes of the values of its sides."""
         op, a, b = node.op, node.left.type, node.right.type
-        apply, scalar = CONSTANT.get(op, lambda x, y: y), a.scalar
+        apply, scalar = BINARY.get(op, lambda x, y: y), a.scalar
         if op == ",":
             return lambda w, x, y: y
         if op in ("&&", "||"):
@@ -412,12 +439,19 @@ class Expressions:
         product = any(isinstance(x, tree.Binary) and x.op == "*" for x in sides)
         if not scalar.whole and op in "+-" and product:
             site = self.site("multiply-add", node.spot, written(node), node.type)
-            return lambda w, x, y: (w.record(site), apply(x, y))[1]
+
+            def multiply_add(w: Wave, x: Any, y: Any) -> Any:
+                w.record(site)
+                return apply(x, y)
+
+            return multiply_add
         if not scalar.whole or op in "&|^":
             return lambda w, x, y: apply(x, y)
         if scalar is not INT:
             return lambda w, x, y: values.cut(apply(x, y), scalar)
-        overflow = self.site("overflow", node.spot, written(node))
+        factors = [abs(known(side) or 0) for side in (node.left, node.right)]
+        kind = "wraps" if op == "*" and max(factors) >= HASH else "overflow"
+        overflow = self.site(kind, node.spot, written(node))
         return lambda w, x, y: w.fits(apply(x, y), overflow)
 
     @staticmethod
@@ -439,8 +473,11 @@ class Expressions:
             self.fail(node, f"{text}: division by zero")
         site = self.site("division", node.spot, text)
 
+        too_large = self.site("overflow", node.spot, text)
+
         def divide(w: Wave, x: Any, y: Any) -> Any:
-            return values.cut(apply(x, y if by is not None else w.divisor(y, site)), scalar)
+            result = apply(x, y if by is not None else w.divisor(y, site))
+            return w.fits(result, too_large) if scalar is INT else values.cut(result, scalar)
 
         return divide
 
@@ -453,7 +490,7 @@ class Expressions:
         sides = (right, None) if node.op == "&&" else (None, right)
         return self.chosen(left, sides, None)
 
-    def _choice(self, node: tree.Choice) -> Value:
+    def choice(self, node: tree.Choice) -> Value:
         of, constant = node.condition.type, known(node.condition)
         if constant is not None:
             return self.value(node.yes if constant else node.no)
@@ -486,7 +523,7 @@ class Expressions:
         return (lambda x: x < 0) if signed else (lambda x: x > scalar.most >> 1)
 
     # ---- assignments
-    def _assign(self, node: tree.Assign) -> Value:
+    def assign(self, node: tree.Assign) -> Value:
         place, value = self.place(node.target), self.value(node.value)
         find, store = place.finder(), self.stores(place, node.target)
         if node.op:
@@ -511,6 +548,6 @@ class Expressions:
         narrow = self.conversion(common, node.type, new)
         return lambda w, old, x: narrow(w, operate(w, widen(w, old), x))
 
-    def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
+    def vector_literal(self, node: tree.VectorLiteral) -> Value:
         parts, of = [self.value(part) for part in node.parts], node.type.scalar
         return lambda w: values.vector([part(w) for part in parts], of)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from . import tree
+from .finding import Finding
+from .meaning import known
 from .types import Pointer, Type
-from .watch import Finding
 
 
 def roundings(functions: Iterable[tree.Function]) -> Iterator[Finding]:
@@ -56,6 +57,11 @@ def _slip(node: tree.Node) -> tuple[str, str]:
         if isinstance(index, tree.Binary) and index.op == ",":
             text = "only the part after the comma is the index"
             return "slip", f"{tree.written(node)}: {text}"
+    if isinstance(node, tree.Binary) and node.op == "/" and node.type.scalar.whole:
+        left, right = known(node.left), known(node.right)
+        if left is not None and right and left % right:
+            text = f"an integer division, which gives {known(node)}"
+            return "whole division", f"{tree.written(node)}: {text}"
     if isinstance(node, tree.Cast) and not node.type.scalar.whole:
         inner = tree.plain(node.operand)
         if isinstance(inner, tree.Binary) and inner.op == "/" and inner.type.scalar.whole:

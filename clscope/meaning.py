@@ -7,14 +7,14 @@ OpenCL C 1.2, and refuses what has no meaning. The parser calls it.
 
 from __future__ import annotations
 
-import operator
+import math
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from . import builtins, tree
+from .arithmetic import BINARY, COMPARISONS, UNARY
 from .text import Spot, TextError, UnknownError, near
 from .tree import Expr, owner, plain, written
 from .types import (
@@ -41,51 +41,7 @@ from .types import (
     with_size,
 )
 
-COMPARISONS = {"<", ">", "<=", ">=", "==", "!="}
 WHOLE_ONLY = {"%", "&", "|", "^", "<<", ">>", "~"}
-
-
-def quotient_of(a: int, b: int) -> int:
-    """a / b, rounded towards zero as in C; b is not 0."""
-    down = a // b
-    return down + ((down < 0) & (down * b != a))
-
-
-def remainder_of(a: int, b: int) -> int:
-    """What is left of a, with the sign of a."""
-    return a - b * quotient_of(a, b)
-
-
-#: What operators do to numbers that are known before the kernel runs; in C's way, and no divisor is
-#: 0.
-CONSTANT: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": quotient_of,
-    "%": remainder_of,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "&&": lambda a, b: bool(a and b),
-    "||": lambda a, b: bool(a or b),
-}
-
-
-_SIGNS: dict[str, Callable[..., Any]] = {
-    "+": operator.pos,
-    "-": operator.neg,
-    "!": operator.not_,
-    "~": lambda x: ~int(x),
-}
 
 
 def wrapped(value: int, of: Scalar) -> int:
@@ -121,14 +77,14 @@ def known(node: tree.Node) -> float | None:
     if isinstance(node, tree.Choice):
         condition = known(node.condition)
         return None if condition is None else known(node.yes if condition else node.no)
-    if isinstance(node, tree.Binary) and node.op in CONSTANT:
+    if isinstance(node, tree.Binary) and node.op in BINARY:
         return _known_operation(node, node.type)
     if isinstance(node, (tree.Cast, tree.Unary)):
         value = known(node.operand)
-        if value is None or (isinstance(node, tree.Unary) and node.op not in _SIGNS):
+        if value is None or (isinstance(node, tree.Unary) and node.op not in UNARY):
             return None
         if isinstance(node, tree.Unary):
-            value = _SIGNS[node.op](value)
+            value = UNARY[node.op](value)
         elif isinstance(value, float) and node.type.whole and node.type is not BOOL:
             fits = node.type.least - 1 < value < node.type.most + 1
             return as_number(value, node.type) if fits else None
@@ -149,8 +105,10 @@ def _known_operation(node: tree.Binary, to: Scalar) -> float | None:
     if node.op in "/%" and right == 0:
         raise TextError(f"{written(node)}: division by zero", node.spot)
     if node.op in ("<<", ">>"):
-        return as_number(CONSTANT[node.op](left, int(right) & (to.bits - 1)), to)
-    value = CONSTANT[node.op](left, right)
+        return as_number(BINARY[node.op](left, int(right) & (to.bits - 1)), to)
+    value = BINARY[node.op](left, right)
+    if value != value:
+        return math.nan  # without the sign that some processors give it
     return None if to is INT and not to.least <= value <= to.most else as_number(value, to)
 
 
@@ -159,7 +117,7 @@ def constant(node: tree.Node) -> int:
     value = known(node)
     whole = isinstance(node, Expr) and isinstance(node.type, Scalar) and node.type.whole
     if value is None or not whole:
-        raise TextError(f"a constant is needed here, and {written(node)} is none", node.spot)
+        raise TextError(f"expected a constant, but {written(node)} is not one", node.spot)
     return int(value)
 
 
@@ -298,7 +256,7 @@ class Meaning:
         if isinstance(node, tree.Member) or of_vector:
             self.fail("an element of a vector has no address", spot)
         to, root = address_of(node), owner(node)
-        if to is None:
+        if to is None or isinstance(root, tree.Compound):
             self.fail(f"{written(node)} has no address", spot)
         if isinstance(root, tree.Name):
             root.variable.addressed = True
@@ -372,6 +330,8 @@ class Meaning:
         of = condition.type  # a vector chooses number by number
         if not isinstance(of, Vector):
             condition = self.condition(condition)
+        if isinstance(of, Scalar) and not of.whole:
+            self.fail(f"the condition of '? :' must be an integer, not {an(of)}", condition.spot)
         a, b = yes.type, no.type
         to, numbers = a, all(isinstance(one, (Scalar, Vector)) for one in (a, b))
         same_space = isinstance(a, Pointer) and isinstance(b, Pointer) and a.space == b.space
@@ -508,7 +468,7 @@ class Meaning:
         if max(at) >= even or (max(at) >= n and name not in parts):
             self.fail(f"{an(of)} has {n} elements; there is no {name!r}", spot)
         if len(at) not in (1, *WIDTHS):
-            self.fail(f"{len(at)} numbers are no vector", spot)
+            self.fail(f"vectors have 2, 3, 4, 8 or 16 elements, not {len(at)}", spot)
         return at
 
     def complete(self, of: Type, spot: Spot) -> None:

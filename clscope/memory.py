@@ -6,16 +6,12 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .finding import Site
 from .types import Scalar, Type, Vector, layout, leaf_of
-from .values import Lanes, array, cut
-from .watch import Site
-
-if TYPE_CHECKING:
-    from .machine import Wave
+from .values import Lanes, array, cut, spoiled
 
 
 @cache
@@ -53,26 +49,39 @@ class Memory:
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.numbers = self.bytes.view(scalar.dtype)
         self.address = 0
-        # the asynchronous copy that has not been waited for, and which bytes it fills
-        self.filling: Site | None = None
-        self.in_flight: np.ndarray | None = None
-        # for each byte whether it has a value; None once all of them have one
-        self.stored: np.ndarray | None = None
+        #: For each byte the event of the asynchronous copy that may be filling it, or reading it;
+        #: 0 for none.
+        self.incoming: np.ndarray | None = None
+        self.outgoing: np.ndarray | None = None
+        self._stored: np.ndarray | None = None
         if data is not None:
             self.view(scalar)[: data.size] = data
         else:
-            self.stored = np.zeros(len(self.bytes), bool)
-            self.stored[self.size_bytes * copies :] = True
+            self._stored = np.zeros(len(self.bytes), bool)
+            self._stored[self.size_bytes * copies :] = True
             if not scalar.whole:
                 self.view(scalar)[:] = np.nan
 
     def view(self, scalar: Scalar) -> np.ndarray:
         return self.numbers if scalar is self.scalar else self.bytes.view(scalar.dtype)
 
+    @property
+    def stored(self) -> np.ndarray | None:
+        """For each byte whether it has a value; None once all of them have one."""
+        if self._stored is not None and self._stored.all():
+            self._stored = None
+        return self._stored
+
     def known(self, size: int) -> np.ndarray:
-        """For each number of `size` bytes whether it has a value."""
+        """Return for each element of `size` bytes whether it has a value."""
         stored = self.stored
         return np.ones(len(self.bytes) // size, bool) if stored is None else stored[::size]
+
+    def spoil(self, sign: int) -> None:
+        """Fill what nobody has stored with other values of a sign: 1, -1 or 0."""
+        if self.stored is not None:
+            unset = ~self.known(self.scalar.size)
+            self.view(self.scalar)[unset] = np.asarray(spoiled(self.scalar, sign))
 
     def element(self, at: int) -> str:
         """Atile[2][3] or v.x for the element at so many bytes."""
@@ -89,65 +98,30 @@ class Memory:
         """Where a lane's own copy begins, counted in numbers of `size` bytes."""
         return self.first if size == self.scalar.size else self.slot * (self.size_bytes // size)
 
-    def places(self, wave: Wave, site: Site, index: Lanes) -> Lanes:
-        """Where the numbers of each lane are in `view`, a row for each number of a vector."""
+    def places(self, site: Site, index: Lanes, everyone: bool = False) -> Lanes:
+        """Return where the elements that lanes access are in `view`, a row for each element of a
+        vector; `everyone` says whether all lanes take part.
+        """
         size = site.scalar.size
         if site.width > 1:
             index = index + steps(site.width)
-        elif index.__class__ is int and wave.mask is None and self.space == "private":
-            # the same number of every lane's own copy
+        elif index.__class__ is int and everyone and self.space == "private":
+            # the same element of every lane's own copy
             return slice(index, self.size_bytes * self.copies // size, self.size_bytes // size)
         return index + self.begin(size)
 
-    def load(self, wave: Wave, site: Site, index: Lanes) -> Lanes:
-        """The numbers from element `index` on, of the site's type."""
-        places = self.places(wave, site, index)
-        if self.stored is not None and self.stored.all():
-            self.stored = None
-        if self.stored is not None and not site.struct:
-            wave.uninitialised(site, self, index, self.known(site.scalar.size)[places])
-        if self.filling is not None and self.in_flight is not None:
-            text = f"{site.text}: {{}} reads {self.name} without wait_group_events, while the"
-            text += f" asynchronous copy in line {self.filling.line} may still be filling it"
-            flying = self.in_flight.reshape(-1, site.scalar.size)[:, 0]
-            wave.find("race", site, text, flying[places])
-        if self.space != "private":  # private arrays are registers, for the most part
-            wave.record(site, self, index)
-        values = self.view(site.scalar)[places]
-        if site.scalar.whole:
-            one = values.__class__ is not array
-            return cut(int(values), site.scalar) if one else values.astype(np.int64)
-        return values.copy() if places.__class__ is slice else values
-
-    def store(self, wave: Wave, site: Site, index: Lanes, value: Lanes) -> None:
-        mask = wave.mask
-        if self.space != "private":
-            wave.record(site, self, index, value)
-        places = self.places(wave, site, index)
-        if places.__class__ is not slice:
-            places = np.atleast_1d(places)
-            lanes: Any = slice(None) if mask is None else mask
-            if places.shape[-1] == 1:  # all to one place: the last lane wins
-                lanes = [-1] if mask is None else np.flatnonzero(mask)[-1:]
-            else:
-                places = places[..., lanes]
-            if value.__class__ is array and value.shape[-1] > 1:
-                value = value[..., lanes]
-        self.put(site.scalar, places, value)
-
-    def fill(self, wave: Wave, site: Site, index: Lanes) -> None:
-        """An asynchronous copy has begun to fill the element `index` of each active lane."""
-        if self.in_flight is None:
-            self.in_flight = np.zeros(len(self.bytes), bool)
-        self.filling = site
-        places = np.broadcast_to(self.places(wave, site, index), (site.width, wave.lanes))
-        self.in_flight.reshape(-1, site.scalar.size)[places[:, wave.active]] = True
+    def values(self, scalar: Scalar, places: Lanes) -> Lanes:
+        """Return the elements at some places, as lanes hold them."""
+        found = self.view(scalar)[places]
+        if scalar.whole:
+            return found.astype(np.int64) if found.__class__ is array else cut(int(found), scalar)
+        return found.copy() if places.__class__ is slice else found
 
     def put(self, scalar: Scalar, places: Lanes, value: Lanes) -> None:
         """Give numbers a value; of a whole number that is too large, the lower bits."""
         self.view(scalar)[places] = np.asarray(cut(value, scalar)) if scalar.whole else value
-        if self.stored is not None:
-            self.stored.reshape(-1, scalar.size)[places] = True
+        if self._stored is not None:
+            self._stored.reshape(-1, scalar.size)[places] = True
 
     def give(self, first: int, width: int, value: Lanes, scalar: Scalar) -> None:
         """A private array's values where it is declared, without an entry in the log."""

@@ -12,9 +12,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
 from . import tree
+from .arithmetic import ASSIGNMENT, CHOICE, LEVEL
 from .budget import no_limit
 from .meaning import Meaning, as_number, constant, known
-from .text import Preprocessor, Spot, TextError, Token, UnknownError, explained, near
+from .text import (
+    Preprocessor,
+    Spot,
+    TextError,
+    Token,
+    UnknownError,
+    character,
+    explained,
+    near,
+    unescaped,
+    whole_number,
+)
 from .tree import Expr, Node, Variable
 from .types import (
     BOOL,
@@ -54,7 +66,7 @@ QUALIFIERS = words(
     "register auto __kernel kernel __const __volatile__ __read_only read_only __write_only "
     "write_only __read_write read_write"
 )
-TYPE_WORDS = {word for words in WORDS for word in words.split()}
+TYPE_WORDS = {word for names in WORDS for word in names.split()}
 SIZED = {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"}  # depends on the device
 TAGS = ("struct", "union", "enum")
 BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
@@ -63,11 +75,6 @@ JUMPS = ("break", "continue", "return", "goto")
 KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
     "if else for while do switch case default sizeof typedef __attribute__ half bool void"
 )
-#: Operators by how tightly they bind, the loosest first.
-LEVELS = [",", "= += -= *= /= %= &= |= ^= <<= >>=", "?", "||", "&&", "|", "^", "&", "== !=",
-          "< > <= >=", "<< >>", "+ -", "* / %"]  # fmt: skip
-LEVEL = {op: level for level, ops in enumerate(LEVELS) for op in ops.split()}
-ASSIGNMENT, CHOICE = LEVEL["="], LEVEL["?"]
 
 
 @dataclass
@@ -88,10 +95,7 @@ class Declared:
 class Parser(Meaning):
     """Reads a list of tokens from its beginning to its end."""
 
-    def __init__(
-        self, tokens: list[Token], source: Preprocessor | None = None, long_numbers: bool = False
-    ):
-        self.long_numbers = long_numbers  # as in the condition of #if
+    def __init__(self, tokens: list[Token], source: Preprocessor | None = None):
         self.clock = source.clock if source else no_limit
         self.macros = source.macros if source else {}
         self.tokens = [*tokens, Token("end", "", tokens[-1].spot if tokens else Spot(1))]
@@ -101,6 +105,7 @@ class Parser(Meaning):
         self.functions: dict[str, list[tree.Function]] = {}
         self.function: tree.Function | None = None
         self.labels: set[str] = set()
+        self.gotos: list[tree.Jump] = []
         #: loops (None) and switches around
         self.switches: list[tuple[int, list[Any], Type] | None] = []
 
@@ -221,7 +226,7 @@ class Parser(Meaning):
         if words:
             of = WORDS.get(" ".join(sorted(words)))
             if of is None:
-                self.fail(f"'{' '.join(words)}' is no type", start.spot)
+                self.fail(f"'{' '.join(words)}' is not a type", start.spot)
         if of is None:
             self.here(f"expected a type, {self.found()}{near(self.token.text, ())}")
         if restrict and not isinstance(of, Pointer):
@@ -232,7 +237,7 @@ class Parser(Meaning):
     def qualify(self, found: Declared, word: str) -> None:
         space = SPACES.get(word, found.space)
         if found.space not in ("", space):
-            self.here("something is in one memory only")
+            self.here("only one address space is allowed")
         found.space, found.const = space, found.const or word in ("const", "__const")
         if word in ("__kernel", "kernel"):
             found.kernel = self.token.spot
@@ -307,6 +312,8 @@ class Parser(Meaning):
                     values[name] = [constant(size) for size in self.arguments(name)]
                     if min(values[name], default=1) < 1:
                         self.fail(f"{name} must be more than 0", token.spot)
+                    if name == "aligned" and any(n & (n - 1) for n in values[name]):
+                        self.fail("an alignment must be a power of two", token.spot)
                 elif self.text == "(":
                     self.skip("(", ")")
                 if not self.accept(","):
@@ -365,7 +372,7 @@ class Parser(Meaning):
             spot = self.next().spot
             while self.text in QUALIFIERS:
                 if len(self.scopes) > 1:
-                    self.here(f"{self.text!r} stands in the size of a parameter only")
+                    self.here(f"{self.text!r} is only allowed in the size of a parameter")
                 self.at += 1
             if self.accept("]"):
                 if sizes:
@@ -396,12 +403,6 @@ class Parser(Meaning):
         self.complete(leaf, name.spot)
 
     # ---- expressions
-    def whole_expression(self) -> Expr:
-        found = self.expression()
-        if not self.at_end:
-            self.here(f"{self.text!r} was not expected here")
-        return found
-
     def of_tokens(self, start: int, node: Expr) -> Expr:
         """The same node with the tokens that it was read from, from number `start` on."""
         if not node.source:
@@ -497,6 +498,8 @@ class Parser(Meaning):
         if token.text in UNKNOWN and token.kind == "name":
             raise UnknownError(token.text, token.spot)
         if self.accept("("):
+            if self.text == "{":
+                raise UnknownError("a statement inside an expression", self.token.spot)
             inner = self.expression()
             self.expect(")")
             return inner
@@ -505,10 +508,7 @@ class Parser(Meaning):
             self.here(f"expected an expression, {self.found()}")
         self.next()
         if token.kind == "number":
-            found = number(token)
-            if self.long_numbers and found.type in (INT, UINT):
-                found.type = LONG if found.type is INT else ULONG
-            return found
+            return number(token)
         if token.kind == "character":
             return tree.Number(token.spot, character(token), type=INT)
         if token.kind == "string":
@@ -556,7 +556,7 @@ class Parser(Meaning):
                 left = self.step(token.spot, token.text, left, "after")
             elif self.accept("("):
                 self.arguments(tree.written(left))
-                self.fail(f"{tree.written(left)} is no function", left.spot)
+                self.fail(f"{tree.written(left)} is not a function", left.spot)
             else:
                 return left
             self.of_tokens(start, left)
@@ -597,7 +597,7 @@ class Parser(Meaning):
 
     def inner(self) -> Node:
         if self.is_type() and self.ahead().text != ":":
-            self.here("a declaration stands in a block of its own")
+            self.here("a declaration needs its own block: { ... }")
         with self.scope():
             return self.statement()
 
@@ -649,7 +649,12 @@ class Parser(Meaning):
         self.expect(")", "after the condition of 'switch'")
         with self.scope():
             self.switches.append((len(self.scopes), [], value.type))
-            body = self.block().body
+            if self.text == "{":
+                body = self.block().body
+            else:
+                body = [self.statement()]
+                while isinstance(body[-1], tree.Case):
+                    body.append(self.statement())
         self.switches.pop()
         return tree.Switch(token.spot, value, body)
 
@@ -659,7 +664,7 @@ class Parser(Meaning):
         self.expect(":", f"after {token.text!r}")
         around = next((s for s in reversed(self.switches) if s is not None), None)
         if around is None:
-            self.fail("'case' and 'default' stand in a switch", token.spot)
+            self.fail(f"{token.text!r} is only allowed inside a switch", token.spot)
         level, seen, of = around
         if len(self.scopes) != level:
             raise UnknownError(f"{token.text!r} inside another statement of its switch", token.spot)
@@ -671,7 +676,7 @@ class Parser(Meaning):
             both = numbers is others is None or (numbers and others and (
                 max(numbers[0], others[0]) <= min(numbers[-1], others[-1])))  # fmt: skip
             if both:
-                self.fail(f"this {token.text} stands in line {line} already", token.spot)
+                self.fail(f"duplicate {token.text}; first used in line {line}", token.spot)
         seen.append((token.spot.line, numbers))
         return tree.Case(token.spot, numbers)
 
@@ -679,7 +684,7 @@ class Parser(Meaning):
         token = self.next()
         self.next()
         if token.text in self.labels:
-            self.fail(f"the label {token.text!r} stands here twice", token.spot)
+            self.fail(f"duplicate label {token.text!r}", token.spot)
         self.labels.add(token.text)
         return tree.Label(token.spot, token.text)
 
@@ -689,9 +694,9 @@ class Parser(Meaning):
             found.label = self.name("a label").text
             self.gotos.append(found)
         elif token.text == "continue" and None not in self.switches:
-            self.fail("'continue' stands in a loop", token.spot)
+            self.fail("'continue' is only allowed inside a loop", token.spot)
         elif token.text == "break" and not self.switches:
-            self.fail("'break' stands in a loop", token.spot)
+            self.fail("'break' is only allowed inside a loop or a switch", token.spot)
         elif token.text == "return":
             function = self.function
             assert function is not None
@@ -752,53 +757,52 @@ class Parser(Meaning):
             items.append(self.variable(one, name))
         return items
 
-    gotos: list[tree.Jump] = []  # each function sets its own
-
     def variable(self, one: Declared, name: Token) -> tree.Declaration:
-        of, space, depth = one.type, one.space or "private", len(self.scopes)
-        outside, kernel = depth == 1, self.function is not None and self.function.kernel
+        of, space = one.type, one.space or "private"
+        outside = len(self.scopes) == 1
         self.no_kernel(one)
-        self.refuse(name, {
-            "is declared outside all functions and must be __constant":
-                outside and space != "constant",
-            f"is {one.storage}: OpenCL C 1.2 has no such variables":
-                not outside and one.storage in ("static", "register", "auto"),
-            "cannot be declared in global memory": not outside and space == "global",
-            f"is in {space} memory and must be declared in the outermost block of a kernel":
-                not outside and space != "private" and not (kernel and depth == 2),
-        })  # fmt: skip
+        self.check_space(one, name, space)
         self.usable(of, name)
         found = Variable(name.text, of, name.spot, space, one.const or space == "constant")
         if not (self.text == "=" and isinstance(of, Array)):
             self.declare(name, found)
         value, given = None, self.accept("=")
-        self.refuse(name, {
-            "is in local memory and cannot be initialised":
-                given and space == "local",
-            "is const, but has no value": outside and not given,
-        })  # fmt: skip
+        if given and space == "local":
+            self.refuse(name, "is in local memory and cannot be initialised")
+        if outside and not given:
+            self.refuse(name, "is const, but has no value")
         if given:
             found.type, value = self.initial(of, repr(name.text))
             if isinstance(of, Array):
                 self.declare(name, found)
         if found.const and isinstance(found.type, Scalar) and value is not None:
             found.constant = known(value)
-        self.refuse(name, {
-            "is an array without a size": 0 in leaf_of(found.type)[1],
-            "needs a constant value":
-                outside and isinstance(found.type, Scalar) and found.constant is None,
-        })  # fmt: skip
+        if 0 in leaf_of(found.type)[1]:
+            self.refuse(name, "is an array without a size")
+        if outside and isinstance(found.type, Scalar) and found.constant is None:
+            self.refuse(name, "needs a constant value")
         return tree.Declaration(name.spot, found, value)
 
-    def refuse(self, name: Token, problems: dict[str, object]) -> None:
-        """Refuse a declaration for the first of these problems that holds."""
-        for problem, holds in problems.items():
-            if holds:
-                self.fail(f"{name.text!r} {problem}", name.spot)
+    def check_space(self, one: Declared, name: Token, space: str) -> None:
+        """Refuse a variable in memory in which it cannot be declared here."""
+        depth = len(self.scopes)
+        outside, kernel = depth == 1, self.function is not None and self.function.kernel
+        if outside and space != "constant":
+            self.refuse(name, "is declared outside all functions and must be __constant")
+        if not outside and one.storage in ("static", "register", "auto", "extern"):
+            self.refuse(name, f"is {one.storage}: OpenCL C 1.2 has no such variables")
+        if not outside and space == "global":
+            self.refuse(name, "cannot be declared in global memory")
+        if not outside and space != "private" and not (kernel and depth == 2):
+            where = "must be declared in the outermost block of a kernel"
+            self.refuse(name, f"is in {space} memory and {where}")
+
+    def refuse(self, name: Token, problem: str) -> NoReturn:
+        self.fail(f"{name.text!r} {problem}", name.spot)
 
     def no_kernel(self, one: Declared) -> None:
         if one.kernel:
-            self.fail("__kernel is for functions", one.kernel)
+            self.fail("__kernel only applies to functions", one.kernel)
 
     def listed(self, what: str) -> Iterator[None]:
         """Yield once for each value between { and }."""
@@ -824,6 +828,8 @@ class Parser(Meaning):
         if not braced:
             return of, self.convert(self.expression(ASSIGNMENT), of)
         values = [self.expression(ASSIGNMENT) for _ in self.listed("this value")]
+        if isinstance(of, Vector) and not values:
+            return of, self.convert(tree.Number(spot, 0, type=INT), of)
         if isinstance(of, Vector):
             return of, self.vector(spot, of, values, exact=True)
         if len(values) != 1:
@@ -940,17 +946,20 @@ class Parser(Meaning):
         mine = next((f for f in choices if [p.type for p in f.params] == types), None)
         other = mine or (choices[0] if choices else found)
         defines = not self.accept(";")
-        self.refuse(name, {
-            "is declared twice": name.text in self.scopes[0],
-            f"cannot have its result in {one.space} memory": one.space not in ("", "private"),
-            f"is a kernel and must return void, not {an(of)}": found.kernel and of is not VOID,
-            "is not a kernel: only kernels have reqd_work_group_size":
-                found.size and not found.kernel,
-            f"is declared with another type in line {other.spot.line}": other.type != of and mine,
-            f"is declared with other parameters in line {other.spot.line}":
-                choices and not mine and not (found.overloadable or other.overloadable),
-            "is defined twice": mine and mine.body and defines,
-        })  # fmt: skip
+        if name.text in self.scopes[0]:
+            self.refuse(name, "is declared twice")
+        if one.space not in ("", "private"):
+            self.refuse(name, f"cannot have its result in {one.space} memory")
+        if found.kernel and of is not VOID:
+            self.refuse(name, f"is a kernel and must return void, not {an(of)}")
+        if found.size and not found.kernel:
+            self.refuse(name, "is not a kernel: only kernels have reqd_work_group_size")
+        if mine and other.type != of:
+            self.refuse(name, f"is declared with another type in line {other.spot.line}")
+        if choices and not mine and not (found.overloadable or other.overloadable):
+            self.refuse(name, f"is declared with other parameters in line {other.spot.line}")
+        if mine and mine.body and defines:
+            self.refuse(name, "is defined twice")
         if mine is None:
             mine = found
             choices.append(found)
@@ -996,20 +1005,20 @@ class Parser(Meaning):
                 one.type = Pointer(one.type.of, one.space or "private", one.const)
                 one.const = False
             elif one.space in ("local", "global", "constant") and not isinstance(one.type, Pointer):
-                self.here(f"a parameter cannot lie in {one.space} memory itself")
+                self.here(f"a parameter cannot itself be in {one.space} memory; make it a pointer")
             if one.name is not None and not isinstance(one.type, Opaque):
                 self.usable(one.type, name)
             self.attributes()
             of, sized = one.type, one.sized and isinstance(one.type, Scalar)
             pointer = of if isinstance(of, Pointer) and function.kernel else None
-            self.refuse(name, {
-                "as a kernel's parameter must point to global, constant or local memory":
-                    pointer and pointer.space == "private",
-                "as a kernel's parameter cannot point to pointers":
-                    pointer and isinstance(pointer.to, Pointer),
-                f"as a kernel's parameter cannot be {an(of)}, whose size depends on the device":
-                    function.kernel and (of in (BOOL, HALF, EVENT) or sized),
-            })  # fmt: skip
+            if pointer and pointer.space == "private":
+                where = "global, constant or local memory"
+                self.refuse(name, f"as a kernel's parameter must point to {where}")
+            if pointer and isinstance(pointer.to, Pointer):
+                self.refuse(name, "as a kernel's parameter cannot point to pointers")
+            if function.kernel and (of in (BOOL, HALF, EVENT) or sized):
+                why = "whose size depends on the device"
+                self.refuse(name, f"as a kernel's parameter cannot be {an(of)}, {why}")
             params.append(Variable(name.text, one.type, name.spot, const=one.const))
             if not self.accept(","):
                 break
@@ -1076,9 +1085,6 @@ def parts_of(of: Type) -> int:
 
 _FLOAT = re.compile(r"((?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)([fFhH]?)")
 _HEX_FLOAT = re.compile(r"(0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)([fF]?)")
-_WHOLE = re.compile(
-    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])"
-)
 
 
 def number(token: Token) -> tree.Number:
@@ -1088,15 +1094,10 @@ def number(token: Token) -> tree.Number:
         kind = {"f": FLOAT, "h": HALF}.get(match[2].lower(), DOUBLE)
         value = float.fromhex(match[1]) if text[:2] in ("0x", "0X") else float(match[1])
         return tree.Number(token.spot, as_number(value, kind), type=kind)
-    match = _WHOLE.fullmatch(text)
-    if not match:
-        raise TextError(f"{token.text} is no number", token.spot)
-    digits, suffix = match[1], match[2].lower()
-    octal = digits[0] == "0" and digits.isdigit()
-    value = int(digits, 8 if octal else 0)
+    value, suffix = whole_number(token)
     if "u" in suffix:
         kinds = [UINT]
-    elif digits[0] == "0":  # octal, hexadecimal or binary
+    elif text[0] == "0":  # octal, hexadecimal or binary
         kinds = [INT, UINT, LONG]
     else:
         kinds = [INT, LONG]
@@ -1104,26 +1105,3 @@ def number(token: Token) -> tree.Number:
         if value <= kind.most and (kind.size == 8 or "l" not in suffix):
             return tree.Number(token.spot, value, type=kind)
     raise TextError(f"{token.text} is too large for any type", token.spot)
-
-
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-
-
-def unescaped(text: str) -> str:
-    """A string's text, with \\n as the end of a line."""
-
-    def meant(match: re.Match[str]) -> str:
-        code = match[1]
-        if code[0] == "x" and len(code) > 1:
-            return chr(int(code[1:], 16) & 255)
-        return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, code)
-
-    return _ESCAPE.sub(meant, text)
-
-
-def character(token: Token) -> int:
-    text = unescaped(token.text[1:-1])
-    if len(text) != 1 or ord(text) > 255:
-        raise TextError(f"{token.text} is not one character", token.spot)
-    return ord(text) - 256 * (ord(text) > 127)

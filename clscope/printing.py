@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from .parser import unescaped
+from .text import unescaped
 from .types import NUMBERS
 
 _PART = re.compile(

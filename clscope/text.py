@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NoReturn
 
+from .arithmetic import BINARY, CHOICE, COMPARISONS, LEVEL, UNARY
 from .budget import Clock, no_limit
 
 
@@ -174,7 +176,7 @@ class Macro:
 
 
 @dataclass
-class _Condition:
+class _OpenIf:
     """An open `#if`: whether its present part counts, and whether any part has."""
 
     spot: Spot
@@ -188,6 +190,7 @@ class Preprocessor:
 
     def __init__(self, defines: Mapping[str, object] | None = None, clock: Clock = no_limit):
         self.clock, self.expanded = clock, 0
+        self.shift = 0  # what #line adds to the number of a line
         self.out: list[Token] = []  # so far
         self.macros = dict(PREDEFINED)
         for name, value in (defines or {}).items():
@@ -198,7 +201,7 @@ class Preprocessor:
         out = self.out = []
         # since the last line with #: a macro's arguments may go over several lines
         pending: list[Token] = []
-        conditions: list[_Condition] = []
+        conditions: list[_OpenIf] = []
         tokens = tokens_of(text)
         starts = [i for i, token in enumerate(tokens) if token.first]
         for start, end in zip(starts, [*starts[1:], len(tokens)], strict=True) if tokens else ():
@@ -216,14 +219,14 @@ class Preprocessor:
                 raise TextError(f"the character {token.text!r} has no meaning here", token.spot)
         return out
 
-    def _directive(self, mark: Token, rest: list[Token], conditions: list[_Condition]) -> None:
+    def _directive(self, mark: Token, rest: list[Token], conditions: list[_OpenIf]) -> None:
         word, args = (rest[0].text, rest[1:]) if rest else ("", [])
         live = all(c.counts for c in conditions)
         if live and word in NAMED and (not args or args[0].kind != "name"):
             raise TextError(f"#{word} needs a name", mark.spot)
         if word in ("if", "ifdef", "ifndef"):
             yes = live and self._holds(word, mark, args)
-            conditions.append(_Condition(mark.spot, yes, yes or not live))
+            conditions.append(_OpenIf(mark.spot, yes, yes or not live))
         elif word in ("elif", "else", "endif"):
             if not conditions:
                 raise TextError(f"#{word} without #if", mark.spot)
@@ -236,7 +239,7 @@ class Preprocessor:
                 last.last = word == "else"
                 last.counts = not last.done and (last.last or self._holds("if", mark, args))
                 last.done |= last.counts
-        elif live and word not in ("pragma", "line", "", "warning"):
+        elif live and word not in ("pragma", "", "warning", "ident"):
             self._command(word, mark, rest[0], args)
 
     def _command(self, word: str, mark: Token, first: Token, args: list[Token]) -> None:
@@ -248,8 +251,13 @@ class Preprocessor:
             raise TextError(f"#error: {shown(args)}", mark.spot)
         elif word == "include":
             raise TextError("#include is not possible here: a kernel is one text", mark.spot)
-        elif first.kind != "number" or (args and args[0].kind != "string"):
-            raise TextError(f"#{word} is not known", mark.spot)
+        elif word == "line" or first.kind == "number":
+            number, *file = self.expand(args if word == "line" else [first, *args]) or [mark]
+            if number.kind != "number" or any(token.kind != "string" for token in file[:1]):
+                raise TextError("#line needs a number and may have a file's name", mark.spot)
+            self.shift = whole_number(number)[0] - mark.spot.line - 1
+        else:
+            raise TextError(f"#{word} is not a directive", mark.spot)
 
     def _define(self, mark: Token, name: str, body: list[Token]) -> None:
         params, variadic = None, False
@@ -273,8 +281,6 @@ class Preprocessor:
         self.macros[name] = Macro(name, params, body, mark.spot.line, variadic)
 
     def _holds(self, word: str, mark: Token, args: list[Token]) -> bool:
-        from .parser import Parser, constant  # the parser builds on this module
-
         if word != "if":
             return (args[0].text in self.macros) == (word == "ifdef")
         plain: list[Token] = []
@@ -289,13 +295,10 @@ class Preprocessor:
                     raise TextError("'defined' needs a name", token.spot)
                 token = replace(name, kind="number", text=str(int(name.text in self.macros)))
             plain.append(token)
-        expanded = [
-            replace(t, kind="number", text="0") if t.kind == "name" else t
-            for t in self.expand(plain)
-        ]
+        expanded = self.expand(plain)
         if not expanded:
             raise TextError(f"#{word} needs a condition", mark.spot)
-        return bool(constant(Parser(expanded, self, long_numbers=True).whole_expression()))
+        return Condition(expanded).holds()
 
     def expand(self, tokens: Iterable[Token]) -> list[Token]:
         """Replace all macros."""
@@ -308,7 +311,7 @@ class Preprocessor:
                 if [t.kind for t in given] != ["mark", "string", "mark"]:
                     raise TextError("_Pragma needs a string in brackets", token.spot)
             elif token.kind == "name" and token.text == "__LINE__":
-                out.append(replace(token, kind="number", text=str(token.spot.line)))
+                out.append(replace(token, kind="number", text=str(token.spot.line + self.shift)))
             elif macro is None or token.text in token.hidden:
                 out.append(token)
             elif macro.params is None or (left and left[-1].text == "("):
@@ -409,6 +412,137 @@ def _quoted(tokens: list[Token]) -> str:
             word = word.replace("\\", "\\\\").replace('"', '\\"')
         text += " " * (token.space and at > 0) + word
     return f'"{text}"'
+
+
+class Condition:
+    """The condition of an #if: an expression of 64-bit integers, in which names are 0."""
+
+    def __init__(self, tokens: list[Token]):
+        self.tokens = [*tokens, Token("end", "", tokens[-1].spot)]
+        self.at = 0
+
+    def holds(self) -> bool:
+        value, _ = self.value(0, True)
+        if self.tokens[self.at].kind != "end":
+            self.unexpected()
+        return bool(value)
+
+    def unexpected(self) -> NoReturn:
+        token = self.tokens[self.at]
+        what = f"{token.text!r} was" if token.text else "the end of this condition was"
+        raise TextError(f"{what} not expected here", token.spot)
+
+    def value(self, level: int, counts: bool) -> tuple[int, bool]:
+        """Return the value of operators that bind at least as tightly as those of a level, and
+        whether it is unsigned; only if it `counts` must divisors not be 0.
+        """
+        left, unsigned = self.operand(counts)
+        while (token := self.tokens[self.at]).text in LEVEL and LEVEL[token.text] >= level:
+            op = token.text
+            self.at += 1
+            if op == "?":
+                yes = self.value(0, counts and bool(left))
+                if not self.take(":"):
+                    self.unexpected()
+                no = self.value(CHOICE, counts and not left)
+                left, unsigned = (yes if left else no)[0], yes[1] or no[1]
+                continue
+            needed = counts and not ((op == "&&" and not left) or (op == "||" and left))
+            right, also = self.value(LEVEL[op] + 1, needed)
+            if op == ",":
+                left, unsigned = right, also
+                continue
+            if op not in BINARY:
+                raise TextError(f"{op!r} has no place in a condition", token.spot)
+            if op in ("/", "%") and right == 0:
+                if counts:
+                    raise TextError("division by zero", token.spot)
+                right = 1
+            if op in ("<<", ">>"):
+                right &= 63
+            elif op not in ("&&", "||"):
+                unsigned = unsigned or also
+                left, right = _in_64_bits(left, unsigned), _in_64_bits(right, unsigned)
+            left = int(BINARY[op](left, right))
+            if op in COMPARISONS or op in ("&&", "||"):
+                unsigned = False
+            left = _in_64_bits(left, unsigned)
+        return left, unsigned
+
+    def operand(self, counts: bool) -> tuple[int, bool]:
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.text in UNARY:
+            value, unsigned = self.operand(counts)
+            unsigned = unsigned and token.text != "!"
+            return _in_64_bits(int(UNARY[token.text](value)), unsigned), unsigned
+        if token.text == "(":
+            result = self.value(0, counts)
+            if not self.take(")"):
+                self.unexpected()
+            return result
+        if token.kind == "name":
+            return 0, False
+        if token.kind == "character":
+            return character(token), False
+        if token.kind == "number":
+            value, suffix = whole_number(token)
+            unsigned = "u" in suffix or value >= 1 << 63
+            return _in_64_bits(value, unsigned), unsigned
+        self.at -= 1
+        self.unexpected()
+
+    def take(self, text: str) -> bool:
+        if self.tokens[self.at].text != text:
+            return False
+        self.at += 1
+        return True
+
+
+def _in_64_bits(value: int, unsigned: bool) -> int:
+    value &= (1 << 64) - 1
+    return value if unsigned or value < 1 << 63 else value - (1 << 64)
+
+
+_WHOLE = re.compile(
+    r"(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)([uU]?(?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU])"
+)
+
+
+def whole_number(token: Token) -> tuple[int, str]:
+    """Return the value of an integer of the source code, and its suffix in small letters."""
+    match = _WHOLE.fullmatch(token.text)
+    if not match:
+        raise TextError(f"{token.text} is not an integer", token.spot)
+    digits = match[1]
+    octal = digits[0] == "0" and digits.isdigit()
+    return int(digits, 8 if octal else 0), match[2].lower()
+
+
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def unescaped(text: str) -> str:
+    """A string's text, with \\n as the end of a line."""
+
+    def meant(match: re.Match[str]) -> str:
+        code = match[1]
+        if code[0] == "x" and len(code) > 1:
+            return chr(int(code[1:], 16) & 255)
+        return chr(int(code, 8) & 255) if code[0] in "01234567" else _ESCAPES.get(code, code)
+
+    return _ESCAPE.sub(meant, text)
+
+
+def character(token: Token) -> int:
+    """Return the value of a character; of several, the last four as the bytes of an int."""
+    codes = [ord(c) for c in unescaped(token.text[1:-1])]
+    if max(codes) > 255:
+        raise TextError(f"{token.text} is not a character of one byte", token.spot)
+    value = int.from_bytes(codes[-4:], "big")
+    sign = 1 << (7 if len(codes) == 1 else 31)
+    return value - 2 * (value & sign)
 
 
 #: What an OpenCL 3.0 device without images defines for OpenCL C 1.2; two names share a value of M_.

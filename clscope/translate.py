@@ -10,26 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import tree
 from .budget import RUNNING, Clock, no_limit
 from .calls import Calls
 from .expressions import Value
+from .finding import Site
 from .loops import deciding
 from .meaning import known
 from .parser import kernel_of, parse_with
 from .text import PREDEFINED, Macro, Preprocessor, UnknownError, explained
 from .tree import Node, written
 from .types import ULONG, VOID, Vector
-from .values import nothing, one_of, union, unsigned, without
-from .watch import Site
-
-if TYPE_CHECKING:
-    from .machine import Wave
+from .values import one_of, union, unsigned
+from .wave import Wave
 
 #: A function of the text: what it returns, of a wave and a list of arguments.
-Function = Callable[["Wave", list[Any]], Any]
+Function = Callable[[Wave, list[Any]], Any]
 #: Where lanes that have jumped wait: a word, a label or the numbers of a case, and a serial number.
 Target = tuple[Hashable, int]
 
@@ -129,13 +127,13 @@ class Translator(Calls):
         params, void = function.params, function.type is VOID
         made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
-        end, blank = self.target("return"), nothing(function.type)
+        end, result = self.target("return"), f"the result of {function.name}"
         body = self.statements(nodes)
-        site = self.site("unset", function.spot, f"the result of {function.name}")
+        site = self.site("unset", function.spot, result)
 
         def run(w: Wave, args: list[Any]) -> Any:
             before = w.mask
-            w.held[function], w.since[function] = blank, before
+            w.held[function], w.since[function] = w.blank(result, function.type), before
             for variable, make, value in zip(params, made, args, strict=True):
                 w.held[variable], w.since[variable] = value, before
                 if make:
@@ -150,9 +148,9 @@ class Translator(Calls):
 
         return run
 
-    def _call(self, node: tree.Call) -> Value:
+    def call(self, node: tree.Call) -> Value:
         if node.target is None:
-            return super()._call(node)
+            return self.built_in(node)
         args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
 
@@ -215,18 +213,31 @@ class Translator(Calls):
 
     def statement(self, node: Node) -> Value:
         self.clock()
-        special = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        return special(node) if special else self.value(node)  # type: ignore[arg-type]
+        match node:
+            case tree.Block():
+                return self.block(node)
+            case tree.Declaration():
+                return self.declaration(node)
+            case tree.If():
+                return self.branch(node)
+            case tree.Loop():
+                return self.loop(node)
+            case tree.Switch():
+                return self.switch(node)
+            case tree.Jump():
+                return self.jump(node)
+            case tree.Label():  # to which no goto leads
+                return self.sequence([])
+            case tree.Expr():
+                return self.value(node)
+        raise TypeError(f"{type(node).__name__} is not a statement")
 
-    def do_block(self, node: tree.Block) -> Value:
+    def block(self, node: tree.Block) -> Value:
         outer, self.skips = self.skips, self.skips and not node.scope
         steps, self.skips = self.statements(node.body), outer
         return steps
 
-    def do_label(self, node: tree.Label) -> Value:
-        return lambda w: None  # nobody goes there
-
-    def do_declaration(self, node: tree.Declaration) -> Value:
+    def declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value
         if variable.space == "local":
             self.locals.append(variable)
@@ -236,7 +247,7 @@ class Translator(Calls):
             variable.addressed = True  # memory knows which of its numbers have a value
         if variable.in_memory:
             return self.memory(variable, value)
-        x, blank = self.value(value) if value else None, nothing(variable.type)
+        x = self.value(value) if value else None
         self.declared.add(variable)
         skips, unset = self.skips, x is None or self.skips
         if unset:
@@ -246,8 +257,7 @@ class Translator(Calls):
             if not skips:
                 w.since[variable] = w.mask
             if unset:
-                w.held.setdefault(variable, blank)
-                w.given[variable] = without(w.given.get(variable, False), w.mask)
+                w.unset(variable)
             if x and skips:
                 w.assign(variable, x(w))
             elif x:
@@ -255,7 +265,7 @@ class Translator(Calls):
 
         return declare
 
-    def do_if(self, node: tree.If) -> Value:
+    def branch(self, node: tree.If) -> Value:
         decided = known(node.condition)
         if decided is not None:
             chosen = node.yes if decided else node.no
@@ -269,7 +279,7 @@ class Translator(Calls):
 
         return run
 
-    def do_loop(self, node: tree.Loop) -> Value:
+    def loop(self, node: tree.Loop) -> Value:
         start = self.statement(node.start) if node.start else None
         test = self.truth(node.condition) if node.condition else None
         site = self.site("loop", node.spot, written(node.condition) if node.condition else "")
@@ -300,7 +310,7 @@ class Translator(Calls):
 
         return run
 
-    def do_switch(self, node: tree.Switch) -> Value:
+    def switch(self, node: tree.Switch) -> Value:
         """Lanes wait at their case, fall through to the next ones, and leave at `break`."""
         value, wide = self.value(node.value), node.value.type is ULONG
         site = self.site("branch", node.spot, written(node.value))
@@ -325,7 +335,7 @@ class Translator(Calls):
 
         return run
 
-    def do_jump(self, node: tree.Jump) -> Value:
+    def jump(self, node: tree.Jump) -> Value:
         word, value = node.word, self.value(node.value) if node.value else None
         target, function = self.targets.get(node.label or word), self.around[-1]
         gives = node.value is not None and node.value.type is not VOID

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .types import Scalar, Type, Vector, words
+from .types import BOOL, Scalar, Type, Vector, words
 
 array = np.ndarray
 Lanes = Any  # a number, or an array with an entry per lane
@@ -32,6 +32,13 @@ def nothing(of: Type) -> Lanes:
     """What a variable holds before it has a value."""
     zero = 0 if of.scalar.whole else of.scalar.dtype.type(0)
     return np.full((of.n, 1), zero) if isinstance(of, Vector) else zero
+
+
+def spoiled(of: Scalar, sign: int) -> Lanes:
+    """Return an improbable value, to be read where there is none."""
+    if not of.whole:
+        return of.dtype.type(sign * 12345.5)
+    return sign > 0 if of is BOOL else cut(sign * 0x4747474747474747, of)
 
 
 def extremes(x: np.ndarray) -> tuple[int, int]:

@@ -11,8 +11,7 @@ import numpy as np
 
 from .api import Run
 from .count import Counts, cost
-from .machine import WARP
-from .watch import Entry
+from .wave import WARP, Entry
 
 
 class Step(NamedTuple):

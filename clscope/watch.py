@@ -1,181 +1,22 @@
-"""What a kernel does wrong, in words: findings, and the races, which are found in the log when all
-is over.
-"""
+"""Races, found in the log when all is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .budget import Budget, OutOfBudget
-from .text import Spot
-from .types import Scalar
-from .values import Lanes, Mask
-
-if TYPE_CHECKING:
-    from .machine import Wave
-    from .memory import Memory
+from .finding import Finding, Site, WorkItem, found_at
+from .memory import Memory
+from .wave import Entry
 
 #: Accesses to an array that are compared at a time: two million take half a second.
 MOST_ACCESSES = 1 << 21
 #: Entries of the log that are compared at a time.
 MOST_ENTRIES = 1 << 14
-
-
-@dataclass(eq=False)
-class Site:
-    """A place in the text where something happens that the simulator records or checks.
-
-    Attributes:
-        number: it counts the sites of a kernel.
-        kind: "load", "store", "atomic", "branch", "loop", "barrier", "multiply-add", "overflow",
-            "division", "unset".
-        spot: line and column, and the macro that it came through.
-        text: the expression as the reader wrote it.
-        scalar, width: the type of the numbers that an access moves, and how many a work-item moves
-            at once; of a multiply-add its width.
-        struct: whether a whole structure is moved, whose parts may have no value.
-        shape: of an array that is named directly: each of its sizes, and how far one more of that
-            index leads.
-        wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
-            anywhere; lead: the first of its numbers that is accessed.
-        fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
-    """
-
-    number: int
-    kind: str
-    spot: Spot
-    text: str
-    scalar: Scalar
-    width: int
-    struct: bool
-    shape: tuple[tuple[int, int], ...] = ()
-    wide: int = 0
-    lead: int = 0
-    fence: int = 3
-
-    @property
-    def line(self) -> int:
-        return self.spot.line
-
-    @property
-    def column(self) -> int:
-        return self.spot.column
-
-    @property
-    def stores(self) -> bool:
-        return self.kind in ("store", "atomic")
-
-    @property
-    def does(self) -> str:
-        return "stores to" if self.stores else "reads"
-
-
-class WorkItem(NamedTuple):
-    """A work-item: the number of its group in each dimension, and its own inside the group."""
-
-    group: tuple[int, ...]
-    local: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return f"work-item {self.local} of group {self.group}"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that a kernel must not do.
-
-    Attributes:
-        kind: "out of bounds", "uninitialised", "race", "divergent barrier", "endless loop",
-            "overflow", "misaligned", "two writers", "never written", "redefined" (a parameter),
-            "slip" (of the pen), "division by zero", "wrong product" or "inaccurate"; of notes
-            "ratio" (a float divided by zero) or "cut" (a fraction that a conversion discards); of
-            what was not looked at "unfinished".
-        message: a sentence or two, with the work-items; line and column are not repeated in it.
-        line, column: where in the kernel's text, from 1; 0 where it is about no line.
-        items: work-items that do it, the first few.
-        count: how many do it.
-        macro: the macro that the place in the text came through, or "".
-        array, element: of a race, which number of which array (in local memory of the group's own).
-    """
-
-    kind: str
-    message: str
-    line: int = 0
-    column: int = 0
-    items: tuple[WorkItem, ...] = ()
-    count: int = 0
-    macro: str = ""
-    array: str = ""
-    element: int = -1
-
-    def __str__(self) -> str:
-        where = f"{self.line}:{self.column} " if self.line else ""
-        return where + self.message + (f" (in the macro {self.macro})" if self.macro else "")
-
-
-def found_at(
-    site: Site, kind: str, message: str, items: tuple[WorkItem, ...], count: int = 2, **more: Any
-) -> Finding:
-    """A finding at a place in the text; `more` is the array and the element of a race."""
-    return Finding(kind, message, site.line, site.column, items, count, site.spot.macro, **more)
-
-
-class Stop(Exception):
-    """The kernel cannot go on after this finding."""
-
-    def __init__(self, finding: Finding):
-        super().__init__(str(finding))
-        self.finding = finding
-
-
-class Entry(NamedTuple):
-    """One step of the log: a place in the text, executed by all lanes of a mask at once.
-
-    Attributes:
-        site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add",
-            "branch", "loop" or "barrier".
-        memory: the array, for an access.
-        at: the first number that each lane touches, counted from the beginning of the array (of its
-            group's own, if it is local); an int if it is the same for all. Entries of lanes outside
-            the mask mean nothing.
-        mask: which lanes, None for all.
-        phase: how many barriers a lane has passed: an int, or an array per lane.
-        wave: whose lanes.
-        value: what is stored (an array or a number); for a branch the lanes that go the way of
-            "yes".
-        ordered: how many barriers a lane has passed that order this memory, as their flags say.
-    """
-
-    site: Site
-    memory: Memory | None
-    at: Lanes
-    mask: Mask
-    phase: Lanes
-    wave: Wave
-    value: Lanes = None
-    ordered: Lanes = 0
-
-    @property
-    def active(self) -> np.ndarray:
-        return np.ones(self.wave.lanes, bool) if self.mask is None else self.mask
-
-    def of(self, x: Lanes) -> np.ndarray:
-        """What the active lanes have of x, which is one for all lanes or one for each."""
-        every = np.broadcast_to(x, (*np.shape(x)[:-1], self.wave.lanes))
-        return every if self.mask is None else every[..., self.mask]
-
-    def numbers(self, parts: int = 1) -> np.ndarray:
-        """The numbers that each active lane touches, in a row, counted from the beginning of all
-        copies of the array; with `parts`, each as so many smaller ones.
-        """
-        assert self.memory is not None
-        first = self.of((self.at + self.memory.begin(self.site.scalar.size)) * parts)
-        return first[:, None] + np.arange(self.site.width * parts)
 
 
 class Conflict(NamedTuple):
@@ -213,6 +54,11 @@ class Touches:
         ]
         self.place = np.concatenate([place.ravel() for place in places])
         self.item = np.concatenate(items)
+        copies = np.repeat([e.site.copy for e in entries], [place.size for place in places])
+        #: Who touches it: an asynchronous copy acts beside all work-items of its group.
+        self.actor = np.where(
+            copies, -1 - self.item // entries[0].wave.machine.work_items, self.item
+        )
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -231,6 +77,15 @@ class Touches:
                 part = np.repeat(values, e.site.scalar.size // self.grain, axis=1).ravel()
             parts.append(part)
         return np.concatenate(parts)
+
+    @cached_property
+    def compared(self) -> np.ndarray:
+        """For each row whether its work-item also compares and exchanges there: a plain read that
+        comes first is a guess, which the function checks.
+        """
+        exchange = np.array([e.site.exchange for e in self.entries])[self.entry]
+        key = self.place * (self.item.max(initial=0) + 1) + self.item
+        return np.isin(key, key[exchange])
 
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
         """One of stores, and one of atomic functions with plain reads, if there are any."""
@@ -258,7 +113,7 @@ class Touches:
             other = last[self.place]
             bad = (other >= 0) & (actor[other] != actor)
             if atomic:
-                bad &= ~self.store & ~self.atomic
+                bad &= ~self.store & ~self.atomic & ~self.compared
             elif not same_value:
                 bad &= ~self.store | (self.value != self.value[other])
             found, who = found | bad, np.where(bad, other, who)
@@ -315,7 +170,7 @@ def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
             some = _first(entries)
             too_many |= len(some) < len(entries)
             every = Touches(some, memory)
-            if len(some) == len(entries) and not every.conflicts(every.item):
+            if len(some) == len(entries) and not every.conflicts(every.actor):
                 continue
             for c in every.conflicts(every.item // machine.work_items):
                 yield _race(c, "and nothing orders work-groups")
@@ -324,7 +179,7 @@ def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
             some = _first(phase)
             too_many |= len(some) < len(phase)
             now = Touches(some, memory)
-            for c in now.conflicts(now.item):
+            for c in now.conflicts(now.actor):
                 yield _race(c, _unordered(c, memory.space))
     if too_many:
         raise OutOfBudget("it compared only the first accesses to an array")
@@ -346,7 +201,11 @@ def _unordered(c: Conflict, space: str) -> str:
 
 
 def _race(c: Conflict, why: str) -> Finding:
-    who, whom, place = c.who, c.whom, c.place
+    who, whom = (
+        "an asynchronous copy" if site.copy else str(item)
+        for site, item in ((c.one, c.who), (c.other, c.whom))
+    )
+    place = c.place
     here, there = f"in line {c.one.line}", f"in line {c.other.line}"
     if c.one.kind == "store":
         text = f"two work-items store to {place}: {whom} {there}, {who} {here}"
@@ -358,15 +217,42 @@ def _race(c: Conflict, why: str) -> Finding:
         text = f"{whom} stores {place} {there}, {who} reads it {here}"
     number = c.at // c.memory.scalar.size
     return found_at(
-        c.one, "race", f"{text}, {why}", (whom, who), array=c.memory.name, element=number
+        c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.memory.name, element=number
     )
+
+
+def first_difference(log: Sequence[Entry], other: Sequence[Entry]) -> Site | None:
+    """Return the first place at which two runs of a kernel do not do the same: another access,
+    another store to global memory, another branch.
+    """
+    for one, two in zip(log, other, strict=False):
+        if not _alike(one, two):
+            return one.site
+    longer = max(log, other, key=len)
+    return longer[min(len(log), len(other))].site if len(log) != len(other) else None
+
+
+def _alike(one: Entry, two: Entry) -> bool:
+    if one.site is not two.site or not np.array_equal(one.active, two.active):
+        return False
+    memory, pairs = one.memory, [(one.at, two.at)]
+    if memory is None or one.site.kind == "atomic" or memory.space == "global":
+        pairs.append((one.value, two.value))
+    if memory and two.memory and memory.name != two.memory.name:
+        return False
+    for x, y in pairs:
+        if x is not None and y is not None:
+            a, b = one.of(x), two.of(y)
+            if not np.array_equal(a, b, equal_nan=a.dtype.kind == b.dtype.kind == "f"):
+                return False
+    return True
 
 
 def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
     """Two work-items that store the same element of a result, at any time."""
     entries = [e for e in log if e.memory is memory and e.site.kind == "store"]
     every = Touches(entries, memory) if entries else None
-    c = every.conflict(every.item, same_value=True) if every else None
+    c = every.conflict(every.actor, same_value=True) if every else None
     if c is None:
         return []
     lines = f"line {c.one.line}"
@@ -374,10 +260,3 @@ def two_writers(log: Iterable[Entry], memory: Memory) -> list[Finding]:
         lines = f"lines {c.one.line} and {c.other.line}"
     text = f"{c.place} is stored by two work-items in {lines}: {c.who}, and {c.whom}"
     return [found_at(c.one, "two writers", text, (c.who, c.whom))]
-
-
-def distinct(findings: Iterable[Finding]) -> list[Finding]:
-    found: dict[tuple[Any, ...], Finding] = {}
-    for f in findings:
-        found.setdefault((f.kind, f.line, f.column), f)
-    return list(found.values())

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from .. import tree
-from ..meaning import COMPARISONS, as_number, known
+from ..arithmetic import COMPARISONS
+from ..builtins import FENCES
+from ..meaning import as_number, known
 from ..tree import Expr, plain, written
 from ..types import (
     BOOL,
@@ -35,7 +37,7 @@ from .memory import (
     Node,
     Range,
     Ref,
-    Value,
+    Snippet,
     Writer,
     refuse,
 )
@@ -49,7 +51,7 @@ IDS = {
     "get_group_id": ("wid", "workgroup_id"),
     "get_num_groups": ("nwg", "num_workgroups"),
 }
-NOTHING = Value("", VOID, named=True)
+NOTHING = Snippet("", VOID, named=True)
 
 
 def combined(op: str, a: Range | None, b: Range | None) -> Range | None:
@@ -71,19 +73,40 @@ def combined(op: str, a: Range | None, b: Range | None) -> Range | None:
     return None
 
 
-class Expressions(Writer):
+class ExpressionWriter(Writer):
     # ---- any expression
-    def expression(self, node: tree.Node) -> Value:
+    def expression(self, node: tree.Node) -> Snippet:
         if isinstance(node, Expr) and isinstance(node.type, Scalar):
             value = known(node)
             if value is not None:
                 return self.literal(value, node.type, node)
-        method = getattr(self, f"_{type(node).__name__.lower()}", None)
-        if method is None:
-            raise refuse(f"{written(node)} is not translated", node)
-        return method(node)
+        return self.computed_expression(node)
 
-    def condition(self, node: tree.Node) -> Value:
+    def computed_expression(self, node: tree.Node) -> Snippet:
+        match node:
+            case tree.Name():
+                return self.name(node)
+            case tree.Index():
+                return self.index_of(node)
+            case tree.Member():
+                return self.member(node)
+            case tree.Unary():
+                return self.unary(node)
+            case tree.Binary():
+                return self.binary(node)
+            case tree.Choice():
+                return self.choice(node)
+            case tree.Cast():
+                return self.cast(node)
+            case tree.VectorLiteral():
+                return self.vector_literal(node)
+            case tree.Assign():
+                return self.assigned(node)
+            case tree.Call():
+                return self.call(node)
+        raise refuse(f"{written(node)} is not translated", node)
+
+    def condition(self, node: tree.Node) -> Snippet:
         """An expression as a bool of WGSL."""
         decided = known(node)
         if decided is not None:
@@ -95,34 +118,34 @@ class Expressions(Writer):
             if inner.op in COMPARISONS:
                 return self.comparison(inner)
         if isinstance(inner, tree.Unary) and inner.op == "!":
-            return Value(f"!{self.condition(inner.operand).at_least(UNARY)}", BOOL, UNARY)
+            return Snippet(f"!{self.condition(inner.operand).at_least(UNARY)}", BOOL, UNARY)
         value = self.expression(inner)
         if value.ref is not None:
             return self.literal(True, BOOL, node)
         return self.converted(value, BOOL, node)
 
-    def whole(self, node: tree.Node) -> Value:
+    def whole(self, node: tree.Node) -> Snippet:
         """An index, as an i32."""
         return self.converted(self.expression(node), INT, node)
 
-    def _name(self, node: tree.Name) -> Value:
+    def name(self, node: tree.Name) -> Snippet:
         entry = self.entries.get(node.variable)
         if entry is None:
             raise refuse(f"{node.name!r} is not translated", node)
-        return entry if isinstance(entry, Value) else self.load(entry, node)
+        return entry if isinstance(entry, Snippet) else self.load(entry, node)
 
-    def _index(self, node: tree.Index) -> Value:
+    def index_of(self, node: tree.Index) -> Snippet:
         if isinstance(node.array.type, Vector):
             raise refuse("an element of a vector by its number is not translated; use .s0", node)
         return self.load(self.reference(node), node)
 
-    def _member(self, node: tree.Member) -> Value:
+    def member(self, node: tree.Member) -> Snippet:
         letters = "".join("xyzw"[i] for i in node.at)
         vector = self.expression(node.vector)
-        return Value(f"{vector.at_least(ATOM)}.{letters}", node.type, fixed=vector.fixed)
+        return Snippet(f"{vector.at_least(ATOM)}.{letters}", node.type, fixed=vector.fixed)
 
     # ---- operators
-    def _unary(self, node: tree.Unary) -> Value:
+    def unary(self, node: tree.Unary) -> Snippet:
         if node.op == "&":
             return self.address(self.reference(node.operand), node.type)
         if node.op == "!":
@@ -132,17 +155,17 @@ class Expressions(Writer):
             return value
         span = combined("-", (0, 0), value.range) if node.op == "-" else None
         if node.op == "-" and node.type.scalar.kind == "uint":  # WGSL negates no unsigned integer
-            zero = Value(f"{self.value_type(node.type, node)}()", node.type)
+            zero = Snippet(f"{self.value_type(node.type, node)}()", node.type)
             return replace(self.operation("-", zero, value, node), range=span)
         # -(-x) is not --x
         code = f"{node.op}{value.at_least(ATOM)}"
-        return Value(code, node.type, UNARY, range=span, fixed=value.fixed)
+        return Snippet(code, node.type, UNARY, range=span, fixed=value.fixed)
 
-    def truth(self, value: Value, node: Expr) -> Value:
+    def truth(self, value: Snippet, node: Expr) -> Snippet:
         """A bool as the 0 or 1 that C makes of it."""
-        return Value(f"{self.value_type(node.type, node)}({value.code})", node.type, range=(0, 1))
+        return Snippet(f"{self.value_type(node.type, node)}({value.code})", node.type, range=(0, 1))
 
-    def _binary(self, node: tree.Binary) -> Value:
+    def binary(self, node: tree.Binary) -> Snippet:
         if node.op == ",":
             self.effect(node.left)
             return self.expression(node.right)
@@ -155,7 +178,7 @@ class Expressions(Writer):
         left, right = self.both(node.left, node.right)
         return self.operation(node.op, left, right, node)
 
-    def both(self, left: tree.Node, right: tree.Node) -> tuple[Value, Value]:
+    def both(self, left: tree.Node, right: tree.Node) -> tuple[Snippet, Snippet]:
         """Two operands, the left one first where the right one has effects."""
         a = self.expression(left)
         lines, b = self.captured(lambda: self.expression(right))
@@ -164,16 +187,16 @@ class Expressions(Writer):
             self.lines += lines
         return a, b
 
-    def operation(self, op: str, a: Value, b: Value, node: Expr) -> Value:
+    def operation(self, op: str, a: Snippet, b: Snippet, node: Expr) -> Snippet:
         to = node.common if isinstance(node, tree.Assign) else node.type
         b = self.right_operand(op, b, to, node)
         if a.fixed and b.fixed:  # WGSL would refuse it if the result overflows
             a = self.computed(a)
         level = LEVELS.get(op, LOOSE)
         code = f"{a.at_least(level or UNARY)} {op} {b.at_least(level + 1 if level else UNARY)}"
-        return Value(code, to, level, range=combined(op, a.range, b.range))
+        return Snippet(code, to, level, range=combined(op, a.range, b.range))
 
-    def right_operand(self, op: str, b: Value, to: Type, node: Expr) -> Value:
+    def right_operand(self, op: str, b: Snippet, to: Type, node: Expr) -> Snippet:
         """Return the right operand of an operation in a type, as WGSL accepts it."""
         if op in ("<<", ">>"):
             if b.constant is not None:
@@ -186,25 +209,25 @@ class Expressions(Writer):
             raise refuse("division by zero", node)
         return self.computed(b) if isinstance(to, Vector) else b
 
-    def comparison(self, node: tree.Binary) -> Value:
+    def comparison(self, node: tree.Binary) -> Snippet:
         if isinstance(node.left.type, Pointer):
             return self.moved(node)
         a, b = self.both(node.left, node.right)
-        return Value(f"{a.at_least(SUM)} {node.op} {b.at_least(SUM)}", BOOL, COMPARISON)
+        return Snippet(f"{a.at_least(SUM)} {node.op} {b.at_least(SUM)}", BOOL, COMPARISON)
 
-    def logical(self, node: tree.Binary) -> Value:
+    def logical(self, node: tree.Binary) -> Snippet:
         left = self.condition(node.left)
         lines, right = self.captured(lambda: self.condition(node.right))
         if not lines:
             code = f"{left.at_least(COMPARISON)} {node.op} {right.at_least(COMPARISON)}"
-            return Value(code, BOOL, LOOSE)
+            return Snippet(code, BOOL, LOOSE)
         name = self.claim("t")
         self.emit(f"var {name} = {left.code};")
         self.branch(f"if ({'' if node.op == '&&' else '!'}{name}) {{", name, lines, right)
         self.emit("}")
-        return Value(name, BOOL, named=True)
+        return Snippet(name, BOOL, named=True)
 
-    def _choice(self, node: tree.Choice) -> Value:
+    def choice(self, node: tree.Choice) -> Snippet:
         """A choice as an if: only the side that is chosen is computed."""
         if isinstance(node.type, Pointer):
             raise refuse("a pointer that is chosen at run time is not translated", node)
@@ -217,16 +240,16 @@ class Expressions(Writer):
         for head, side in ((f"if ({condition.code}) {{", node.yes), ("} else {", node.no)):
             self.branch(head, name, *self.captured(partial(self.expression, side)))
         self.emit("}")
-        return Value(name, node.type, named=True)
+        return Snippet(name, node.type, named=True)
 
-    def branch(self, head: str, name: str, lines: Lines, value: Value) -> None:
+    def branch(self, head: str, name: str, lines: Lines, value: Snippet) -> None:
         """A branch of an if that gives a variable its value."""
         self.emit(head)
         self.lines += [("    " + code, line) for code, line in lines]
         self.emit(f"    {name} = {value.code};")
 
     # ---- conversions
-    def _cast(self, node: tree.Cast) -> Value:
+    def cast(self, node: tree.Cast) -> Snippet:
         if node.type is VOID:
             self.effect(node.operand)
             return NOTHING
@@ -238,19 +261,19 @@ class Expressions(Writer):
             return self.condition(node.operand)
         return self.converted(self.expression(node.operand), node.type, node)
 
-    def as_pointer(self, node: Any) -> Value:
+    def as_pointer(self, node: Any) -> Snippet:
         value = self.expression(node.operand)
         if value.ref is None:
             raise refuse("a pointer that is not the address of anything is not translated", node)
         self.same_scalar(value.ref, node.type.to, node)
-        return Value("", node.type, ref=replace(value.ref, type=node.type.to))
+        return Snippet("", node.type, ref=replace(value.ref, type=node.type.to))
 
     def same_scalar(self, ref: Ref, of: Type, node: Node) -> None:
         held = ref.memory.scalar
         if leaf_of(of)[0].scalar is not held:
             raise refuse(f"memory of {held} read as {of} is not translated", node)
 
-    def converted(self, value: Value, to: Type, node: Node) -> Value:
+    def converted(self, value: Snippet, to: Type, node: Node) -> Snippet:
         of = value.type
         if of == to or to is VOID:
             return value
@@ -261,21 +284,21 @@ class Expressions(Writer):
                 return self.literal(as_number(number, to), to, node)
             value = self.computed(value)
         if b is BOOL:
-            return Value(f"{value.at_least(SUM)} != {self.literal(0, a, node).code}", BOOL,
+            return Snippet(f"{value.at_least(SUM)} != {self.literal(0, a, node).code}", BOOL,
                          COMPARISON)  # fmt: skip
         kind = self.value_type(to, node)
         if isinstance(to, Vector) and isinstance(of, Scalar):
             one = self.converted(value, b, node)
-            return Value(f"{kind}({one.code})", to, fixed=one.fixed)
+            return Snippet(f"{kind}({one.code})", to, fixed=one.fixed)
         if self.scalar_type(a, node) == self.scalar_type(b, node):
             return replace(value, type=to)
         span = value.range if b.whole and value.range and value.range[0] >= 0 else None
-        return Value(f"{kind}({self.computed(value).code})", to, range=span)
+        return Snippet(f"{kind}({self.computed(value).code})", to, range=span)
 
-    def _vectorliteral(self, node: tree.VectorLiteral) -> Value:
+    def vector_literal(self, node: tree.VectorLiteral) -> Snippet:
         parts = [self.expression(part) for part in node.parts]
         code = f"{self.value_type(node.type, node)}({', '.join(part.code for part in parts)})"
-        return Value(code, node.type, fixed=any(part.fixed for part in parts))
+        return Snippet(code, node.type, fixed=any(part.fixed for part in parts))
 
     # ---- memory and pointers
     def reference(self, node: tree.Node) -> Ref:
@@ -292,11 +315,11 @@ class Expressions(Writer):
         raise refuse(f"{written(node)} is not translated as something in memory", node)
 
     @staticmethod
-    def address(ref: Ref, of: Type) -> Value:
+    def address(ref: Ref, of: Type) -> Snippet:
         """A pointer to something in memory, which moves in the last dimension."""
         if ref.indices and not ref.terms:
             raise KeptError(ref.memory, len(ref.indices) - 1)
-        return Value("", of, ref=ref)
+        return Snippet("", of, ref=ref)
 
     def pointee(self, node: tree.Node) -> Ref:
         """What a pointer points to."""
@@ -305,7 +328,7 @@ class Expressions(Writer):
             raise refuse(f"{written(node)} is not translated as a pointer", node)
         return value.ref
 
-    def moved(self, node: tree.Binary) -> Value:
+    def moved(self, node: tree.Binary) -> Snippet:
         """A pointer plus or minus a number."""
         if node.op not in "+-" or not isinstance(node.type, Pointer):
             raise refuse("pointers are not compared or subtracted in WGSL; use indices", node)
@@ -314,7 +337,7 @@ class Expressions(Writer):
         assert pointer.ref is not None
         sign = 1 if node.op == "+" else -1
         ref = self.further(pointer.ref, self.converted(number, INT, node), sign)
-        return Value("", node.type, ref=ref)
+        return Snippet("", node.type, ref=ref)
 
     # ---- assignments
     def effect(self, node: tree.Node) -> None:
@@ -329,14 +352,14 @@ class Expressions(Writer):
             if value.type is not VOID:
                 self.keep(value)
 
-    def _assign(self, node: tree.Assign) -> Value:
+    def assigned(self, node: tree.Assign) -> Snippet:
         if node.step != "after":
             return self.read(self.assign(node), node.target)
         old = self.expression(node.target)
         if old.ref is not None:
             value, unit = self.pointer(node.target)
             assert value.ref is not None
-            before = self.keep(Value(value.code, INT))
+            before = self.keep(Snippet(value.code, INT))
             old = replace(old, ref=replace(value.ref, terms=((unit, before),)))
         else:
             old = self.keep(replace(old, named=False))
@@ -372,11 +395,11 @@ class Expressions(Writer):
 
     def element_of(self, target: Expr) -> Ref | None:
         """The element of an array that a target is; None for a variable of WGSL."""
-        if isinstance(target, tree.Name) and isinstance(self.entries[target.variable], Value):
+        if isinstance(target, tree.Name) and isinstance(self.entries[target.variable], Snippet):
             return None
         return self.reference(target)
 
-    def read(self, ref: Ref | None, target: Expr) -> Value:
+    def read(self, ref: Ref | None, target: Expr) -> Snippet:
         return self.expression(target) if ref is None else self.load(ref, target)
 
     def assign_member(self, node: Any) -> None:
@@ -415,42 +438,43 @@ class Expressions(Writer):
             raise refuse("a pointer that is not aligned is not translated", node)
         self.emit(f"{pointer.code} {node.op}= {code};")
 
-    def pointer(self, target: Expr) -> tuple[Value, int]:
+    def pointer(self, target: Expr) -> tuple[Snippet, int]:
         """A pointer that moves, and the numbers that its offset counts as one."""
         if not isinstance(target, tree.Name):
             raise refuse(f"{written(target)} is not translated as a pointer that moves", target)
         value = self.entries[target.variable]
-        assert isinstance(value, Value) and value.ref is not None
+        assert isinstance(value, Snippet) and value.ref is not None
         return value, value.ref.terms[0][0]
 
     # ---- calls
-    def _call(self, node: tree.Call) -> Value:
+    def call(self, node: tree.Call) -> Snippet:
         name = node.name
         if node.target is not None:
             return self.own_call(node)
         if name in IDS or name in ("get_local_size", "get_global_size"):
             return self.identifier(node)
-        special = getattr(self, f"call_{name}", None)
-        if special is not None:
-            return special(node)
-        for prefix, method in (
-            ("vload", self.vector_access),
-            ("vstore", self.vector_access),
-            ("convert_", self.call_convert),
-            ("as_", self.call_as),
-        ):
-            if name.startswith(prefix):
-                return method(node)
+        if name == "barrier":
+            return self.call_barrier(node)
+        if name in FENCES:
+            return NOTHING
+        if name == "abs":
+            return self.call_abs(node)
+        if name.startswith(("vload", "vstore")):
+            return self.vector_access(node)
+        if name.startswith("convert_"):
+            return self.call_convert(node)
+        if name.startswith("as_"):
+            return self.call_as(node)
         plain_name = name.removeprefix("native_").removeprefix("half_")
         if plain_name in SAME:
             return self.applied(SAME[plain_name], node)
         what = "atomic functions are" if name.startswith("atom") else f"the function {name!r} is"
         raise refuse(f"{what} not translated", node)
 
-    def own_call(self, node: tree.Call) -> Value:
+    def own_call(self, node: tree.Call) -> Snippet:
         raise NotImplementedError
 
-    def applied(self, function: str, node: Any) -> Value:
+    def applied(self, function: str, node: Any) -> Snippet:
         values = [self.expression(arg) for arg in node.args]
         if isinstance(node.type, Vector):  # clamp(v, 0.0f, 1.0f)
             values = [self.converted(value, node.type, node) for value in values]
@@ -462,9 +486,9 @@ class Expressions(Writer):
             if low is None or high is None or low > high:
                 values[1] = self.computed(values[1])
         code = f"{function}({', '.join(value.code for value in values)})"
-        return Value(code, node.type)
+        return Snippet(code, node.type)
 
-    def call_barrier(self, node: tree.Call) -> Value:
+    def call_barrier(self, node: tree.Call) -> Snippet:
         flags = int(known(node.args[0]) or 0)
         if flags & 1 or not flags:
             self.emit("workgroupBarrier();")
@@ -472,16 +496,11 @@ class Expressions(Writer):
             self.emit("storageBarrier();")
         return NOTHING
 
-    def call_mem_fence(self, node: tree.Call) -> Value:
-        return NOTHING
-
-    call_read_mem_fence = call_write_mem_fence = call_prefetch = call_mem_fence
-
-    def call_abs(self, node: tree.Call) -> Value:
+    def call_abs(self, node: tree.Call) -> Snippet:
         value = self.applied("abs", node)
         return self.converted(replace(value, type=node.args[0].type), node.type, node)
 
-    def identifier(self, node: tree.Call) -> Value:
+    def identifier(self, node: tree.Call) -> Snippet:
         which = known(node.args[0])
         if which is None:
             raise refuse(f"{node.name} takes a number that is known before the kernel runs", node)
@@ -491,25 +510,25 @@ class Expressions(Writer):
             return self.literal(self.size[at], ULONG, node)
         if node.name == "get_global_size":
             self.ids.add("nwg")
-            return Value(f"nwg.{letter} * {self.size[at]}u", ULONG, PRODUCT)
+            return Snippet(f"nwg.{letter} * {self.size[at]}u", ULONG, PRODUCT)
         short, _ = IDS[node.name]
         self.ids.add(short)
         span = (0, self.size[at] - 1) if short == "lid" else None
-        return Value(f"{short}.{letter}", ULONG, range=span, named=True)
+        return Snippet(f"{short}.{letter}", ULONG, range=span, named=True)
 
-    def call_convert(self, node: tree.Call) -> Value:
+    def call_convert(self, node: tree.Call) -> Snippet:
         if "_sat" in node.name or "_rt" in node.name:
             raise refuse(f"{node.name} is not translated; convert_{node.type} is", node)
         return self.converted(self.expression(node.args[0]), node.type, node)
 
-    def call_as(self, node: tree.Call) -> Value:
+    def call_as(self, node: tree.Call) -> Snippet:
         value = self.expression(node.args[0])
         if node.type.length != value.type.length:
             raise refuse(f"{node.name} of {value.type} is not translated", node)
         code = f"bitcast<{self.value_type(node.type, node)}>({self.computed(value).code})"
-        return Value(code, node.type)
+        return Snippet(code, node.type)
 
-    def vector_access(self, node: tree.Call) -> Value:
+    def vector_access(self, node: tree.Call) -> Snippet:
         if "half" in node.name:
             raise refuse(f"{node.name} is not translated", node)
         *stored, index, pointer = node.args

@@ -52,7 +52,7 @@ def refuse(message: str, node: Node) -> RefusedError:
 
 
 @dataclass
-class Value:
+class Snippet:
     """What an expression became: its WGSL code.
 
     `range` bounds a whole number where both ends are proved. `ref` is what a pointer points to;
@@ -75,7 +75,7 @@ class Value:
 
 
 @dataclass(eq=False)
-class Memory:
+class ShaderArray:
     """An array of WGSL.
 
     Attributes:
@@ -102,10 +102,10 @@ class Ref:
     sum of unit*value, in numbers.
     """
 
-    memory: Memory
+    memory: ShaderArray
     type: Type
-    indices: tuple[Value, ...] = ()
-    terms: tuple[tuple[int, Value], ...] = ()
+    indices: tuple[Snippet, ...] = ()
+    terms: tuple[tuple[int, Snippet], ...] = ()
 
 
 class KeptError(Exception):
@@ -114,7 +114,7 @@ class KeptError(Exception):
     A pointer to a row must provably stay in that row; if it may leave it, no dimension is kept.
     """
 
-    def __init__(self, memory: Memory, kept: int):
+    def __init__(self, memory: ShaderArray, kept: int):
         self.variable, self.kept = memory.variable, kept
 
 
@@ -165,7 +165,7 @@ class Writer:
         self.loops = False  # whether it counts iterations
         self.ids: set[str] = set()
         self.scopes: list[set[str]] = [set()]
-        self.entries: dict[tree.Variable, Value | Ref] = {}  # a Ref for what is in memory
+        self.entries: dict[tree.Variable, Snippet | Ref] = {}  # a Ref for what is in memory
 
     # ---- lines and names
     def emit(self, code: str) -> None:
@@ -177,7 +177,7 @@ class Writer:
         self.scopes[0 if module else -1].add(chosen)
         return chosen
 
-    def keep(self, value: Value) -> Value:
+    def keep(self, value: Snippet) -> Snippet:
         """The same value under a name."""
         if value.named or value.ref is not None:
             return value
@@ -185,13 +185,13 @@ class Writer:
         self.emit(f"let {name} = {value.code};")
         return replace(value, code=name, level=ATOM, named=True)
 
-    def computed(self, value: Value) -> Value:
+    def computed(self, value: Snippet) -> Snippet:
         """Return the same value, computed when the kernel runs."""
         if not value.fixed:
             return value
         name = self.claim("t")
         self.emit(f"var {name} = {value.code};")
-        return Value(name, value.type, named=True)
+        return Snippet(name, value.type, named=True)
 
     def captured(self, work: Callable[[], _Result]) -> tuple[Lines, _Result]:
         """The lines that `work` emits, which are not emitted yet, and its result."""
@@ -218,16 +218,16 @@ class Writer:
             raise refuse(f"vectors of {n} numbers are not translated; use two or four", node)
         return scalar if n == 1 else f"vec{n}<{scalar}>"
 
-    def literal(self, value: float, of: Scalar, node: Node) -> Value:
+    def literal(self, value: float, of: Scalar, node: Node) -> Snippet:
         kind = self.scalar_type(of, node)
         if not of.whole:
             if not math.isfinite(value):  # no constant of WGSL is, but a variable may be
                 name, bits = self.claim("bits"), 0x7FC00000 if math.isnan(value) else 0x7F800000
                 self.emit(f"var {name} = {bits:#x}u;")
-                return Value(f"{'-' if value < 0 else ''}bitcast<f32>({name})", of, UNARY)
+                return Snippet(f"{'-' if value < 0 else ''}bitcast<f32>({name})", of, UNARY)
             code = f"{float(value)!r}f"
             code = code if value >= 0 else f"({code})"
-            return Value(code, of, ATOM, value, named=True, fixed=True)
+            return Snippet(code, of, ATOM, value, named=True, fixed=True)
         whole = int(value)
         least, end = (-(2**31), 2**31) if kind == "i32" else (0, 2**32)
         if not least <= whole < end:
@@ -238,12 +238,12 @@ class Writer:
             code = f"{whole}u"
         else:
             code = f"{whole}" if whole >= 0 else f"({whole})"
-        return Value(code, of, ATOM, whole, (whole, whole), named=True, fixed=True)
+        return Snippet(code, of, ATOM, whole, (whole, whole), named=True, fixed=True)
 
     # ---- arrays
     def array(
         self, name: str, of: Type, space: str, kept: int | None, node: tree.Variable
-    ) -> tuple[Memory, str]:
+    ) -> tuple[ShaderArray, str]:
         """The memory of an array, and its type in WGSL.
 
         `kept`: how many dimensions remain the kernel's own, None for all. The others become one
@@ -258,11 +258,11 @@ class Writer:
             kind, width = self.value_type(scalar, node), 1
         for size in reversed(shape):
             kind = f"array<{kind}, {size}>"
-        return Memory(name, scalar, width, space, shape, kept, variable=node), kind
+        return ShaderArray(name, scalar, width, space, shape, kept, variable=node), kind
 
     # ---- from a reference to elements
     @staticmethod
-    def element(ref: Ref, index: Value) -> Ref:
+    def element(ref: Ref, index: Snippet) -> Ref:
         """An element of an array."""
         assert isinstance(ref.type, Array)
         of = ref.type.of
@@ -271,7 +271,7 @@ class Writer:
         return Ref(ref.memory, of, ref.indices, (*ref.terms, (numbers_of(of), index)))
 
     @staticmethod
-    def further(ref: Ref, index: Value, sign: int = 1) -> Ref:
+    def further(ref: Ref, index: Snippet, sign: int = 1) -> Ref:
         """The element that many positions further on."""
         return replace(ref, terms=(*ref.terms, (sign * numbers_of(ref.type), index)))
 
@@ -330,28 +330,28 @@ class Writer:
         if memory.kept and not proved:
             raise KeptError(memory, 0)
         if n > width and not code.isdigit():
-            code = self.keep(Value(code, INT, named=code.isidentifier())).code
+            code = self.keep(Snippet(code, INT, named=code.isidentifier())).code
         codes = (plus(code, i) for i in range(n // width))
         return [f"{base}[{self.index(code, size, proved, node)}]" for code in codes]
 
-    def load(self, ref: Ref, node: Node) -> Value:
+    def load(self, ref: Ref, node: Node) -> Snippet:
         if isinstance(ref.type, Array):
             return self.decay(ref)
         codes = self.elements(ref, node)
         if len(codes) == 1:
-            return Value(codes[0], ref.type)
-        return Value(f"{self.value_type(ref.type, node)}({', '.join(codes)})", ref.type)
+            return Snippet(codes[0], ref.type)
+        return Snippet(f"{self.value_type(ref.type, node)}({', '.join(codes)})", ref.type)
 
     @staticmethod
-    def decay(ref: Ref) -> Value:
+    def decay(ref: Ref) -> Snippet:
         """An array, or a row of one, as a pointer to its first element."""
         assert isinstance(ref.type, Array)
         of, depth = ref.type.of, len(ref.indices)
         if ref.memory.kept > depth:
             raise KeptError(ref.memory, depth)
-        return Value("", Pointer(of, ref.memory.space), ref=replace(ref, type=of))
+        return Snippet("", Pointer(of, ref.memory.space), ref=replace(ref, type=of))
 
-    def store(self, ref: Ref, value: Value, node: Node, op: str = "") -> None:
+    def store(self, ref: Ref, value: Snippet, node: Node, op: str = "") -> None:
         ref.memory.written = True
         codes, width = self.elements(ref, node), ref.memory.width
         if len(codes) == 1:

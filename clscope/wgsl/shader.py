@@ -10,9 +10,9 @@ from ..parser import kernel_of, parse_with
 from ..text import Preprocessor, explained
 from ..types import LONG, ULONG, Pointer, Scalar, Vector
 from . import wide
-from .memory import KeptError, Memory, Ref, Style, refuse
+from .memory import KeptError, Ref, ShaderArray, Style, refuse
 from .names import unused
-from .statements import Statements
+from .statements import StatementWriter
 
 #: For tint, the compiler of Chrome and Edge, and for naga, that of Firefox.
 TINT = Style()
@@ -110,7 +110,7 @@ def _translated(
             kept[error.variable] = error.kept
 
 
-class _Module(Statements):
+class _Module(StatementWriter):
     def shader(self, kernel: tree.Function) -> Shader:
         size = kernel.size
         if not size:
@@ -148,11 +148,11 @@ class _Module(Statements):
 
     def arguments(
         self, kernel: tree.Function
-    ) -> tuple[dict[str, Memory], dict[str, str], dict[str, str]]:
+    ) -> tuple[dict[str, ShaderArray], dict[str, str], dict[str, str]]:
         """Return the kernel's buffers, and the types of its other arguments: by their names, and
         by the names of the members that hold them.
         """
-        memories: dict[str, Memory] = {}
+        memories: dict[str, ShaderArray] = {}
         scalars: dict[str, str] = {}
         members: dict[str, str] = {}
         for param in kernel.params:
@@ -167,12 +167,12 @@ class _Module(Statements):
             if not isinstance(of, (Scalar, Vector)) or of.scalar in (LONG, ULONG):
                 raise refuse(f"{param.name!r}: WGSL has no buffer of {of}", param)
             name = self.claim(param.name, module=True)
-            memory = memories[param.name] = Memory(name, of.scalar, of.length, "global")
+            memory = memories[param.name] = ShaderArray(name, of.scalar, of.length, "global")
             self.declare_pointer(param, Ref(memory, of))
         return memories, scalars, members
 
     def bindings(
-        self, memories: dict[str, Memory], members: dict[str, str], kernel: tree.Function
+        self, memories: dict[str, ShaderArray], members: dict[str, str], kernel: tree.Function
     ) -> list[str]:
         """The declarations of the arguments."""
         lines, variables = [], []

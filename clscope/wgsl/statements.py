@@ -9,8 +9,8 @@ from typing import Any
 from .. import tree
 from ..meaning import known
 from ..types import INT, LONG, UINT, ULONG, VOID, Array, Pointer, Scalar
-from .expressions import IDS, NOTHING, Expressions
-from .memory import Lines, Memory, Ref, Value, numbers_of, refuse
+from .expressions import IDS, NOTHING, ExpressionWriter
+from .memory import Lines, Ref, ShaderArray, Snippet, numbers_of, refuse
 
 #: Iterations of all loops of a function together after which a watched kernel gives up.
 MOST_ITERATIONS = 1 << 15
@@ -42,7 +42,7 @@ def returns(node: tree.Node | None) -> bool:
     return isinstance(node, tree.Jump) and node.word == "return"
 
 
-class Statements(Expressions):
+class StatementWriter(ExpressionWriter):
     # ---- statements
     def statements(self, body: list[tree.Node]) -> None:
         for node in body:
@@ -50,13 +50,21 @@ class Statements(Expressions):
 
     def statement(self, node: tree.Node) -> None:
         self.line = node.spot.line
-        method = getattr(self, f"do_{type(node).__name__.lower()}", None)
-        if method is not None:
-            method(node)
-        elif isinstance(node, tree.Expr):
-            self.effect(node)
-        else:
-            raise refuse(f"{type(node).__name__.lower()} is not translated", node)
+        match node:
+            case tree.Block():
+                self.do_block(node)
+            case tree.If():
+                self.do_if(node)
+            case tree.Jump():
+                self.do_jump(node)
+            case tree.Declaration():
+                self.do_declaration(node)
+            case tree.Loop():
+                self.do_loop(node)
+            case tree.Expr():
+                self.effect(node)
+            case _:
+                raise refuse(f"{type(node).__name__.lower()} is not translated", node)
 
     def block(self, node: tree.Node) -> None:
         """The statements of a block, without its braces."""
@@ -111,14 +119,14 @@ class Statements(Expressions):
         elif variable.constant is None:  # expressions contain the value of a constant
             self.declare_value(variable, None if value is None else self.expression(value))
 
-    def declare_value(self, node: tree.Variable, value: Value | None) -> None:
+    def declare_value(self, node: tree.Variable, value: Snippet | None) -> None:
         kind, name = self.value_type(node.type, node), self.claim(node.name)
         # with a value always: in a loop, `var x: f32;` keeps that of the iteration before
         code = f"{kind}()" if value is None else value.code
         fixed = value is not None and not node.assigned
         self.emit(f"{'let' if fixed else 'var'} {name}: {kind} = {code};")
         span = value.range if value is not None and fixed else None
-        self.entries[node] = Value(name, node.type, range=span, named=fixed)
+        self.entries[node] = Snippet(name, node.type, range=span, named=fixed)
 
     def declare_array(self, node: tree.Variable, braces: tree.Expr | None) -> None:
         """An array; so is a variable that pointers point to."""
@@ -144,7 +152,7 @@ class Statements(Expressions):
         """The element of an array that begins at a byte."""
         while isinstance(ref.type, Array):
             index, offset = divmod(offset, ref.type.of.stride)
-            ref = self.element(ref, Value(f"{index}", INT, constant=index, range=(index, index)))
+            ref = self.element(ref, Snippet(f"{index}", INT, constant=index, range=(index, index)))
         return ref
 
     def declare_pointer(self, variable: tree.Variable, ref: Ref) -> None:
@@ -153,17 +161,17 @@ class Statements(Expressions):
         if variable.assigned:
             start, unit, _ = self.sum(ref.terms, numbers_of(ref.type))
             self.emit(f"var {name}: i32 = {start};")
-            ref = replace(ref, terms=((unit, Value(name, INT)),))
-            self.entries[variable] = Value(name, variable.type, ref=ref)
+            ref = replace(ref, terms=((unit, Snippet(name, INT)),))
+            self.entries[variable] = Snippet(name, variable.type, ref=ref)
             return
         terms = []
         for unit, value in ref.terms:
             if not value.named:
                 self.emit(f"let {name} = {value.code};")
-                value = Value(name, INT, range=value.range, named=True)
+                value = Snippet(name, INT, range=value.range, named=True)
                 name = self.claim(variable.name)
             terms.append((unit, value))
-        self.entries[variable] = Value("", variable.type, ref=replace(ref, terms=tuple(terms)))
+        self.entries[variable] = Snippet("", variable.type, ref=replace(ref, terms=tuple(terms)))
 
     # ---- loops
     def do_loop(self, node: tree.Loop) -> None:
@@ -258,7 +266,7 @@ class Statements(Expressions):
         variable = found.variable
         name, kind = self.claim(variable.name), self.value_type(variable.type, variable)
         span = (min(values[0], values[-1]), max(values[0], values[-1])) if values else None
-        self.entries[variable] = Value(name, variable.type, range=span, named=bool(values))
+        self.entries[variable] = Snippet(name, variable.type, range=span, named=bool(values))
         if values and values.step > 1:
             self.even_for(node, name, kind, values)
             return True
@@ -334,12 +342,12 @@ class Statements(Expressions):
         """The lines of a function, with the counter of its watched loops."""
         return [("    var turns: i32 = 0;", 0), *self.lines] if self.loops else self.lines
 
-    def own_call(self, node: tree.Call) -> Value:
+    def own_call(self, node: tree.Call) -> Snippet:
         """A function of the text: one in WGSL for each choice of what its pointers point into."""
         function = node.target
         assert function is not None
         given: list[str] = []
-        pointers: dict[str, tuple[Memory, int, int]] = {}
+        pointers: dict[str, tuple[ShaderArray, int, int]] = {}
         for param, arg in zip(function.params, node.args, strict=True):
             value = self.expression(arg)
             if not isinstance(param.type, Pointer):
@@ -360,7 +368,7 @@ class Statements(Expressions):
         if function.type is VOID:
             self.emit(f"{call};")
             return NOTHING
-        return self.keep(Value(call, function.type))
+        return self.keep(Snippet(call, function.type))
 
     def define(self, function: tree.Function, name: str, pointers: dict[Any, Any]) -> set[str]:
         """Write a function; returns the ids that it needs as arguments."""
@@ -390,17 +398,17 @@ class Statements(Expressions):
 
     def parameter(self, param: tree.Variable, code: str) -> None:
         """A parameter that is no pointer; one that is changed needs a variable."""
-        value = Value(code, param.type, named=True)
+        value = Snippet(code, param.type, named=True)
         if param.assigned:
             self.declare_value(param, value)
         else:
             self.entries[param] = value
 
-    def pointer_parameter(self, param: Any, memory: Memory, unit: int, rows: int) -> list[str]:
+    def pointer_parameter(self, param: Any, memory: ShaderArray, unit: int, rows: int) -> list[str]:
         names = [self.claim(f"{param.name}_row") for _ in range(rows)]
         at = self.claim(f"{param.name}_at")
-        indices = tuple(Value(n, INT, named=True) for n in names)
-        ref = Ref(memory, param.type.to, indices, ((unit, Value(at, INT, named=True)),))
+        indices = tuple(Snippet(n, INT, named=True) for n in names)
+        ref = Ref(memory, param.type.to, indices, ((unit, Snippet(at, INT, named=True)),))
         self.same_scalar(ref, param.type.to, param)
         self.declare_pointer(param, ref)
         return [f"{n}: i32" for n in (*names, at)]

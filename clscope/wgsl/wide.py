@@ -14,7 +14,8 @@ from math import inf
 from typing import NamedTuple
 
 from .. import tree
-from ..meaning import COMPARISONS, known
+from ..arithmetic import COMPARISONS
+from ..meaning import known
 from ..tree import Expr, plain, written
 from ..types import BOOL, INT, UINT, Array, Scalar, Type, Vector, leaf_of
 from .memory import refuse

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Rectangle
 
 from clscope import views
-from clscope.watch import Entry
+from clscope.wave import Entry
 
 from ..simulation import ProductRun
 from .diagram import COLOURS, Area, areas, boxes, grid, runs

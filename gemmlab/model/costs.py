@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from clscope import count
-from clscope.machine import WARP
-from clscope.watch import Entry
+from clscope.wave import WARP, Entry
 
 from ..caches import cached
 from ..ladder import Key, find

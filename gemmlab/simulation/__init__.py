@@ -8,6 +8,7 @@
 is wrong although no single step of the kernel is.
 """
 
-from .product import LaunchError, ProductRun, shrunk, simulate
+from .product import LaunchError, shrunk, simulate
+from .run import ProductRun
 
 __all__ = ["LaunchError", "ProductRun", "shrunk", "simulate"]

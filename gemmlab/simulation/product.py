@@ -8,23 +8,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from clscope import Finding, Run, TextError
-from clscope.api import find_races
+from clscope import Finding, TextError
+from clscope.api import find_races, judge_unset
 from clscope.budget import Budget
-from clscope.lint import roundings, slips
+from clscope.lint import roundings
 from clscope.machine import Machine, Order
 from clscope.memory import Memory
 from clscope.text import Spot, explained
 from clscope.translate import Program, compile_kernel
 from clscope.tree import Variable
 from clscope.types import FLOAT, Array, Pointer
-from clscope.watch import distinct, two_writers
+from clscope.wave import Spoil
 
 from ..check import bound, exact_inputs, random_inputs
 from ..ladder import KernelSpec, Key, find, signature
 from ..ladder.sources import read
 from ..ladder.spec import positive
 from .reasons import reasons
+from .run import ProductRun, redefined
 
 #: For sizes that the defaults do not suit: tiles of 8, and what kernels of whole warps need at
 #: least.
@@ -37,91 +38,6 @@ SMALL_WARPS = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 8}
 
 # of kernels whose warps have blocks of one size
 SMALL_TILES = {"TSM": 64, "TSN": 64, "TSK": 8, "GROUPS": 5}
-
-
-class ProductRun(Run):
-    """What a kernel of the ladder did with A (m x k) and B (k x n).
-
-    Attributes (beside those of `Run`):
-        kernel, params, m, n, k: what ran.
-        a, b: the inputs; c: the result, m x n, NaN where nothing was stored; expected: A B, NaN in
-            rows and columns where nothing was stored.
-        exact: whether c is expected, bit for bit (of the groups that ran).
-        transposed: whether the kernel reads B as its transpose.
-        b_shape: rows and columns of B as it lies in memory, column-major.
-        pieces: what the text calls the memory for parts of tiles, "" if it has no use for any.
-        tile: rows and columns of a tile of C.
-    """
-
-    def __init__(
-        self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
-        a: np.ndarray, b: np.ndarray, every: bool
-    ):  # fmt: skip
-        super().__init__(machine, args)
-        memory = args[5]
-        assert isinstance(memory, Memory)
-        self.kernel, self.params, self.a, self.b = spec.number, params, a, b
-        (self.m, self.k), self.n = a.shape, b.shape[1]
-        self.transposed = spec.wants_transposed(params)
-        self.b_shape = (self.n, self.k) if self.transposed else (self.k, self.n)
-        names = [one.name for one in args if isinstance(one, Memory)]
-        self.pieces = names[3] if spec.workspace(params) else ""
-        self.names = dict(zip("ABC", names, strict=False))
-        self.lda = spec.leading_dimensions(self.m, self.n, self.k, params)[0]
-        self.tile = spec.tiles(params)[:2]
-        self.c = self.arrays[memory.name].reshape(self.n, self.m).T
-        stored = memory.known(memory.scalar.size)[: self.m * self.n].reshape(self.n, self.m).T
-        part = np.ix_(stored.any(1), stored.any(0))
-        self.expected = np.full((self.m, self.n), np.nan, self.c.dtype)
-        self.expected[part] = a[part[0][:, 0]].astype(float) @ b[:, part[1][0]].astype(float)
-        self._wrong = (self.c != self.expected) & (stored | every)
-        self.exact = not self._wrong.any()
-        if self.unfinished:
-            return
-        if every and not self.exact:
-            self.findings = distinct([*self.findings, *two_writers(self.log, memory)])
-        if every and not self.stop and not stored.all():
-            self.findings.append(self._never_stored(machine.program, memory, stored))
-        if not self.exact:
-            self.findings = [*slips(machine.program.functions), *self.findings]
-        if not self.ok:
-            self.findings = [*_redefined(machine.program, params), *self.findings]
-
-    def _never_stored(self, program: Program, memory: Memory, stored: np.ndarray) -> Finding:
-        column, row = np.argwhere(~stored.T)[0]
-        many = int((~stored).sum())
-        more = f" and {many - 1:,} more elements are" if many > 1 else " is"
-        message = f"{memory.name}({row}, {column}){more} never stored"
-        site = next((e.site for e in self.log if e.memory is memory and e.site.stores), None)
-        if site is None:
-            sites = (s for s in program.sites if s.kind == "store")
-            site = next((s for s in sites if s.text.startswith(f"{memory.name}[")), None)
-            message += ": no work-item comes here" if site else ""
-        where = (site.line, site.column) if site else (0, 0)
-        return Finding("never written", message, *where, count=many)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the product is exact and nothing was found."""
-        return self.exact and super().ok
-
-    @property
-    def verdict(self) -> str:
-        if self.stop:
-            return f"stopped: {self.stop}"
-        if self.unfinished and not self.findings:
-            return super().verdict
-        if any(f.kind == "inaccurate" for f in self.findings):
-            return f"wrong: {super().verdict}"
-        if (self.exact or self.unfinished) and self.findings:
-            return f"right here, by luck: {super().verdict}"
-        if self.exact:
-            return "right: every element exact, and nothing suspicious was seen"
-        column, row = np.argwhere(self._wrong.T)[0]
-        many, at = f"{int(self._wrong.sum()):,} of {self.c.size:,}", f"C({row}, {column})"
-        got, want = self.c[row, column], self.expected[row, column]
-        text = f"wrong: {many} elements; the first is {at} = {got:g} instead of {want:g}"
-        return f"{text}; {super().verdict}" if self.findings else text
 
 
 class LaunchError(TextError):
@@ -215,7 +131,9 @@ def simulate(  # noqa: PLR0913
     inputs = exact_inputs(m, n, k, seed)
     a, b = (x.astype(types[name].dtype) for x, name in zip(inputs, names[3:5], strict=True))
 
-    def launched(a: np.ndarray, b: np.ndarray) -> tuple[Machine, list[object]]:
+    def launched(
+        a: np.ndarray, b: np.ndarray, spoil: Spoil | None = None
+    ) -> tuple[Machine, list[object]]:
         args: list[object] = [m, n, k]
         # one row of this array is one column in memory
         rows = b if spec.wants_transposed(full) else b.T
@@ -228,6 +146,7 @@ def simulate(  # noqa: PLR0913
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
         machine = Machine(program, launch, local, limit or 0, budget)
+        machine.spoil = spoil or {}
         machine.run(args, order, seed, groups)
         ended = not machine.stop and not machine.unfinished
         if spec.needs_fixup(full, frozenset()) and ended and groups is None:
@@ -236,7 +155,9 @@ def simulate(  # noqa: PLR0913
             machine.stop = fixed.stop
         return machine, args
 
-    run = ProductRun(*launched(a, b), spec, full, a, b, every=groups is None)
+    machine, args = launched(a, b)
+    judge_unset(machine, lambda spoil: launched(a, b, spoil)[0])
+    run = ProductRun(machine, args, spec, full, a, b, every=groups is None)
     if groups is not None or run.unfinished or run.stop:
         return run
     if not run.exact and {f.kind for f in run.findings} <= {"redefined", "slip"}:
@@ -266,16 +187,6 @@ def _inaccurate(
         yield replace(rounding, message=f"{rounding.message}: {text}")
 
 
-def _redefined(program: Program, params: Mapping[str, int]) -> Iterator[Finding]:
-    """Parameters that the text sets itself: a reason for much that is wrong."""
-    for name, value in params.items():
-        macro = program.macros.get(name)
-        text = "".join(t.text for t in macro.body) if macro else ""
-        if macro and macro.line and text != str(value):
-            message = f"the text sets {name} to {text} itself, but is launched for {name}={value}"
-            yield Finding("redefined", message, macro.line, 1)
-
-
 def _as_a_product(
     program: Program, spec: KernelSpec, params: dict[str, int], local: tuple[int, int]
 ) -> None:
@@ -291,7 +202,7 @@ def _as_a_product(
         refuse(problem, program.kernel.spot if at is None else program.params[at].spot)
     if program.size and program.size != (*local, 1):
         size, own = " x ".join(map(str, program.size)), f"{local[0]} x {local[1]}"
-        why = "".join(f"; {f.message}" for f in _redefined(program, params))
+        why = "".join(f"; {f.message}" for f in redefined(program, params))
         refuse(f"{program.name} requires work-groups of {size}, but is launched with {own}{why}")
 
 

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from clscope import Entry, Finding, tree
+from clscope.finding import Site, found_at
 from clscope.lint import roundings, slips
 from clscope.machine import Machine
-from clscope.watch import Site, found_at
 
-if TYPE_CHECKING:
-    from .product import ProductRun
+from .run import ProductRun
 
 #: Multiply-adds of the largest product that is searched for a reason.
 MOST = 1 << 23
@@ -213,30 +212,43 @@ def _wrong_index(run: ProductRun, again: Callable[..., Any]) -> list[Finding]:
     each = machine.work_items
     groups = {k: np.repeat(x.reshape(-1, each, x.shape[1]).any(1), each, 0) for k, x in own.items()}
     used = {"A": np.zeros((items, k), bool), "B": np.zeros((items, k), bool)}
+    loaded = {"A": np.zeros((items // each, k), bool), "B": np.zeros((items // each, k), bool)}
     last: dict[str, Entry] = {}
+    loads: dict[str, Entry] = {}
     for e, values in _followed(log, {run.names["A"], run.names["B"]}):
         in_group = shared and e.memory.space == "global"  # type: ignore[union-attr]
         found = _foreign(e, values, groups if in_group else own, (m, k, n), machine, in_group)
         if found:
             return [found]
-        if not in_group:
-            who, (of_a, of_b), code = e.of(e.wave.number)[:, None], *_decoded(values, (m, k, n))
-            for name, mine, step in (("A", of_a, code // m), ("B", of_b, (code - m * k) % k)):
-                used[name][np.broadcast_to(who, code.shape)[mine], step[mine]] = True
-                last |= {name: e} if mine.any() else {}
-    return _unpaired(used, last, machine)
+        who, (of_a, of_b), code = e.of(e.wave.number)[:, None], *_decoded(values, (m, k, n))
+        for name, mine, step in (("A", of_a, code // m), ("B", of_b, (code - m * k) % k)):
+            if mine.any():
+                who_mine, steps = np.broadcast_to(who, code.shape)[mine], step[mine]
+                if in_group:
+                    loaded[name][who_mine // each, steps] = True
+                    loads[name] = e
+                else:
+                    used[name][who_mine, steps] = True
+                    last[name] = e
+    return _unpaired(used, last, loaded, loads, machine)
 
 
 def _unpaired(
-    used: dict[str, np.ndarray], last: dict[str, Entry], machine: Machine
-) -> list[Finding]:
-    """A work-item that uses other columns of A than rows of B."""
+    used: dict[str, np.ndarray], last: dict[str, Entry], loaded: dict[str, np.ndarray],
+    loads: dict[str, Entry], machine: Machine
+) -> list[Finding]:  # fmt: skip
+    """A work-item that uses other columns of A than rows of B; if its group has `loaded` others,
+    the load is wrong, and not the read.
+    """
     bad = (used["A"] != used["B"]).any(1) & used["A"].any(1) & used["B"].any(1)
     if not bad.any():
         return []
     item = int(np.argmax(bad))
     columns, rows = (np.flatnonzero(used[name][item]).tolist() for name in "AB")
-    site = last["A" if len(columns) < len(rows) else "B"].site
+    fewer = "A" if len(columns) < len(rows) else "B"
+    group = item // machine.work_items
+    filled = fewer in loads and (loaded["A"][group] != loaded["B"][group]).any()
+    site = (loads if filled else last)[fewer].site
     text = f"{machine.item(item)} multiplies {_listed(columns, 'column')} of A by "
     return [_finding(site, f"{text}{_listed(rows, 'row')} of B")]
 

@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from clscope import views
-from clscope.machine import WARP
+from clscope.wave import WARP
 from gemmlab.draw.picture import GREEN, INK, MAGENTA, Picture, text_colour, viridis
 from gemmlab.model.costs import local_turns
 from gemmlab.simulation import ProductRun, simulate

@@ -24,7 +24,7 @@ from clscope.text import PREDEFINED, Preprocessor, TextError, shown
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
     "one value is expected|has no element|not one character|not a number|is no number|"
-    "#include|twice|a declaration stands in a block of its own|expected '{', found 'case'|"
+    "#include|twice|a declaration needs its own block|expected '{', found 'case'|"
     "there is no (atom|async_work_group_.*, int\\),)|no '}'|expected a type, found ';'|"
     "'. :' cannot be applied to .*[*] and an? u?(int|long)"
 )

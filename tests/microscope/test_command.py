@@ -107,6 +107,17 @@ def test_macros_kernels_numbers_and_files(tmp_path):
     assert (done.returncode, done.stdout.split()[0]) == (0, "7.5nothing"), done.stderr
 
 
+def test_local_memory_and_vectors(tmp_path):
+    text = """
+        __kernel void k(__global float* x, __local float* t, const float4 v) {
+            t[get_local_id(0)] = v.w;
+            x[get_global_id(0)] = t[get_local_id(0) ^ 1];
+        }"""
+    options = ["--global=8", "--local=8", "--arg=x=float:8:empty", "--arg=t=float:8"]
+    done = command(tmp_path, text, *options, "--arg=v=1,2,3,4")
+    assert done.returncode == 1 and ": race: " in done.stdout, done.stderr
+
+
 def test_wgsl_is_printed(tmp_path):
     sized = SUM.text.replace("void sum", "__attribute__((reqd_work_group_size(16, 1, 1))) void sum")
     done = command(tmp_path, sized, "--wgsl")
