@@ -7,7 +7,7 @@
     run.arrays["sums"]        # every buffer after the run
     run.counts, run.lines     # instructions, transactions, bank conflicts: in all, and by line
 
-    clscope.parser(text)       # the functions of a text: trees in which every expression has a type
+    clscope.parse(text)       # the functions of a text: trees in which every expression has a type
     clscope.to_wgsl(text)     # the same kernel for WebGPU, with a map to the kernel's lines
 
 `clscope` reads OpenCL C 1.2 except images, inline assembly, bit-fields, function pointers, jumps

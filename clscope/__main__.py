@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import TextError, __version__, parse, report, to_wgsl
 from .parser import kernel_of
 from .tree import Function, Variable
-from .types import SCALARS, Pointer
+from .types import SCALARS, Pointer, Vector
 
 if TYPE_CHECKING:
     from .api import Run
@@ -27,6 +27,8 @@ arguments of the kernel:
   --arg x=float:256:0.5      256 floats, all 0.5
   --arg x=float:256:empty    256 floats without a value: to read one before a store is a finding
   --arg x=@input.npy         an array that NumPy has saved
+  --arg t=float:16           for a pointer to local memory: 16 floats without a value
+  --arg v=1,2,3,4            a vector
 
 exit status: 0 if nothing is wrong; 1 for findings, or if a limit ended the run; 2 if the command
 is wrong, or the text is not a kernel that clscope can run
@@ -122,20 +124,27 @@ def _argument(param: Variable, value: str) -> Any:
             raise CommandError(f"{problem} an array that NumPy has saved: {error}") from error
     if not isinstance(param.type, Pointer):
         try:
-            return int(value, 0) if value.lstrip("+-").isalnum() else float(value)
+            numbers = [_number(number) for number in value.split(",")]
         except ValueError:
             raise CommandError(f"{problem} a number; its type is {param.type}") from None
+        return numbers if isinstance(param.type, Vector) else numbers[0]
     kind, _, rest = value.partition(":")
     size, _, fill = rest.partition(":")
     element = kind.rstrip("0123456789")
     try:
         dtype, width = SCALARS[element].dtype, int(kind[len(element) :] or 1)
         count = int(size) * (4 if width == 3 else width)  # three take the room of four
+        if param.type.space == "local":
+            return count * dtype.itemsize
         if fill == "empty":
             return Empty(count, dtype.name)
         return (np.full(count, float(fill)) if fill else np.arange(count)).astype(dtype)
     except (KeyError, ValueError):
         raise CommandError(f"{problem} TYPE:SIZE or TYPE:SIZE:FILL, as {_form(param)}") from None
+
+
+def _number(text: str) -> float:
+    return int(text, 0) if text.lstrip("+-").isalnum() else float(text)
 
 
 def simulate(command: argparse.Namespace, text: str) -> Run:

@@ -36,6 +36,7 @@ include_patterns = [
     "notebooks/*.md",
     "notebooks/*.ipynb",
     "tools/README.md",
+    "clscope/README.md",
     "site/*.md",
 ]
 exclude_patterns = ["**/.*", "site/dist"]
@@ -68,6 +69,7 @@ notebooks/puzzles
 docs/glossary
 site/kernels
 site/api
+docs/clscope
 docs/speed
 docs/model
 docs/whys
@@ -86,6 +88,7 @@ CODE_OF_CONDUCT
 SECURITY
 CHANGELOG
 docs/*
+clscope/README
 tools/README
 ```
 """

@@ -4,8 +4,10 @@ import ast
 import email
 import importlib.util
 import inspect
+import os
 import pickle
 import re
+import shutil
 import sys
 import sysconfig
 import textwrap
@@ -22,6 +24,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import clscope
 import gemmlab
 from gemmlab import catalog
 
@@ -201,23 +204,57 @@ PRODUCT = """
 """
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """Built as a release is; from the tools already installed where hatchling is one of them."""
+def built(project: Path, folder: Path) -> Path:
+    """A wheel as of a release; from the tools already installed where hatchling is one of them."""
     isolation = ["--no-isolation"] if importlib.util.find_spec("hatchling") else []
-    folder = tmp_path_factory.mktemp("wheel")
-    done = run_python("-m", "build", "--wheel", *isolation, "--outdir", str(folder), str(ROOT))
+    done = run_python("-m", "build", "--wheel", *isolation, "--outdir", str(folder), str(project))
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (file,) = folder.iterdir()
     return file
 
 
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
+def unpacked(wheel: Path, folder: Path) -> Path:
+    """The folder into which pip has installed a wheel, and nothing else."""
     options = ["--quiet", "--no-deps", "--no-index", "--target", str(folder), str(wheel)]
     assert run_python("-m", "pip", "install", *options).returncode == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    return built(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    return unpacked(wheel, tmp_path_factory.mktemp("site"))
+
+
+ALONE = """
+    import sys
+    from pathlib import Path
+    sys.modules["gemmlab"] = None  # it cannot be imported
+    import clscope, pytest
+    assert Path(clscope.__file__).is_relative_to(sys.argv[1])
+    sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-W", "ignore", *sys.argv[2:]]))
+"""
+
+
+@pytest.mark.system
+def test_clscope_is_a_wheel_of_its_own_and_its_tests_pass_without_gemmlab(tmp_path):
+    wheel = built(ROOT / "clscope", tmp_path / "wheel")
+    files = [p for kind in ("*.py", "*.js", "py.typed") for p in (ROOT / "clscope").rglob(kind)]
+    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert held == {path.relative_to(ROOT).as_posix() for path in files} and len(held) > 20
+    site = unpacked(wheel, tmp_path / "site")
+    shutil.copytree(ROOT / "tests" / "microscope", tmp_path / "tests" / "microscope")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    names = ("run", "text", "watch", "wgsl")
+    tests = [f"microscope/test_{name}.py" for name in names]
+    path = os.pathsep.join([str(site), str(tmp_path / "tests")])
+    text = textwrap.dedent(ALONE)
+    done = run_python("-c", text, str(site), *tests, folder=tmp_path / "tests", PYTHONPATH=path)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
 
 
 def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
@@ -333,7 +370,8 @@ def test_conda_and_binder_install_the_packages_of_the_project():
 
 
 def test_the_version_is_the_same_wherever_it_is_written():
-    """In the changelog, that of the next release."""
+    """In the changelog, that of the next release; clscope is released with gemmlab."""
+    assert clscope.__version__ == gemmlab.__version__
     yaml = pytest.importorskip("yaml")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

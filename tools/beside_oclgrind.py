@@ -1,7 +1,7 @@
 """Compare clscope with Oclgrind on the kernels of tests/microscope/corpus; print a table for the
 README of clscope, and which cases differ.
 
-    python tools/beside_oclgrind.py            # needs oclgrind-kernel; a minute or two
+    python tools/beside_oclgrind.py            # needs oclgrind-kernel; some minutes
 
 A mistake counts as found if anything is reported, and as located if the first report names one of
 the lines that the corpus lists for it. Both programs have the same lines and the same inputs.
@@ -10,6 +10,7 @@ the lines that the corpus lists for it. Both programs have the same lines and th
 from __future__ import annotations
 
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -39,9 +40,9 @@ class Report(NamedTuple):
 
 
 def in_process(case: Case) -> Report:
-    start = time.perf_counter()
+    start = time.process_time()
     run = case.run()
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     lines = frozenset(finding.line for finding in run.findings[:1])
     return Report(not run.ok, lines, seconds)
 
@@ -87,15 +88,17 @@ def stated(of, value) -> str:
 
 
 def finished(arguments: list[str], folder: str | None = None) -> tuple[str, float]:
-    """What a command prints, and its wall-clock seconds; nothing if it takes too long."""
-    start = time.perf_counter()
+    """What a command prints, and its processor time; nothing if it takes too long."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         done = subprocess.run(
             arguments, cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return "", SECONDS
-    return done.stdout + done.stderr.replace("nothing is wrong\n", ""), time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done.stdout + done.stderr.replace("nothing is wrong\n", ""), seconds
 
 
 def reports(program: Callable[[Case], Report], cases: list[Case]) -> list[Report]:
@@ -110,7 +113,11 @@ def reports(program: Callable[[Case], Report], cases: list[Case]) -> list[Report
 
 
 def main() -> None:
-    programs = {"clscope": in_process, "clscope, a process each": command, "Oclgrind": oclgrind}
+    programs = {
+        "clscope, in one process": in_process,
+        "clscope, a process each": command,
+        "Oclgrind, a process each": oclgrind,
+    }
     on_mistakes = {name: reports(program, MISTAKES) for name, program in programs.items()}
     on_right = {name: reports(program, RIGHT) for name, program in programs.items()}
     print(f"| | {' | '.join(programs)} |", "|---" * (len(programs) + 1) + "|", sep="\n")
@@ -129,7 +136,7 @@ def main() -> None:
     def milliseconds(name: str) -> str:
         return f"{1e3 * statistics.median(r.seconds for r in on_right[name]):.3g} ms"
 
-    row("median time per right kernel", milliseconds)
+    row("median processor time per right kernel", milliseconds)
     for name in programs:
         located_all = zip(MISTAKES, on_mistakes[name], strict=True)
         missed = [case.name for case, report in located_all if not located(report, case)]

@@ -34,36 +34,18 @@ WRONG = [
     # beyond the end of a row begins the next: the address alone would be legal
     ("out of bounds", "__local float T[8][8]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
      "C[n*M + m] = T[tn/2][tm + 1];", "= T[tn/2]", 8),
-    ("out of bounds", "float x[4] = {1.0f};\nC[n*M + m] = x[tm];", "= x[tm]", 32),
     ("out of bounds", "const __global float* p = 0;\nC[n*M + m] = *p;", "= *p", 64),
     ("uninitialised", "float x; if (tm > 2) x = 1.0f;\nC[n*M + m] = x;", "= x;", 24),
-    ("uninitialised", "__local float T[8][9]; T[tn][tm] = 1.0f; barrier(CLK_LOCAL_MEM_FENCE);\n"
-     "C[n*M + m] = T[tn][tm + 1];", "= T[tn]", 8),
-    ("divergent barrier", "if (m >= 6) return;\nbarrier(CLK_LOCAL_MEM_FENCE);" + RIGHT, "barrier",
-     16),
-    ("overflow", "int big = (m + 1)*1000000000;" + RIGHT, "int big", 48),
+    ("overflow", "int big = 2147483600 + 20*m;" + RIGHT, "int big", 40),
     # OpenCL C leaves open what becomes of a float that no int holds
     ("overflow", "int big = (int)((m + 1)*1e9f);" + RIGHT, "int big", 48),
     ("misaligned", "float4 x = *(const __global float4*)(A + m);" + RIGHT, "float4 x", 48),
-    ("misaligned", "const __global char* c = (const __global char*)A + 2;\n"
-     "C[n*M + m] = *(const __global float*)c;", "= *(const", 64),
     ("division by zero", "int x = M/(m - 3);" + RIGHT, "int x", 8),
 ]  # fmt: skip
 
 
-#: What the corpus has and is not found: of asynchronous copies only those are watched that fill
-#: local memory, and a work-item's own accesses before the wait are not compared with them.
-BLIND = {
-    "copy: stored to before the wait", "copy: the source is overwritten before the wait",
-    "copy: the last copy is not waited for", "copy: work-items copy from different places",
-    "copy: waits for another event",
-}  # fmt: skip
-#: Right kernels that are accused: a plain read beside atomic functions, fences between work-groups,
-#: and elements that are loaded and not used.
-ACCUSED = {
-    "a float sum by compare and exchange", "the last group adds up",
-    "a vector load over an unset halo", "padding is copied",
-}  # fmt: skip
+#: A right kernel that is accused: fences and an atomic counter alone order its work-groups.
+ACCUSED = {"the last group adds up"}
 
 
 @pytest.mark.parametrize("case", MISTAKES, ids=lambda case: case.name)
@@ -71,7 +53,7 @@ def test_a_mistake_is_found_in_its_line(case):
     for order in ("lockstep", "warps"):
         findings = case.run(order=order).findings
         named = bool(findings) and findings[0].line in case.lines and findings[0].kind in case.kinds
-        assert named != (case.name in BLIND), findings[:1]
+        assert named, findings[:1]
 
 
 @pytest.mark.parametrize("case", RIGHT_KERNELS, ids=lambda case: case.name)

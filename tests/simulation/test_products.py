@@ -6,13 +6,11 @@ import time
 
 import numpy as np
 import pytest
-from microscope.test_count import by_hand
 from simulation.cases import SMALL, edited, line_of, product, text
 
 import clscope
 import gemmlab
 from clscope import views
-from clscope.count import total
 from gemmlab import ParameterError, catalog
 
 
@@ -38,19 +36,11 @@ CASES = [
 
 @pytest.mark.parametrize("number, params, sizes", CASES)
 @pytest.mark.parametrize("order", ["lockstep", "warps"])
-def test_a_product_is_right_and_its_log_adds_up(number, params, sizes, order):
-    """Each element is stored once; the counts are those made by hand, and those of all steps."""
+def test_a_product_is_right_and_stores_each_element_once(number, params, sizes, order):
     run = gemmlab.simulate(number, *sizes, params, order=order, seed=3)
     assert_right(run)
     elements = views.elements(views.select(run, "C", True))
     assert run.counts.stores["C"] == len(elements) == sizes[0] * sizes[1]
-    assert (run.counts.transactions, run.counts.turns) == by_hand(run.table)
-    groups = run.global_size[0] * run.global_size[1] // (run.local_size[0] * run.local_size[1])
-    steps = [step for group in range(groups) for step in views.steps(run, group)]
-    assert all(e.site.line == s.line for s in steps for e in s.entries)
-    whole = total({number: step.counts for number, step in enumerate(steps)})
-    assert whole.loads == run.counts.loads and whole.stores == run.counts.stores
-    assert whole.multiply_adds == run.counts.multiply_adds
 
 
 def test_groups_may_be_chosen():
