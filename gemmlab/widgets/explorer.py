@@ -294,7 +294,7 @@ class Explorer(Shell):
         """Return the devices to measure on, the browser's GPU among them."""
         device = self.state.device
         here = NAME if isinstance(device, Browser) else device
-        options = [*((panel.label(one), one) for one in devices()), (WORDS, NAME)]
+        options = [*((panel.label(device), device) for device in devices()), (WORDS, NAME)]
         self._devices = w.Dropdown(options=options, value=here, tooltip="Where it runs")
         self._devices.layout.width = "190px"
         self._devices.observe(lambda change: self._use(change["new"]), "value")

@@ -135,18 +135,18 @@ def _other(state: State, values: Values) -> tuple[str, str]:
 
 def _recorded(state: State, values: Values) -> Bar | None:
     """Return the recorded GPU with these settings; of an edited text, what it could reach there."""
-    topic, found = state.topic, state.topic.recorded
+    topic, landscape = state.topic, state.topic.recorded
     allowed, *original = state.allows(values)
-    if found is None:
+    if landscape is None:
         wrong = state.outcome is not None and not state.outcome.ok
         hidden = topic.spec.tensor or (topic.source is not None and wrong)
         return None if hidden else panel.reachable(allowed, *original)
     here, start = (
-        recorded_cell(found, topic.spec, topic.params(values))
+        recorded_cell(landscape, topic.spec, topic.params(values))
         | {"allowed": state.allows(values)[0]}
         for values in (values, state.start)
     )
-    return panel.recorded(found, here, start)
+    return panel.recorded(landscape, here, start)
 
 
 def _beside(state: State) -> str:
