@@ -34,7 +34,7 @@ class Kept:
     hole: str = ""
 
 
-_kept: dict[str, Kept] = {}
+_kept: dict[tuple[str, str, str], Kept] = {}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ class Cell:
 
     @property
     def kept(self) -> Kept:
-        kept = _kept.setdefault(f"{self.id} {self.part}", Kept()) if self.id else Kept()
+        if not self.id:
+            return Kept()
+        kept = _kept.setdefault((self.id, self.part, self.original), Kept())
         if HOLE in self.code:
             kept.hole = self.code
         return kept

@@ -77,7 +77,7 @@ class Explorer(Shell):
         params, size: the present parameters, and (M, N, K); assign to move the controls.
         device: where it measures; assign a Device or "browser".
         result: the newest `Result`, such as `explorer.result.gflops`; None before there is one.
-        tries: a row for each try, the latest last.
+        tries: a row for each try, the latest last; `pandas.DataFrame(explorer.tries)` is a table.
     """
 
     params: Any = traitlets.Dict()
@@ -296,7 +296,7 @@ class Explorer(Shell):
         """Return the devices to measure on, the browser's GPU among them."""
         device = self.state.device
         here = NAME if isinstance(device, Browser) else device
-        options = [*((panel.label(one), one) for one in devices()), (WORDS, NAME)]
+        options = [*((panel.label(device), device) for device in devices()), (WORDS, NAME)]
         self._devices = w.Dropdown(options=options, value=here, tooltip="Where it runs")
         self._devices.layout.width = "190px"
         self._devices.observe(lambda change: self._use(change["new"]), "value")
@@ -343,12 +343,6 @@ class Explorer(Shell):
     def set(self, values: Mapping[str, int]) -> None:
         """Move several controls at the same time, and measure once."""
         self.post(Placed(values))
-
-    def tries_table(self) -> Any:
-        """Return the tries as a `pandas.DataFrame`. Raises ImportError without pandas."""
-        import pandas  # type: ignore[import-untyped]  # nothing else needs it
-
-        return pandas.DataFrame(self.tries)
 
     def _assigned(self, change: Mapping[str, Any]) -> None:
         """A program has assigned to a trait; `_show` assigns what the state has."""

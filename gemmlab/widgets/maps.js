@@ -105,7 +105,7 @@ function render({ model, el }) {
 
   // The present settings as code, into the clipboard; where a page may not write there, to be copied by hand.
   const copies = make("div", "gemmlab-copies"), copied = make("span", "gemmlab-copied");
-  copied.setAttribute("role", "status");
+  copied.setAttribute("aria-live", "polite");
   const tell = (...parts) => copied.replaceChildren(...parts);
   const copy = async (text) => {
     try {
@@ -173,11 +173,10 @@ function render({ model, el }) {
     event.stopPropagation(); // JupyterLab would move to another notebook cell
   });
 
-  for (const [name, action] of [["maps", drawMaps], ["tries", drawTries], ["here", mark]]) {
+  for (const [name, action] of [["maps", drawMaps], ["tries", drawTries], ["here", mark], ["code", () => tell()]]) {
     model.on(`change:${name}`, action);
     undo.push(() => model.off(`change:${name}`, action));
   }
-  model.on("change:code", () => tell());
   drawMaps();
   drawTries();
   drawCopies();

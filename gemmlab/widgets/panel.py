@@ -130,12 +130,12 @@ def beside(found: Comparison, other: str) -> str:
     return f"No measurable difference from {other}"
 
 
-def answer(bar: Bar, found: Comparison, other: str, moved: str) -> str:
+def answer(bar: Bar, comparison: Comparison, other: str, moved: str) -> str:
     """Return one line with a rate and how it compares with that of `other`, the bar, and below it
     what is less important, with what was `moved` since.
     """
-    ratio = beside(found, other)
-    if found.ratio is None and moved:  # the other has no rate
+    ratio = beside(comparison, other)
+    if comparison.ratio is None and moved:  # the other has no rate
         ratio = ""
     facts = "; ".join([*[moved] * bool(moved), *bar.facts, f"{bar.name}: {bar.about}"])
     return (

@@ -44,7 +44,7 @@ class Settings:
         self, spec: KernelSpec, start: Mapping[str, int], moved: Callable[[str, int], None]
     ):
         self._start = start
-        self._tell = moved
+        self._report = moved
         self._placing = False  # whether it is us who move the controls
         self.controls: dict[str, Choice] = {}
         self.boxes: dict[str, w.VBox] = {}
@@ -70,7 +70,7 @@ class Settings:
 
     def _moved(self, name: str, value: int) -> None:
         if not self._placing:
-            self._tell(name, value)
+            self._report(name, value)
 
     def place(self, values: Mapping[str, int]) -> None:
         """Move controls, without a call of `moved`; a slider gets a position that it lacks."""
@@ -78,13 +78,13 @@ class Settings:
         try:
             for name, value in values.items():
                 control = self.controls[name]
-                there = [value for _, value in control.options]
-                if value not in there:
+                options = [value for _, value in control.options]
+                if value not in options:
                     # A separate message, which leaves the handle where it is: a page that got the
                     # options together with the value would move it on the old, shorter track.
                     position = control.index
                     with control.hold_sync():
-                        control.options = [(str(v), v) for v in sorted([*there, value])]
+                        control.options = [(str(v), v) for v in sorted([*options, value])]
                         control.index = position
                 control.value = value
         finally:

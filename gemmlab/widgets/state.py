@@ -99,6 +99,13 @@ class State:
         """Whether `allows` has an answer."""
         return tuple(self.topic.params(values).values()) in self.allowed
 
+    def with_ceilings(self, values: Values) -> Values:
+        """Return these settings, or the newest that the model has answered for."""
+        keys = [key for key, ceilings in self.allowed.items() if ceilings[0]]
+        if self.knows(values) or not keys:
+            return values
+        return {**values, **dict(zip(self.topic.spec.defaults, keys[-1], strict=True))}
+
     def allows(self, values: Values) -> list[Allowed | None]:
         return self.allowed.get(tuple(self.topic.params(values).values()), [None])
 

@@ -135,27 +135,26 @@ def _other(state: State, values: Values) -> tuple[str, str]:
 
 def _recorded(state: State, values: Values) -> Bar | None:
     """Return the recorded GPU with these settings; of an edited text, what it could reach there."""
-    topic, found = state.topic, state.topic.recorded
+    topic, landscape = state.topic, state.topic.recorded
     allowed, *original = state.allows(values)
-    if found is None:
+    if landscape is None:
         wrong = state.outcome is not None and not state.outcome.ok
         hidden = topic.spec.tensor or (topic.source is not None and wrong)
         return None if hidden else panel.reachable(allowed, *original)
     here, start = (
-        recorded_cell(found, topic.spec, topic.params(values))
+        recorded_cell(landscape, topic.spec, topic.params(values))
         | {"allowed": state.allows(values)[0]}
         for values in (values, state.start)
     )
-    return panel.recorded(found, here, start)
+    return panel.recorded(landscape, here, start)
 
 
 def _beside(state: State) -> str:
     """Return the recorded GPU as HTML; a ceiling of older settings is dim until the new one is
     known.
     """
-    topic, values, outcome = state.topic, state.values, state.outcome
-    old = topic.recorded is None and outcome is not None and not state.knows(values)
-    bar = _recorded(state, settings(outcome) if old and outcome else values)
+    old = state.topic.recorded is None and not state.knows(state.values)
+    bar = _recorded(state, state.with_ceilings(state.values) if old else state.values)
     html = panel.shown(bar) if bar else ""
     return f'<div class="gemmlab-older">{html}</div>' if old else html
 
@@ -164,10 +163,8 @@ def _pipes(state: State) -> str:
     """Return the pipes of an H200 at the present settings, those of older ones dim, and what is
     scarce in words.
     """
-    topic, values = state.topic, state.values
-    known = state.knows(values)
-    if not known and state.outcome:
-        values = settings(state.outcome)
+    topic, known = state.topic, state.knows(state.values)
+    values = state.with_ceilings(state.values)
     allowed = state.allows(values)[0]
     if allowed is None or not allowed.ceilings:
         return ""
@@ -185,7 +182,7 @@ def _pipes(state: State) -> str:
     old = "" if known else " gemmlab-older"
     return (
         f'<div class="gemmlab-pipes{old}">{pipes.strip(flow)}'
-        f'<div class="gemmlab-note" title="{escape(words)}">{escape(words)}</div></div>'
+        f'<div class="gemmlab-scarce" title="{escape(words)}">{escape(words)}</div></div>'
     )
 
 

@@ -177,12 +177,6 @@ def test_its_traits_can_be_observed_and_assigned_to(explorer, desk, any_device):
     assert isinstance(explorer.device, browser.Browser)
 
 
-def test_tries_are_a_table_where_pandas_is_installed(explorer):
-    pandas = pytest.importorskip("pandas")
-    table = explorer.tries_table()
-    assert isinstance(table, pandas.DataFrame) and list(table["gflops"]) == [2.0]
-
-
 @pytest.mark.parametrize(
     "source", ["// mine\n" + TEXT.replace("float acc", "float  acc"), sources.code(TEXT)]
 )

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmlab import catalog
+from gemmlab import catalog, model
 from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import BUDGET, Comparison
 from gemmlab.measurement.landscape import recorded
@@ -222,6 +222,8 @@ def test_an_edited_text_is_compared_with_the_original_here_and_on_an_h200(any_de
     assert "at most: local memory allows" in view.ceiling(play.state)
     play.send(Moved("WPT", 4))
     assert "the original 40 %" in play.view.recorded and "older" in play.view.recorded, "dim"
+    play.send(Placed(START | {"WPT": 4})).answer()
+    assert "gemmlab-older" in play.view.recorded, "answered, but not by the model"
     play.send(Placed(START)).answer(9.0, ok=False)
     assert 'data-state="wrong"' in play.view.answer and play.view.recorded == "", "no such promise"
 
@@ -267,3 +269,22 @@ def test_tries_as_a_table_have_a_line_for_each(play):
     first = dict(zip(names.split(","), rows[0].split(","), strict=True))
     assert len(rows) == 3 and first["TS"] == "32" and float(first["gflops"]) == 2.0
     assert tries.csv([]) == "\r\n"
+
+
+def test_the_pipes_follow_a_slider_that_is_held(play):
+    """The model answers for each setting once; until then the pipes of the last one are dim."""
+    ceilings = tuple(model.ceilings(3, {"TS": 32, "WPT": 8}, fewest=True))
+    (question,) = play.did(Learn)
+    assert play.view.pipes == ""
+    play.send(Learned(question, None, [Allowed(20_000.0, ceilings[0].resource, ceilings)]))
+    before = play.view.pipes
+    assert "<svg" in before and "local memory is scarce" in before and "older" not in before
+    play.send(Held(True), Moved("TS", 16))
+    assert before != play.view.pipes and "older" in play.view.pipes
+    question = play.did(Learn)[-1]
+    assert question.request["device"] is None and question.request["texts"][0]["params"]["TS"] == 16
+    ceilings = tuple(model.ceilings(3, {"TS": 16, "WPT": 8}, fewest=True))
+    play.send(Learned(question, None, [Allowed(10_000.0, ceilings[0].resource, ceilings)]))
+    assert "older" not in play.view.pipes and play.view.stale
+    play.send(Moved("TS", 32))
+    assert play.view.pipes == before and len(play.did(Learn)) == 2
