@@ -5,8 +5,9 @@ from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
+from .blas.arrays import Number, Operand, Transposition
 from .blas.explain import auto as auto
-from .blas.request import Edges, Number, Operand, Transposition
+from .blas.product import Edges
 from .caches import clear_caches as clear_caches
 from .generate.choice import Precision
 from .ladder import Key

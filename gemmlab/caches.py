@@ -36,7 +36,7 @@ _caches: list[Cached[..., Any]] = []
 
 
 def cached(size: int) -> Callable[[Callable[_P, _R_co]], Cached[_P, _R_co]]:
-    """A decorator: remember the results of the last `size` different calls."""
+    """Return a decorator that remembers the results of the last `size` different calls."""
 
     def remember(function: Callable[_P, _R_co]) -> Cached[_P, _R_co]:
         cache = cast(Cached[_P, _R_co], lru_cache(maxsize=size)(function))
@@ -59,14 +59,16 @@ _NO_FILE = (OSError, ValueError, RuntimeError)
 
 
 def folder() -> Path:
-    """The folder of all `Notes`, in the user's cache folder. Raises RuntimeError without a home."""
+    """Return the folder of all `Notes`, in the user's cache folder. Raise RuntimeError without a
+    home.
+    """
     from platformdirs import user_cache_path  # here, so that the simulator needs NumPy alone
 
     return user_cache_path("gemmlab")
 
 
 def forget() -> None:
-    """Delete all `Notes`. Raises OSError if that is impossible, RuntimeError without a home."""
+    """Delete all `Notes`. Raise OSError if that is impossible, RuntimeError without a home."""
     with suppress(FileNotFoundError):
         shutil.rmtree(folder())
 
@@ -82,7 +84,7 @@ class Notes:
         return folder() / self.name
 
     def read(self) -> dict[str, Any]:
-        """All entries; none if there is no file, or none that can be read."""
+        """Return all entries; none if there is no file, or none that can be read."""
         with suppress(*_NO_FILE):
             return files.load_json(self.file, dict)
         return {}

@@ -9,11 +9,13 @@ import pyopencl as cl
 from layouts import Framed, Layout
 
 from gemmlab import check
-from gemmlab.blas.plan import OUT, Plan
-from gemmlab.blas.problem import Matrix, Problem
+from gemmlab.blas.layout import OUT, Matrix
+from gemmlab.blas.plan import PlanBuilder, launch_schedule
+from gemmlab.blas.product import Product
+from gemmlab.blas.run import session_of
 from gemmlab.generate import Schedule
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.schedule import EDGES
+from gemmlab.generate.schedule import EDGE_SIDES
 from gemmlab.opencl.devices import Device
 
 #: Tiles that compile and run quickly, with several work-items and steps along each axis.
@@ -35,7 +37,7 @@ OTHER_WARPS = {"s": {"tile": (32, 32), "micro_tile": (4, 4)}, "h": HALF_WARPS, "
 def every() -> list[Schedule]:
     """Each combination of precision, op, beta and edges; tail, load widths and stages cycle."""
     found = []
-    for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGES):
+    for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGE_SIDES):
         operations = "NTCR" if PRECISIONS[precision].components == 2 else "NT"
         for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
             widths = (1 + turn % 2, 1 + turn // 2 % 2)
@@ -51,7 +53,7 @@ def warped() -> list[Schedule]:
     units = {"warps": ("s", "d", "c", "z"), "tensor": ("d", "z", "h", "sh")}
     units["warpgroups"] = ("h", "sh")
     kinds = [(unit, letter) for unit, letters in units.items() for letter in letters]
-    for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGES):
+    for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGE_SIDES):
         element = PRECISIONS[precision]
         operations = "NTCR" if element.components == 2 else "NT"
         shape = WARPS | OTHER_WARPS.get(precision, {})
@@ -170,12 +172,13 @@ def is_exact(
     if in_place:
         start[:] = given.before.memory[given.before.offset :].reshape(n, given.before.ld).T[:m]
     before = (c if in_place else matrix(given.before, m, n, "N")) if s.beta else None
-    plan = Plan(device.queue, device, s.element.dtype, given.expected.dtype)
-    plan.generated(s, Problem(a, b, c, given.alpha, given.beta, before))
+    builder = PlanBuilder(device.queue, device, s.element.dtype, given.expected.dtype)
+    launch_schedule(builder, Product(a, b, c, given.alpha, given.beta, before), s)
+    plan, session = builder.finish(), session_of(device.queue, device)
     right = True
     for _ in range(runs):
         out = Framed(start, Layout(columns=True, sub_buffer=True), device.queue)
-        plan((None, None, None, out.given.base_data))
+        session.run(plan, (None, None, None, out.given.base_data))
         right &= out.holds(given.expected)
     return right
 

@@ -106,14 +106,14 @@ WITHOUT_DEVICES = """
 
     sys.modules["pyopencl"] = None
     import gemmlab
-    from gemmlab.blas import problem
+    from gemmlab.blas import product
     from gemmlab.generate import Schedule, write
     for name in ("ladder", "check", "simulation", "model", "draw", "webgpu", "generate"):
         package = importlib.import_module(f"gemmlab.{name}")
         for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
             importlib.import_module(f"gemmlab.{name}.{found.name}")
     assert "void gemm" in write(Schedule("s")) and gemmlab.simulate(kernel=3).ok
-    print(problem.Problem.compact(2, 3, 4).sizes)
+    print(product.Product.compact(2, 3, 4).sizes)
 """
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import pyopencl.array as cla
 
 from gemmlab import matmul
-from gemmlab.blas.request import DTYPES
+from gemmlab.blas.arrays import DTYPES
 from gemmlab.cli import count, device_option, record_file, size_list
 from gemmlab.generate import choice
 from gemmlab.measurement import clock, records

@@ -24,9 +24,9 @@ from gemmlab import files
 from gemmlab.cli import output_file
 from gemmlab.generate.choice import (
     IMPLIED,
-    Chip,
-    Choice,
     Constants,
+    FittedChip,
+    Setting,
     Sizes,
     Work,
     kind_of,
@@ -68,7 +68,7 @@ LARGE = 0.1
 class Timed(NamedTuple):
     """A candidate that was timed; `best` are the seconds of the best candidate at that shape."""
 
-    choice: Choice
+    choice: Setting
     sizes: Sizes
     work: Work
     seconds: float
@@ -91,14 +91,14 @@ def timed(record: dict[str, Any]) -> list[Timed]:
     return rows
 
 
-def reported(record: dict[str, Any]) -> dict[Choice, int]:
+def reported(record: dict[str, Any]) -> dict[Setting, int]:
     """Registers per work-item of each text, as the compiler reported them."""
     return {
         (name, tuple(params.items())): count for name, params, count in record.get("registers", [])
     }
 
 
-def resident(text: Choice, registers: dict[Choice, int]) -> int:
+def resident(text: Setting, registers: dict[Setting, int]) -> int:
     """How many work-groups of a text a compute unit holds at the same time."""
     spec, p = find(text[0]), find(text[0]).complete(dict(text[1]))
     items, _ = spec.local_size(p)
@@ -114,13 +114,13 @@ def resident(text: Choice, registers: dict[Choice, int]) -> int:
 
 
 def fit(
-    rows: list[Timed], units: int, registers: dict[Choice, int]
-) -> tuple[Chip, dict[Choice, Constants]]:
+    rows: list[Timed], units: int, registers: dict[Setting, int]
+) -> tuple[FittedChip, dict[Setting, Constants]]:
     """The constants of a chip, and of each text among the rows; see `reported` for `registers`."""
     read = min((r.seconds / r.work.read for r in rows if r.work.read > MUCH), default=BYTE)
     write = min((r.seconds / r.work.written for r in rows if r.work.written > MUCH), default=BYTE)
-    chip = Chip(read, write, LAUNCH, units)  # nothing beats the best rates that were seen
-    groups: dict[Choice, list[Timed]] = defaultdict(list)
+    chip = FittedChip(read, write, LAUNCH, units)  # nothing beats the best rates that were seen
+    groups: dict[Setting, list[Timed]] = defaultdict(list)
     for row in rows:
         groups[text_of(row.choice)].append(row)
     return chip, {
@@ -129,7 +129,7 @@ def fit(
     }
 
 
-def fit_text(rows: list[Timed], usual: Constants, chip: Chip) -> Constants:
+def fit_text(rows: list[Timed], usual: Constants, chip: FittedChip) -> Constants:
     """The constants of a text, drawn towards the usual ones."""
     *seconds_of_each, held = usual
     start = np.log(seconds_of_each)
@@ -143,7 +143,7 @@ def fit_text(rows: list[Timed], usual: Constants, chip: Chip) -> Constants:
     return Constants._make([*np.exp(found.x).tolist(), held])
 
 
-def usual_constants(text: Choice, held: int) -> Constants:
+def usual_constants(text: Setting, held: int) -> Constants:
     """The constants of a text that follow from the size of its tile."""
     rows, columns, depth = find(text[0]).tiles(dict(text[1]))
     start, tile, step, deep, flop, cut, part = BEGIN
@@ -156,20 +156,20 @@ def usual_constants(text: Choice, held: int) -> Constants:
 # What is written
 
 
-def kept(rows: list[Timed]) -> set[Choice]:
+def kept(rows: list[Timed]) -> set[Setting]:
     """Texts among which every recorded shape finds a good one: one after another, that which most
     improves the geometric mean over all shapes. With all texts nearly every shape would have to
     wait for the compiler.
     """
-    found: set[Choice] = set()
+    found: set[Setting] = set()
     # by text, then by shape and precision: the part of the best rate
-    offered: dict[Choice, dict[tuple, float]] = defaultdict(dict)
+    offered: dict[Setting, dict[tuple, float]] = defaultdict(dict)
     for row in rows:
         at, parts = (row.sizes, dict(row.choice[1]).get("PARTS")), offered[text_of(row.choice)]
         parts[at] = max(row.best / row.seconds, parts.get(at, 0.0))
     reached = dict.fromkeys({at for parts in offered.values() for at in parts}, UNSUPPORTED)
 
-    def gain(text: Choice) -> float:
+    def gain(text: Setting) -> float:
         return sum(log(max(1.0, part / reached[at])) for at, part in offered[text].items())
 
     for _ in range(TEXTS):
@@ -225,7 +225,7 @@ def nanoseconds(value: float) -> float:
 
 
 def judged(
-    rows: list[Timed], units: int, registers: dict[Choice, int], folds: int = 4
+    rows: list[Timed], units: int, registers: dict[Setting, int], folds: int = 4
 ) -> dict[str, float]:
     """How good the choice is at shapes that were left out of the fit: over all shapes in float32,
     the best recorded time divided by that of the chosen candidate, as geometric "mean", "share"

@@ -29,11 +29,12 @@ from registers import registers
 from tqdm import tqdm
 
 from gemmlab import matmul
-from gemmlab.blas.plan import Plan
-from gemmlab.blas.problem import Matrix
+from gemmlab.blas.layout import Matrix
+from gemmlab.blas.plan import PlanBuilder
+from gemmlab.blas.run import session_of
 from gemmlab.cli import device_option, output_file
 from gemmlab.generate import choice
-from gemmlab.generate.choice import Choice, Sizes
+from gemmlab.generate.choice import Setting, Sizes
 from gemmlab.ladder import find
 from gemmlab.measurement import clock, records, timing
 from gemmlab.opencl.devices import Device, find_device
@@ -109,13 +110,13 @@ TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
-def text_of(choice: Choice) -> Choice:
+def text_of(choice: Setting) -> Setting:
     """What has constants: the kernel and its parameters except those of sharing."""
     kernel, params = choice
     return kernel, tuple((name, value) for name, value in params if name not in SHARING)
 
 
-def texts(precision: str) -> dict[Choice, tuple[float, ...]]:
+def texts(precision: str) -> dict[Setting, tuple[float, ...]]:
     """The texts to time, and the work-groups per compute unit among which each may be shared."""
     found: list[tuple[str, dict[str, int], tuple[float, ...]]] = []
     if precision != "float32":
@@ -136,7 +137,7 @@ def texts(precision: str) -> dict[Choice, tuple[float, ...]]:
     }
 
 
-def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Choice]:
+def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Setting]:
     """The kernels to time at M, N, K of a column-major product."""
     return [
         one
@@ -164,7 +165,7 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
     empty = {**common.head(device), "note": note, "kernels": [], "shapes": []}
     data = common.continued(path, device) or empty
     recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]
-    wanted: dict[Sizes, dict[str, list[Choice]]] = {}
+    wanted: dict[Sizes, dict[str, list[Setting]]] = {}
     precisions = choice.IMPLIED if "tensor" in device.features else ("float32",)
     for m, n, k in shapes():
         sizes = n, m, k  # as the column-major product of the swapped operands
@@ -202,7 +203,7 @@ def registers_of_all(device: Device) -> list[list]:
         ]
 
 
-def compile_all(device: Device, wanted: set[Choice]) -> None:
+def compile_all(device: Device, wanted: set[Setting]) -> None:
     """Compile on a GPU, on all cores; the driver keeps the results on disk."""
     if device.kind == "GPU":
         with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
@@ -210,18 +211,18 @@ def compile_all(device: Device, wanted: set[Choice]) -> None:
             list(tqdm(done, total=len(wanted), unit="text", disable=None))
 
 
-def compile_one(index: int, one: Choice) -> None:
+def compile_one(index: int, one: Setting) -> None:
     with suppress(RuntimeError, ValueError, cl.Error):  # timing it will say why
         build(find_device(index), one)
 
 
 @cache
-def build(device: Device, one: Choice) -> Kernel:
+def build(device: Device, one: Setting) -> Kernel:
     return Kernel(find(one[0]), dict(one[1]), device, device.context)
 
 
 def time_shape(
-    device: Device, sizes: Sizes, precisions: dict[str, list[Choice]], kernels: list
+    device: Device, sizes: Sizes, precisions: dict[str, list[Setting]], kernels: list
 ) -> dict[str, Any]:
     """What is recorded of a shape; new candidates are added to `kernels`."""
     m, n, k = sizes
@@ -247,11 +248,13 @@ def time_shape(
 def range_check(device: Device, side: int) -> list[float]:
     """Elements of two square matrices, and microseconds of the device to check their range."""
     matrices = [Matrix.compact(side, side, random(device, side**2)) for _ in range(2)]
-    plan = Plan(device.timed_queue, device)
-    plan.look_for_unsplittable(*matrices)
+    session = session_of(device.timed_queue, device)
+    builder = PlanBuilder(session.queue, device)
+    builder.look_for_unsplittable(*matrices)
+    plan = builder.finish()
 
     def seconds() -> float:
-        return clock.device_seconds(*(event for _, event in plan()))
+        return clock.device_seconds(*(event for _, event in session.run(plan)))
 
     seconds()  # compiles
     return [2 * side**2, common.short(1e6 * min(seconds() for _ in range(20)))]

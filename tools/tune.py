@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 from gemmlab import check, files, matmul
 from gemmlab.cli import device_option, output_file
 from gemmlab.generate import choice
-from gemmlab.generate.choice import Chip, Constants, Sizes, seconds
+from gemmlab.generate.choice import Constants, FittedChip, Sizes, seconds
 from gemmlab.generate.precision import PRECISIONS
 from gemmlab.generate.tiles import complete_tile, fits, generated_work
 from gemmlab.measurement import clock, records
@@ -97,7 +97,7 @@ def constants(device: Device, letter: str, tile: Tile) -> Constants:
     across = device.units // down
     kilobytes = tile["TSM"] * tile["TSN"] * PRECISIONS[letter].size / 1024
     part = PART + ADD * kilobytes * PRECISIONS[letter].sum_size / PRECISIONS[letter].size
-    chip = Chip(0.0, 0.0, 0.0, device.units)
+    chip = FittedChip(0.0, 0.0, 0.0, device.units)
     sizes = [(load * down * tile["TSM"], across * tile["TSN"], STEPS) for load in LOADS]
     measured = np.log([call_seconds(device, letter, tile, each) for each in sizes])
     work = [generated_work(tile, each) for each in sizes]

@@ -13,15 +13,15 @@ from ..ladder import find
 from ..ladder.spec import positive
 from ..opencl.devices import Device, find_device
 from . import packed
-from .problem import Problem
-from .request import DTYPES, Request
-from .routes import ROUTES, Generated, Ladder, Packed, Query, Route, choose
+from .arrays import DTYPES
+from .choose import KINDS, Choice, check_support, choose
+from .product import FAMILY, PACKED, Options, Product
 
 #: Candidates that are listed.
 LISTED = 5
 
 
-class Explanation(NamedTuple):
+class Decision(NamedTuple):
     """What a row-major product runs, and why; `str` puts it into sentences."""
 
     m: int
@@ -32,12 +32,12 @@ class Explanation(NamedTuple):
     params: dict[str, int]
     why: str
     candidates: tuple[choice.Candidate, ...]  # with predicted seconds, the fastest one first
-    refused: dict[str, str]  # why routes do not support the product, by their names
+    refused: dict[str, str]  # why kinds of kernels do not support the product, by their names
 
     def __str__(self) -> str:
-        words = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        listed = ", ".join(f"{name}={value}" for name, value in self.params.items())
         what = "" if self.precision == "float32" else f" in {self.precision}"
-        head = f"{self.m} x {self.n} x {self.k}{what}: kernel {self.kernel!r} with {words}."
+        head = f"{self.m} x {self.n} x {self.k}{what}: kernel {self.kernel!r} with {listed}."
         lines = [f"{head} {self.why}"]
         if self.candidates:
             lines.append("The candidates by predicted time; the one with * runs:")
@@ -62,8 +62,8 @@ def auto(
     device: Device | int | str | None = None,
     precision: choice.Precision = "float32",
     dtype: DTypeLike = np.float32,
-) -> Explanation:
-    """What `matmul` runs for an m x k by k x n product of matrices without gaps, and why; print it.
+) -> Decision:
+    """Return what `matmul` runs for an m x k by k x n product of matrices without gaps, and why.
 
     Args:
         m, n, k: sizes of the row-major product.
@@ -79,17 +79,18 @@ def auto(
     device, dtype = find_device(device), np.dtype(dtype)
     if dtype not in DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(map(str, DTYPES))}, not {dtype}")
-    request, sizes = Request.of(precision=precision), (n, m, k)  # of the column-major product
-    request.check_for(dtype, device)
-    query = Query(request, dtype, Problem.compact(*sizes), device)
-    route = choose(query)
-    order = choice.ranked(device, sizes, precision) if isinstance(route, Ladder) else []
+    options, sizes = Options.of(precision=precision), (n, m, k)  # of the column-major product
+    check_support(options, dtype, device)
+    product = Product.compact(*sizes)._replace(dtype=dtype, result=dtype, options=options)
+    chosen = choose(product, device)
+    is_measured = chosen.kernel not in (PACKED, FAMILY)
+    order = choice.ranked(device, sizes, precision) if is_measured else []
     order.sort(key=lambda one: one.seconds)
-    why = _why(route, query, order)
-    named = precision if query.dtype == np.float32 else query.dtype.name
-    answers = {kind.__name__: kind.of(query) for kind in ROUTES}
+    why = _explain(chosen, product, device, order)
+    named = precision if dtype == np.float32 else dtype.name
+    answers = {name: choice_of(product, device) for name, choice_of in KINDS.items()}
     refused = {name: answer for name, answer in answers.items() if isinstance(answer, str)}
-    return Explanation(m, n, k, named, route.kernel, route.params, why, tuple(order), refused)
+    return Decision(m, n, k, named, chosen.kernel, chosen.params, why, tuple(order), refused)
 
 
 def check_sizes(m: int, n: int, k: int) -> None:
@@ -98,19 +99,21 @@ def check_sizes(m: int, n: int, k: int) -> None:
         positive(name, value)
 
 
-def _why(route: Route, query: Query, order: list[choice.Candidate]) -> str:
-    device, sizes, precision = query.device, query.problem.sizes, query.request.precision
-    if isinstance(route, Packed):
-        rows = packed.Blocks.of(device, query.dtype).rows
+def _explain(
+    chosen: Choice, product: Product, device: Device, order: list[choice.Candidate]
+) -> str:
+    sizes, precision = product.sizes, product.options.precision
+    if chosen.kernel == PACKED:
+        rows = packed.Blocks.of(device, product.dtype).rows
         return (
             f"{rows} x {packed.COLUMNS} elements of C fit this CPU's vector registers; A is packed "
             "into panels."
         )
-    if isinstance(route, Generated):
-        if route.seconds == inf:
+    if chosen.kernel == FAMILY:
+        if chosen.seconds == inf:
             return f"{device} was not measured: its tile follows from a rule."
-        return f"It is the fastest of the measured tiles, with {microseconds(route.seconds)}."
-    own = route.kernel, tuple(route.params.items())
+        return f"It is the fastest of the measured tiles, with {microseconds(chosen.seconds)}."
+    own = chosen.kernel, tuple(chosen.params.items())
     if own in [choice.winner(device, sizes, kind) for kind in (precision, "float32")]:
         return f"It was the fastest of those that were timed on {device} at such sizes."
     model = choice.model(device)

@@ -21,7 +21,6 @@ import numpy as np
 from ..caches import cached
 from ..opencl import cl
 from ..opencl.devices import Device
-from .plan import Events, complete
 
 #: Bytes of the matrices of a product from which staging is worthwhile.
 WORTHWHILE = 24 * 2**20
@@ -40,13 +39,13 @@ class Strip(NamedTuple):
     """A part of a result."""
 
     operands: list[tuple[np.ndarray, Any]]  # what must be on the device first, and the buffers
-    launch: Callable[[], Events]  # launches the product
+    launch: Callable[[], list[tuple[str, cl.Event]]]  # launches the product
     buffer: Any  # where the device writes the part
     out: np.ndarray  # where it is copied to
 
 
 def staging_for(device: Device) -> Staging | None:
-    """The staging of a device, unless it shares the host's memory."""
+    """Return the staging of a device, unless it shares the host's memory."""
     is_shared = device.kind == "CPU" or device.cl.host_unified_memory
     return None if is_shared else staging_of(device.context, device)
 
@@ -111,7 +110,7 @@ def _download(lane: Lane, out: np.ndarray, at: int, buffer: Any, after: list[cl.
 
 
 def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Consecutive blocks of a matrix, of so many bytes at most, and the bytes before each."""
+    """Yield consecutive blocks of a matrix, of so many bytes at most, and the bytes before each."""
     rows, cols = x.shape
     width = min(cols, size_bytes // x.itemsize)
     height = max(1, size_bytes // (x.itemsize * cols))
@@ -121,7 +120,9 @@ def pieces(x: np.ndarray, size_bytes: int) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def strips(length: int) -> list[slice]:
-    """A side in strips of equal length, a multiple of `STRIP`; the last one also takes the rest."""
+    """Return a side in strips of equal length, a multiple of `STRIP`; the last one also takes the
+    rest.
+    """
     number = max(1, min(STRIPS, length // STRIP))
     each = length // number // STRIP * STRIP if number > 1 else length
     return [slice(i * each, length if i == number - 1 else (i + 1) * each) for i in range(number)]
@@ -173,11 +174,28 @@ class Staging:
                 raise
 
 
+def complete(*waits: Callable[[], object]) -> None:
+    """Call each function, such as `queue.finish`, until it returns, however often it is
+    interrupted: a second Ctrl-C has to wait as well.
+    """
+    for wait in waits:
+        while True:
+            try:
+                wait()
+                break
+            except cl.Error:  # the device is lost, and does not write any more
+                break
+            except BaseException:  # the caller raises the first exception
+                continue
+
+
 def _results(futures: list[Future[Any]]) -> list[Any]:
     return [future.result() for future in futures]
 
 
 @cached(2)
 def staging_of(context: cl.Context, device: Device) -> Staging:
-    """Cached, since pinning memory takes longer than most products."""
+    """Return the staging of a device, cached because pinning memory takes longer than most
+    products.
+    """
     return Staging(context, device)

@@ -16,7 +16,8 @@ from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 from numpy.typing import DTypeLike
 
-from ..blas import request
+from ..blas.arrays import DTYPES as ALL_DTYPES
+from ..blas.product import Edges
 from ..generate.choice import Precision
 from ..ladder import Key
 from ..ladder.spec import positive
@@ -25,7 +26,7 @@ from . import blocks, stored
 from .workers import survey
 
 #: The types of elements: partial sums in float16 would be rounded.
-DTYPES = tuple(dtype for dtype in request.DTYPES if dtype != np.float16)
+DTYPES = tuple(dtype for dtype in ALL_DTYPES if dtype != np.float16)
 #: Bytes that a worker takes without any matrix, with compilers and a compiled kernel, at most.
 PROCESS = 400 * 2**20
 #: The part of the remaining memory that blocks may take: copies in transit need the rest.
@@ -38,7 +39,7 @@ def matmul(
     *,
     kernel: Key = "auto",
     params: Mapping[str, int] | None = None,
-    edges: request.Edges = "auto",
+    edges: Edges = "auto",
     precision: Precision = "float32",
     chunks: tuple[int, int, int] | None = None,
 ) -> da.Array:

@@ -29,9 +29,9 @@ import dask.array as da
 import numpy as np
 from dask.array.core import normalize_chunks
 
-from ..blas.plan import pool_of
+from ..blas.arrays import layout_on_host, rows_of
 from ..blas.products import matmul as multiply
-from ..blas.request import ArraySpec, rows_of
+from ..blas.run import session_of
 from ..blas.staging import staging_of
 from ..caches import cached
 from ..ladder.spec import positive
@@ -194,7 +194,7 @@ def _two_pairs(device: Device, sizes: tuple[int, int]) -> Iterator[PairMemory]:
 def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
     """Compute a block in the device's memory; return it, and the event that completes it."""
     device = default_device()
-    queue, allocate = device.queue, pool_of(device.queue).allocate
+    queue, allocate = device.queue, session_of(device.queue, device).pool.allocate
     staging = staging_of(device.context, device)
     depth = max(step.stop - step.start for step in task.steps)
     shape = task.rows.stop - task.rows.start, task.columns.stop - task.columns.start
@@ -209,7 +209,7 @@ def _on_device(task: Task) -> tuple[cla.Array, cl.Event]:
             memory.used.wait()
         arrays, pieces = [], []
         for x, buffer in zip(pair, memory.buffers, strict=True):
-            strides = ArraySpec.on_host(x).strides
+            strides = layout_on_host(x).strides
             arrays.append(cla.Array(queue, x.shape, x.dtype, data=buffer, strides=strides))
             pieces += staging.send(rows_of(x), buffer)
         return memory, arrays, [piece.result() for piece in pieces]

@@ -39,11 +39,11 @@ from ..ladder.spec import round_up, tiles_over
 if TYPE_CHECKING:
     from ..opencl.devices import Device
 Sizes = tuple[int, int, int]
-#: A kernel's number or name, and all of its parameters as pairs: a key for caches.
-Choice = tuple[Key, tuple[tuple[str, int], ...]]
+#: A kernel's number or name, and its parameters as pairs: a key for caches.
+Setting = tuple[Key, tuple[tuple[str, int], ...]]
 
 #: The treatments of edges, each with the kernel that runs where the table has no row for it.
-EDGES: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13}
+EDGE_KERNELS: dict[str, Key] = {"pad": 3, "guard": 12, "shift": 13}
 #: What float32 is multiplied in.
 Precision = Literal["float32", "tf32", "tf32x3"]
 #: The parameters that a precision implies.
@@ -72,21 +72,23 @@ winners = Notes("choices.json")
 
 
 def kind_of(platform: str, kind: str = "GPU") -> str:
-    """A device's kind in the table: a GPU's by its vendor, another device's by its runtime."""
-    words = platform.lower()
+    """Return a device's kind in the table: a GPU's by its vendor, another device's by its
+    runtime.
+    """
+    name = platform.lower()
     if kind == "GPU":
-        return "nvidia" if "nvidia" in words else "gpu"
-    return "intel" if "intel" in words else "pocl"
+        return "nvidia" if "nvidia" in name else "gpu"
+    return "intel" if "intel" in name else "pocl"
 
 
 @cached(1)
 def table() -> dict[str, Any]:
-    """The whole file."""
+    """Return the whole file."""
     return json.loads((sources.folder("results") / "choice.json").read_text(encoding="utf-8"))
 
 
 def section(kind: str, name: str) -> dict[str, Any]:
-    """A section of a kind's entry; NVIDIA's for other GPUs, none of which was measured."""
+    """Return a section of a kind's entry; NVIDIA's for other GPUs, none of which was measured."""
     entries = table()
     if kind == "gpu" and kind not in entries:
         kind = "nvidia"
@@ -94,7 +96,7 @@ def section(kind: str, name: str) -> dict[str, Any]:
 
 
 def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
-    """The rows for a treatment of edges: "size" (of a cube, or M, N and K of a column-major
+    """Return the rows for a treatment of edges: "size" (of a cube, or M, N and K of a column-major
     product), "kernel", all "params", and "gflops".
     """
     return [
@@ -103,9 +105,9 @@ def kernel_rows(kind: str, edges: str) -> list[dict[str, Any]]:
     ]
 
 
-def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
-    """The kernel of the row whose size is nearest to M, N, K of a column-major product. Raises
-    ValueError if the device supports no kernel for `edges` at these sizes.
+def nearest(device: Device, sizes: Sizes, edges: str) -> Setting:
+    """Return the kernel of the row whose size is nearest to M, N, K of a column-major product.
+    Raise ValueError if the device supports no kernel for `edges` at these sizes.
     """
 
     def supports(number: Key, params: dict[str, int]) -> bool:
@@ -120,7 +122,7 @@ def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
     if rows:
         row = min(rows, key=lambda each: distance(each["size"], sizes))
         return row["kernel"], tuple(row["params"].items())
-    spec = catalog[EDGES[edges]]
+    spec = catalog[EDGE_KERNELS[edges]]
     params = spec.fit(device.limits, sizes if edges == "shift" else None)
     if supports(spec.number, params):
         return spec.number, tuple(params.items())
@@ -134,13 +136,13 @@ def nearest(device: Device, sizes: Sizes, edges: str) -> Choice:
 
 
 def implied(precision: str, kernel: Key) -> dict[str, int]:
-    """The parameters that a precision implies, of those that this kernel has."""
+    """Return the parameters that a precision implies, of those that this kernel has."""
     defaults = find(kernel).defaults
     return {name: value for name, value in IMPLIED[precision].items() if name in defaults}
 
 
 def dimensions(size: Any) -> Sizes:
-    """M, N, K of a row's size: a number for a cube, or the three."""
+    """Return M, N, K of a row's size: a number for a cube, or the three."""
     if isinstance(size, int):
         return size, size, size
     m, n, k = size
@@ -148,7 +150,7 @@ def dimensions(size: Any) -> Sizes:
 
 
 def distance(size: Any, sizes: Sizes) -> float:
-    """How far a row's size is from M, N, K, in doublings."""
+    """Return how far a row's size is from M, N, K, in doublings."""
     return sum(abs(math.log2(s / max(t, 1))) for s, t in zip(dimensions(size), sizes, strict=True))
 
 
@@ -193,7 +195,7 @@ class Constants(NamedTuple):
     resident: int
 
 
-class Chip(NamedTuple):
+class FittedChip(NamedTuple):
     """What all texts share: seconds per byte read and written, and per launch; compute units."""
 
     read: float
@@ -202,8 +204,8 @@ class Chip(NamedTuple):
     units: int
 
 
-def seconds(work: Work, own: Constants, chip: Chip) -> float:
-    """How long a kernel takes."""
+def seconds(work: Work, own: Constants, chip: FittedChip) -> float:
+    """Return how long a kernel takes."""
     rounds, rest = divmod(work.groups, own.resident * chip.units)
     busy = rounds * (own.latency**5 + (own.resident * own.share) ** 5) ** 0.2
     if rest:  # work-groups of the last round: so many are on a unit at the same time
@@ -218,8 +220,8 @@ def seconds(work: Work, own: Constants, chip: Chip) -> float:
     return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
 
 
-def work(choice: Choice, sizes: Sizes) -> Work:
-    """What a kernel of the catalog does for M, N, K of a column-major product."""
+def work(choice: Setting, sizes: Sizes) -> Work:
+    """Return what a kernel of the catalog does for M, N, K of a column-major product."""
     m, n, k = sizes
     spec, p = find(choice[0]), dict(choice[1])
     rows, columns, depth = spec.tiles(p)
@@ -242,7 +244,7 @@ def work(choice: Choice, sizes: Sizes) -> Work:
 class FittedText(NamedTuple):
     """What the table has about a text."""
 
-    choice: Choice  # the kernel, and its parameters except those of sharing
+    choice: Setting  # the kernel, and its parameters except those of sharing
     constants: Constants
     groups: tuple[float, ...]  # work-groups per compute unit among which its work may be shared
 
@@ -251,7 +253,7 @@ class Model(NamedTuple):
     """The table's model of a kind of device, and the winners of trials on this device."""
 
     device: str  # the one that was measured
-    chip: Chip
+    chip: FittedChip
     texts: dict[str, list[FittedText]]  # for each precision
     # Of the range check for TF32: seconds of the device, seconds per element, and the host's
     # seconds until the next call can check; empty without tensor cores.
@@ -261,7 +263,9 @@ class Model(NamedTuple):
 
 @cached(16)
 def model(device: Device) -> Model | None:
-    """The model of the device's kind, with the device's own compute units; None without one."""
+    """Return the model of the device's kind, with the device's own compute units; None without
+    one.
+    """
     entry = section(kind_of(device.platform, device.kind), "model")
     if not entry:
         return None
@@ -275,7 +279,9 @@ def model(device: Device) -> Model | None:
         if spec.tensor:
             precision = "tf32" if params["PARTS"] == 1 else "tf32x3"
         texts[precision].append(FittedText((name, tuple(params.items())), own, tuple(groups)))
-    chip = Chip(**{name: 1e-9 * value for name, value in entry["chip"].items()}, units=device.units)
+    chip = FittedChip(
+        **{name: 1e-9 * value for name, value in entry["chip"].items()}, units=device.units
+    )
     check = tuple(1e-9 * value for value in entry["check"])
     return Model(entry["device"], chip, texts, check, winners.read())
 
@@ -286,14 +292,16 @@ def model(device: Device) -> Model | None:
 class Candidate(NamedTuple):
     """A kernel that may be chosen, with its predicted seconds, including TF32's range check."""
 
-    choice: Choice
+    choice: Setting
     seconds: float
     work: Work
 
 
-def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) -> Iterator[Choice]:
-    """A text with each number of work-groups (`groups` counts them per compute unit) at M, N, K;
-    none if its tiles do not suit C.
+def settings(
+    text: Setting, groups: tuple[float, ...], sizes: Sizes, units: int
+) -> Iterator[Setting]:
+    """Yield a text with each number of work-groups (`groups` counts them per compute unit) at M, N,
+    K; none if its tiles do not suit C.
     """
     kernel, pairs = text
     m, n, k = sizes
@@ -331,7 +339,8 @@ def settings(text: Choice, groups: tuple[float, ...], sizes: Sizes, units: int) 
 def ranked(
     device: Device, sizes: Sizes, precision: str = "float32", number: int = 1
 ) -> list[Candidate]:
-    """The candidates for M, N, K of a column-major product, the best first; none without a model.
+    """Return the candidates for M, N, K of a column-major product, the best first; none without a
+    model.
 
     For "tf32" and "tf32x3" those in float32 are among them: more accurate, and often faster. One in
     TF32 must be `CLEARLY` faster to come before them.
@@ -361,7 +370,7 @@ def ranked(
 
 
 def with_check(seconds: float, sizes: Sizes, fitted: Model) -> float:
-    """Seconds per call of a product in TF32, if calls follow each other.
+    """Return seconds per call of a product in TF32, if calls follow each other.
 
     The device checks the operands' range and multiplies, while the host prepares the next call.
     """
@@ -372,11 +381,10 @@ def with_check(seconds: float, sizes: Sizes, fitted: Model) -> float:
 # The choice
 
 
-@cached(4096)
 def kernel_for(
     device: Device, sizes: Sizes, edges: str = "auto", precision: str = "float32"
-) -> Choice:
-    """The kernel and its parameters for M, N, K of a column-major product.
+) -> Setting:
+    """Return the kernel and its parameters for M, N, K of a column-major product.
 
     Raises:
         ValueError: if no kernel of that strategy supports these sizes.
@@ -395,8 +403,8 @@ def kernel_for(
     return best
 
 
-def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
-    """The winner of the trials of such shapes on this device, if there were any."""
+def winner(device: Device, sizes: Sizes, precision: str) -> Setting | None:
+    """Return the winner of the trials of such shapes on this device, if there were any."""
     fitted = model(device)
     if fitted is None or not fitted.winners:
         return None
@@ -407,16 +415,15 @@ def winner(device: Device, sizes: Sizes, precision: str) -> Choice | None:
     return None
 
 
-def record_winner(device: Device, sizes: Sizes, precision: str, choice: Choice) -> None:
+def record_winner(device: Device, sizes: Sizes, precision: str, choice: Setting) -> None:
     """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
     winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
     model.cache_clear()
-    kernel_for.cache_clear()
 
 
 def _key(device: Device, sizes: Sizes, precision: str) -> str:
-    """What shapes with the same winner have in common: device, driver, version, precision, each
-    size to half a doubling, and whether the columns of A and of B are aligned to vectors of 4.
+    """Return what shapes with the same winner have in common: device, driver, version, precision,
+    each size to half a doubling, and whether the columns of A and of B are aligned to vectors of 4.
     """
     halves = " ".join(str(round(2 * math.log2(max(1, size)))) for size in sizes)
     return " | ".join(

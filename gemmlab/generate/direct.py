@@ -16,7 +16,7 @@ from .text import Lines, fill, over
 
 
 def identifiers(s: Schedule) -> Lines:
-    """Where the work-item's micro-tile begins."""
+    """Write where the work-item's micro-tile begins."""
     lines = ["// identifiers"]
     for dimension, x in enumerate(s.operands):
         i, first = x.index, f"get_global_id({dimension})*WPT{x.size}; // first {x.what} of C"
@@ -28,7 +28,7 @@ def identifiers(s: Schedule) -> Lines:
 
 
 def main_loop(s: Schedule) -> Lines:
-    """The loop over k: vectors of A, and each element of B for all of them."""
+    """Write the loop over k: vectors of A, and each element of B for all of them."""
     width, components = s.a.width, s.element.components
     multiply_adds = ["acc[j][i] += a[i]*b;"]
     if components == 2:

@@ -10,7 +10,7 @@ from .text import Lines, fill, indented, over
 
 
 def accumulators(s: Schedule) -> Lines:
-    """The sums of a work-item; without local memory they are vectors of neighbouring rows."""
+    """Write the sums of a work-item; without local memory they are vectors of neighbouring rows."""
     width = s.a.width if s.scheme == "direct" else 1
     number, zero = s.element.vector(width), s.element.zero(width)
     if s.is_tensor:
@@ -35,8 +35,8 @@ def accumulators(s: Schedule) -> Lines:
 
 
 def multiply_adds(s: Schedule, of: str = "") -> Lines:
-    """Each element of a fragment of A times each of B. Conjugation changes signs, which costs no
-    instruction.
+    """Write each element of a fragment of A times each of B. Conjugation changes signs, which costs
+    no instruction.
 
     In a warp, one component of a complex number of B is multiplied by all rows before the next one.
     Registers are read from two banks, and a multiply-add takes another cycle if its three operands
@@ -60,7 +60,9 @@ def multiply_adds(s: Schedule, of: str = "") -> Lines:
 
 
 def store(s: Schedule) -> Lines:
-    """C = alpha sum + beta C0. Without local memory the sums are vectors: `_numbers` first."""
+    """Write C = alpha sum + beta C0. Without local memory the sums are vectors: `_numbers`
+    first.
+    """
     sums = [f"{name}[j][i]" for name in _names(s)]
     total = sums[0] if len(sums) == 1 else f"({s.element.vector()})({', '.join(sums)})"
     fix_up = split_k.fix_up(sums, total) if s.split_k > 1 else []
@@ -101,13 +103,13 @@ def store(s: Schedule) -> Lines:
 
 
 def _names(s: Schedule) -> tuple[str, ...]:
-    """One array of sums, or two where the parts of complex numbers are separate."""
+    """Return one array of sums, or two where the parts of complex numbers are separate."""
     separate = s.element.components == 2 and (s.is_tensor or s.scheme == "direct")
     return ("re", "im") if separate else ("acc",)
 
 
 def _coordinates(s: Schedule) -> tuple[str, str]:
-    """Row and column in C, in C, of a work-item's sum in row i and column j."""
+    """Return row and column in C, in C, of a work-item's sum in row i and column j."""
     width = s.fragment
     if s.scheme == "direct":
         return "m0 + i", "n0 + j"
@@ -123,8 +125,8 @@ def _coordinates(s: Schedule) -> tuple[str, str]:
 
 
 def _numbers(s: Schedule) -> Lines:
-    """A column's sums, taken from vectors. The two of a complex number are combined; conjugation
-    changes signs.
+    """Write a column's sums, taken from vectors. The two of a complex number are combined;
+    conjugation changes signs.
     """
     vector, is_real = s.element.vector(s.a.width), s.element.components == 1
     minus = "-" if s.a.conjugated else ""
@@ -151,7 +153,7 @@ def _numbers(s: Schedule) -> Lines:
 
 
 def _store_one(s: Schedule, total: str) -> Lines:
-    """C(m, n) = alpha total + beta C0(m, n)."""
+    """Write C(m, n) = alpha total + beta C0(m, n)."""
     element, long = _element(s), "(long)" * s.wide
     before = f"C0[offset_c + {long}m*down + {long}n*across]"
     if s.element.components == 1 and not s.element.half:
@@ -171,13 +173,13 @@ def _store_one(s: Schedule, total: str) -> Lines:
 
 
 def _element(s: Schedule) -> str:
-    """C(m, n)."""
+    """Return C(m, n)."""
     n = "(long)n" if s.wide else "n"
     return f"C[offset_out + {n}*ldc + m]" if s.submatrix else f"C[{n}*M + m]"
 
 
 def _store_vector(s: Schedule) -> Lines:
-    """C(m, n) and the rows below it, each alpha times its sum, in one store."""
+    """Write C(m, n) and the rows below it, each alpha times its sum, in one store."""
     vector = s.element.vector(s.store_width)
     sums = [f"acc[j][i + {row}]" if row else "acc[j][i]" for row in range(s.store_width)]
     values = f"alpha*({vector})({', '.join(sums)})"
@@ -187,8 +189,9 @@ def _store_vector(s: Schedule) -> Lines:
 
 
 def _store_tile(s: Schedule, conditions: Sequence[str], m: str, n: str) -> Lines:
-    """C = alpha sum through local memory, as many columns at a time as there is room for, so that
-    neighbours store neighbours. Without the swizzle the sums of a warp would be in the same banks.
+    """Write C = alpha sum through local memory, as many columns at a time as there is room for, so
+    that neighbours store neighbours. Without the swizzle the sums of a warp would be in the same
+    banks.
     """
     width, result = s.store_width, s.element.stored_result
     room = s.stages * s.depth * s.element.size // s.element.result.itemsize

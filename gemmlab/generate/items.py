@@ -11,7 +11,7 @@ from .text import Lines, fill, over
 
 
 def identifiers(s: Schedule) -> Lines:
-    """Which work-item this is, and where its work-group's tile begins."""
+    """Write which work-item this is, and where its work-group's tile begins."""
     return fill(
         """
         // identifiers
@@ -25,7 +25,7 @@ def identifiers(s: Schedule) -> Lines:
 
 
 def local_memory(s: Schedule) -> Lines:
-    """The tiles. One that is filled along k has longer rows, against bank conflicts."""
+    """Write the tiles. One that is filled along k has longer rows, against bank conflicts."""
     buffers = "[2]" if s.stages == 2 else ""  # one to compute from, one to fill
     lines = ["// local memory"]
     for x in s.operands:
@@ -36,7 +36,9 @@ def local_memory(s: Schedule) -> Lines:
 
 
 def main_loop(s: Schedule) -> Lines:
-    """The loop over k: with two buffers, loads of the next tiles overlap the multiplications."""
+    """Write the loop over k: with two buffers, loads of the next tiles overlap the
+    multiplications.
+    """
     if s.stages == 1:
         return fill(
             """
@@ -133,7 +135,9 @@ def _load_tile(s: Schedule, x: Operand, buffer: str, k0: str) -> Lines:
 
 
 def _multiply(s: Schedule, buffer: str) -> Lines:
-    """The multiply-adds of a tile: an element is loaded once, and used for a row or a column."""
+    """Write the multiply-adds of a tile: an element is loaded once, and used for a row or a
+    column.
+    """
     return fill(
         """
         // compute

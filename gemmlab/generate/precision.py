@@ -32,7 +32,9 @@ class Precision(NamedTuple):
 
     @classmethod
     def of(cls, name: str, result: str = "") -> Precision:
-        """The precision with these types of NumPy; the result has by default that of A and B."""
+        """Return the precision with these types of NumPy; the result has by default that of A and
+        B.
+        """
         dtype, c_type = np.dtype(name), np.dtype(result or name)
         components = 2 if dtype.kind == "c" else 1
         half = dtype == np.float16
@@ -45,17 +47,19 @@ class Precision(NamedTuple):
         )
 
     def vector(self, width: int = 1) -> str:
-        """OpenCL's type of `width` consecutive elements in registers."""
+        """Return OpenCL's type of `width` consecutive elements in registers."""
         numbers = width * self.components
         return self.real if numbers == 1 else f"{self.real}{numbers}"
 
     def zero(self, width: int = 1) -> str:
-        """Zero in OpenCL C, as `width` elements."""
+        """Return zero in OpenCL C, as `width` elements."""
         zero = "0.0f" if self.real == "float" else "0.0"
         return zero if self.vector(width) == self.real else f"({self.vector(width)})({zero})"
 
     def loaded(self, element: str, width: int = 1) -> str:
-        """`width` elements of A or B from this one on, in OpenCL C, aligned as a vector of them."""
+        """Return `width` elements of A or B from this one on, in OpenCL C, aligned as a vector of
+        them.
+        """
         if self.half:
             return f"vload_half{'' if width == 1 else width}(0, &{element})"
         return element if width == 1 else f"*(const __global {self.vector(width)}*)&{element}"
@@ -73,20 +77,20 @@ PRECISIONS = {
 
 
 def letter_of(dtype: DTypeLike, result: DTypeLike | None = None) -> str:
-    """The letter of BLAS for two dtypes of NumPy, of operands and result; KeyError if there is
-    none.
+    """Return the letter of BLAS for two dtypes of NumPy, of operands and result; KeyError if there
+    is none.
     """
     types = np.dtype(dtype), np.dtype(dtype if result is None else result)
     return {(one.dtype, one.result): letter for letter, one in PRECISIONS.items()}[types]
 
 
 def results_of(dtype: np.dtype) -> tuple[np.dtype, ...]:
-    """The types that a product of such elements may have, that of the elements first."""
+    """Return the types that a product of such elements may have, that of the elements first."""
     return tuple(one.result for one in PRECISIONS.values() if one.dtype == dtype)
 
 
 def widest_vector(precision: str, limits: Limits) -> int:
-    """Numbers that a vector may have on a device; a complex element counts as two."""
+    """Return numbers that a vector may have on a device; a complex element counts as two."""
     real_bytes = PRECISIONS[precision].sum_size // PRECISIONS[precision].components
     return min(limits.vector, limits.vector_bytes // real_bytes)
 

@@ -19,7 +19,7 @@ BANKS_BYTES = 128
 OPERATIONS = ("N", "T", "C", "R")
 
 #: Which sizes of C may end inside a tile.
-EDGES = ("none", "rows", "columns", "both")
+EDGE_SIDES = ("none", "rows", "columns", "both")
 
 #: What computes a block of C: a work-item, a warp, a warp or four of them with tensor cores.
 UNITS = ("items", "warps", "tensor", "warpgroups")
@@ -65,19 +65,23 @@ class Operand:
         return (outer, inner) if self.k_contiguous else (inner, outer)
 
     def element(self, position: str, step: str) -> str:
-        """An element in global memory, in C: its row of A or column of B, and its step of k."""
+        """Return an element in global memory, in C: its row of A or column of B, and its step of
+        k.
+        """
         first, second = (position, step) if self.k_contiguous else (step, position)
         column = f"({first})" if " " in first else first
         return f"{self.name}[{column}*{self.ld} + {second}]"
 
     def conditions(self, position: str, step: str) -> str:
-        """Whether an element exists, in C: its position if it is guarded, and its step, if any."""
-        found = []
+        """Return whether an element exists, in C: its position if it is guarded, and its step, if
+        any.
+        """
+        conditions = []
         if self.guarded:
-            found.append(f"{position} < {self.size}")
+            conditions.append(f"{position} < {self.size}")
         if step:
-            found.append(f"{step} < K")
-        return " && ".join(found)
+            conditions.append(f"{step} < K")
+        return " && ".join(conditions)
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,7 @@ class Schedule:
     @property
     def name(self) -> str:
         """All fields in one word: no two schedules share it."""
-        words = {
+        fields = {
             f"{self.precision}gemm": True,
             f"{self.trans_a}{self.trans_b}": True,
             "beta": self.beta,
@@ -263,30 +267,32 @@ class Schedule:
             f"splitk{self.split_k}": self.split_k > 1,
             f"store{self.store_width}": self.store_width > 1,
         }
-        return "_".join(word for word, holds in words.items() if holds)
+        return "_".join(field for field, holds in fields.items() if holds)
 
     def problems(self, limits: Limits) -> list[str]:
-        """A sentence for each limit of a device that the kernel exceeds."""
-        found = [*too_many_items(self.local_size, limits)]
-        found += too_much_memory(self.local_memory, limits)
+        """Return a sentence for each limit of a device that the kernel exceeds."""
+        problems = [*too_many_items(self.local_size, limits)]
+        problems += too_much_memory(self.local_memory, limits)
         if self.copies and not limits.asynchronous:
-            found.append(f"{limits.name} has no asynchronous copies (compute capability 8.0)")
+            problems.append(f"{limits.name} has no asynchronous copies (compute capability 8.0)")
         is_simple = self.unit == "tensor" and self.element.half
         if self.is_tensor and not is_simple and not limits.warpgroups:
-            found.append(f"{limits.name} has no tensor cores as in compute capability 9.0")
+            problems.append(f"{limits.name} has no tensor cores as in compute capability 9.0")
         numbers = max(self.load_widths) * self.element.components
         widest = widest_vector(self.precision, limits)
         if numbers > widest:
-            found.append(f"{limits.name} takes vectors of {widest} numbers at most, not {numbers}")
-        return found
+            problems.append(
+                f"{limits.name} takes vectors of {widest} numbers at most, not {numbers}"
+            )
+        return problems
 
     def _invalid_values(self) -> Iterator[str]:
-        """A sentence for each value that is not allowed, whatever the others are."""
+        """Yield a sentence for each value that is not allowed, whatever the others are."""
         choices = {
             "precision": tuple(PRECISIONS),
             "trans_a": OPERATIONS,
             "trans_b": OPERATIONS,
-            "edges": EDGES,
+            "edges": EDGE_SIDES,
             "unit": UNITS,
             "stages": (0, 1, 2) if self.unit == "items" else tuple(range(2, 9)),
             **dict.fromkeys(("beta", "tail", "batch", "submatrix", "wide"), _FLAGS),
@@ -305,7 +311,7 @@ class Schedule:
                 yield f"{name} must be an integer from 1 to 65536, not {value!r}"
 
     def _contradictions(self) -> Iterator[str]:
-        """A sentence for each value that contradicts another."""
+        """Yield a sentence for each value that contradicts another."""
         for x in self.operands:
             if x.conjugated and self.element.components == 1:
                 trans = self.trans_a if x.name == "A" else self.trans_b
@@ -383,11 +389,13 @@ class Schedule:
             yield f"depth={self.depth} must be unroll={self.unroll} and 16, 32 or 64"
 
     def load_conflicts(self, x: Operand, width: int) -> Iterator[str]:
-        """Sentences that say why the work-items cannot load an operand's tile in such vectors."""
+        """Yield sentences that say why the work-items cannot load an operand's tile in such
+        vectors.
+        """
         run = self.depth if x.k_contiguous else x.side
         if self.copies and self.element.half and run % 64 and run & (run - 1):
-            words = "are neither a power of 2 nor a multiple of 64"
-            yield f"{run} contiguous elements of {x.name} {words}"
+            rule = "are neither a power of 2 nor a multiple of 64"
+            yield f"{run} contiguous elements of {x.name} {rule}"
         if 16 % (width * self.element.components):
             yield f"load_widths: OpenCL C has no vector of {width} elements of {self.precision!r}"
         if run % width:

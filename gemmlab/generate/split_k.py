@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..ladder import sources
 from .schedule import Schedule
 from .text import Lines, fill
 
-#: What orders stores between work-groups, which OpenCL 1.2 does not guarantee.
-FENCE = """
-    // memory fence: other work-groups see what was stored before it no later than what follows
-    #if defined(__NV_CL_C_VERSION)
-    #define IN_ORDER() asm volatile("membar.gl;" ::: "memory")
-    #else
-    #define IN_ORDER() mem_fence(CLK_GLOBAL_MEM_FENCE)
-    #endif
-    """
+
+def fence() -> Lines:
+    """Return what orders stores between work-groups, which OpenCL 1.2 does not guarantee."""
+    return [
+        "#if defined(__NV_CL_C_VERSION)",
+        *sources.read("production/fence.cl").splitlines(),
+        "#else",
+        "#define IN_ORDER() mem_fence(CLK_GLOBAL_MEM_FENCE)",
+        "#endif",
+    ]
 
 
 def own_steps(s: Schedule) -> Lines:

@@ -23,7 +23,9 @@ class Text(str):
 
 
 def fill(template: str, **gaps: str | int | Iterable[str]) -> Lines:
-    """The lines of a template, indented like the Python code around it, with its gaps filled."""
+    """Return the lines of a template, indented like the Python code around it, with its gaps
+    filled.
+    """
     lines: Lines = []
     for line in dedent(template).strip("\n").splitlines():
         content = gaps.get(line.strip().removeprefix("$"), "")
@@ -35,15 +37,15 @@ def fill(template: str, **gaps: str | int | Iterable[str]) -> Lines:
 
 
 def indented(lines: Iterable[str], by: str = "    ") -> Lines:
-    """The lines further to the right; empty ones stay empty."""
+    """Return the lines further to the right; empty ones stay empty."""
     return [by + line if line else "" for line in lines]
 
 
 def times(expression: str, factor: int) -> str:
-    """An expression in C times a factor, which is left out if it is 1."""
+    """Return an expression in C times a factor, which is left out if it is 1."""
     return expression if factor == 1 else f"{expression}*{factor}"
 
 
 def over(expression: str, divisor: int) -> str:
-    """An expression in C over a divisor, which is left out if it is 1."""
+    """Return an expression in C over a divisor, which is left out if it is 1."""
     return expression if divisor == 1 else f"{expression}/{divisor}"

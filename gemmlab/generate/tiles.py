@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..caches import cached
 from ..ladder import ParameterError
 from ..ladder.spec import Params, complete, tiles_over
-from .choice import Chip, Constants, Sizes, Work, kind_of, model, seconds, section
+from .choice import Constants, FittedChip, Sizes, Work, kind_of, model, seconds, section
 from .precision import PRECISIONS, widest_vector
 from .schedule import UNITS, Operand, Schedule
 
@@ -74,9 +74,9 @@ def configure(
     b: OperandLayout,
     **flags: bool,
 ) -> Schedule:
-    """The schedule of a tile (all of `DEFAULTS`) for M, N, K of a column-major product, with guards
-    only where these need them, and loads as wide as memory allows. `flags` are beta, batch,
-    submatrix and wide, as in `Schedule`. Raises ParameterError for parameters that contradict each
+    """Return the schedule of a tile (all of `DEFAULTS`) for M, N, K of a column-major product, with
+    guards only where these need them, and loads as wide as memory allows. `flags` are beta, batch,
+    submatrix and wide, as in `Schedule`. Raise ParameterError for parameters that contradict each
     other.
     """
     m, n, k = sizes
@@ -114,7 +114,7 @@ def configure(
 
 
 def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, most: int) -> int:
-    """The widest load, a power of two, that stays inside the matrix and aligned."""
+    """Return the widest load, a power of two, that stays inside the matrix and aligned."""
     width, run = 1, layout.ld if layout.padded else run
     while (
         2 * width <= most
@@ -126,7 +126,9 @@ def _widest(plain: Schedule, operand: Operand, layout: OperandLayout, run: int, 
 
 
 def complete_tile(params: Params | None) -> dict[str, int]:
-    """`params` over `DEFAULTS`; errors as `complete` of the catalog, also for unknown units."""
+    """Return `params` over `DEFAULTS`; errors as `complete` of the catalog, also for unknown
+    units.
+    """
     tile = complete("kernel 'family'", DEFAULTS, params)
     if tile["UNIT"] not in range(len(UNITS)):
         raise ParameterError(f"UNIT must be from 0 to 3, not {tile['UNIT']}")
@@ -152,8 +154,8 @@ class Launch(NamedTuple):
 
 
 def cut(sizes: Sizes, tile: Params) -> list[Launch]:
-    """C as up to four launches: whole tiles, the row edge, the column edge and the corner. Each has
-    a kernel that guards only the edges it needs.
+    """Return C as up to four launches: whole tiles, the row edge, the column edge and the corner.
+    Each has a kernel that guards only the edges it needs.
 
     The idea is that of D. Tanner, AutoGEMM, documentation of clBLAS, 2015. There a loop that is not
     unrolled follows where the depth does not divide K; here kernels are guarded along k.
@@ -174,7 +176,7 @@ def cut(sizes: Sizes, tile: Params) -> list[Launch]:
 
 
 def generated_work(tile: Params, sizes: Sizes, sum_size: int = 0, number: int = 1) -> Work:
-    """What a generated kernel does for M, N, K, or for `number` such products of a batch.
+    """Return what a generated kernel does for M, N, K, or for `number` such products of a batch.
 
     Work-groups that share a tile write and read partial sums, of `sum_size` bytes per element. The
     bytes of A, B and C are left out: the constants come from products where these did not matter.
@@ -188,39 +190,38 @@ def generated_work(tile: Params, sizes: Sizes, sum_size: int = 0, number: int = 
 
 @cached(8)
 def constants(device: Device, precision: str) -> list[tuple[dict[str, int], Constants]]:
-    """The tiles whose constants the table has, of those that the device supports."""
+    """Return the tiles whose constants the table has, of those that the device supports."""
     recorded = section(kind_of(device.platform, device.kind), "tiles").get("constants", {})
-    found = [
+    fitted = [
         (complete_tile(tile), Constants._make([*(1e-9 * v for v in own), resident]))
         for tile, own, resident in recorded.get(precision, [])
     ]
-    return [(tile, own) for tile, own in found if fits(precision, tile, device)]
+    return [(tile, own) for tile, own in fitted if fits(precision, tile, device)]
 
 
 def ranked(
     fitted: Iterable[tuple[Params, Constants]],
     sizes: Sizes,
-    chip: Chip,
+    chip: FittedChip,
     sum_size: int = 0,
     number: int = 1,
 ) -> list[RankedTile]:
-    """Tiles, each with every number of work-groups that may share it, the fastest first. See
+    """Return tiles, each with every number of work-groups that may share it, the fastest first. See
     `generated_work` for `sum_size` and `number`.
     """
-    found = []
+    order = []
     for tile, own in fitted:
         most = min(sizes[2] // LEAST_STEPS, ENOUGH_GROUPS * chip.units // _count(tile, sizes))
         for shares in range(1, 1 + (max(1, most) if number == 1 else 1)):
             shared = {**tile, "SHARES": shares}
             spent = seconds(generated_work(shared, sizes, sum_size, number), own, chip)
-            found.append(RankedTile(shared, spent))
-    return sorted(found, key=lambda one: one.seconds)
+            order.append(RankedTile(shared, spent))
+    return sorted(order, key=lambda one: one.seconds)
 
 
-@cached(4096)
 def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> RankedTile:
-    """The tile for a precision and M, N, K of the column-major product, or for a batch of products;
-    ParameterError if the device supports none at all.
+    """Return the tile for a precision and M, N, K of the column-major product, or for a batch of
+    products; ParameterError if the device supports none at all.
     """
     fitted, of_device = constants(device, precision), model(device)
     if fitted and of_device:
@@ -229,13 +230,14 @@ def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> R
 
 
 def covers(tile: Params, sizes: tuple[int, ...]) -> bool:
-    """Whether C is as large as a micro-tile, if the tile needs that."""
+    """Return whether C is as large as a micro-tile, if the tile needs that."""
     return tile["STAGES"] > 0 or (sizes[0] >= tile["WPTM"] and sizes[1] >= tile["WPTN"])
 
 
 def fits(precision: str, tile: Params, device: Device) -> bool:
-    """Whether the device supports the tile in its most demanding form: both operands contiguous
-    along k, loads as wide as may be; and for kernels of warps, whether they are fast there.
+    """Return whether the device supports the tile in its most demanding form: both operands
+    contiguous along k, loads as wide as may be; and for kernels of warps, whether they are fast
+    there.
 
     Asynchronous copies came with tensor cores for TF32 and float16; warpgroups, and larger tensor
     cores for float64, with Hopper.
@@ -250,7 +252,7 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
 
 
 def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> dict[str, int]:
-    """A tile for a device that was not measured; ParameterError if it supports none at all.
+    """Return a tile for a device that was not measured; ParameterError if it supports none at all.
 
     On a CPU, whose local memory is ordinary memory, a work-item computes a vector of rows and 8
     columns (4 of complex numbers, which need two sums). On a GPU, and for products smaller than
@@ -282,7 +284,7 @@ def _direct(precision: str, device: Device) -> dict[str, int]:
 
 
 def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
-    """Tiles of 16 x 16 work-items, or 8 x 8, or 4 x 4, with ever smaller micro-tiles."""
+    """Yield tiles of 16 x 16 work-items, or 8 x 8, or 4 x 4, with ever smaller micro-tiles."""
     size, is_gpu = PRECISIONS[precision].sum_size, device.kind == "GPU"
     most = device.limits.work_group
     side = 8 if most >= 64 else 4
@@ -302,5 +304,5 @@ def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
 
 
 def _count(tile: Params, sizes: Sizes) -> int:
-    """Tiles that cover C."""
+    """Return tiles that cover C."""
     return tiles_over(sizes[0], tile["TSM"]) * tiles_over(sizes[1], tile["TSN"])

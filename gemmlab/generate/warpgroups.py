@@ -22,7 +22,9 @@ _LINE = 16
 
 
 def tools(s: Schedule) -> Lines:
-    """The instruction, its fences and its descriptors; elsewhere the same products in plain C."""
+    """Write the instruction, its fences and its descriptors; elsewhere the same products in plain
+    C.
+    """
     columns = s.tile[1]
     registers = [f"%{number}" for number in range(columns // 2)]
     listed = [", ".join(registers[i : i + _LINE]) for i in range(0, len(registers), _LINE)]
@@ -87,7 +89,7 @@ def tools(s: Schedule) -> Lines:
 
 
 def main_loop(s: Schedule) -> Lines:
-    """The loop over k: the next tiles are copied while the instruction runs."""
+    """Write the loop over k: the next tiles are copied while the instruction runs."""
     return fill(
         """
         $first_tiles

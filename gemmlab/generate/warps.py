@@ -13,6 +13,9 @@ product takes four. Rounding is that of ordinary multiply-adds in float64. In fl
 
 from __future__ import annotations
 
+from textwrap import dedent
+
+from ..ladder import sources
 from . import split_k
 from .epilogue import multiply_adds
 from .schedule import BANKS_BYTES, Operand, Schedule
@@ -20,8 +23,8 @@ from .text import Lines, fill, over, times
 
 
 def tools(s: Schedule) -> Lines:
-    """What comes before the kernel: copies, indices in local memory, and the instruction."""
-    lines = [*fill(split_k.FENCE), ""] if s.split_k > 1 else []
+    """Write what comes before the kernel: copies, indices in local memory, and the instruction."""
+    lines = [*split_k.fence(), ""] if s.split_k > 1 else []
     lines += [*_copies(s), "", "// index of an element in its tile in local memory"]
     lines += [f"#define {x.name}_AT(k, {x.index}) ({_index(s, x)})" for x in s.operands]
     for x in s.operands:
@@ -32,58 +35,55 @@ def tools(s: Schedule) -> Lines:
 
 
 def _staged(s: Schedule, width: int = 1) -> str:
-    """OpenCL's type of so many neighbours in local memory: float16 only as the bits of a number."""
+    """Return OpenCL's type of so many neighbours in local memory: float16 only as the bits of a
+    number.
+    """
     if s.element.half:
         return "ushort" if width == 1 else f"ushort{width}"
     return s.element.vector(width)
 
 
+#: The name of a copy by its bytes: it says how many floats they are.
+COPIES = {16: "COPY_4", 8: "COPY_2", 4: "COPY_1"}
+
+
 def _copies(s: Schedule) -> Lines:
-    """Asynchronous copies by an instruction of NVIDIA's devices; elsewhere ordinary ones."""
-    asynchronous: Lines = []
-    ordinary: Lines = []
+    """Write copies by an instruction of NVIDIA's devices, and ordinary ones."""
+    ordinary = []
     for width in sorted({s.a.width, s.b.width}):
-        size, vector = width * s.element.size, _staged(s, width)
-        macro = f"#define COPY_{size}(to, from, inside)"
-        zero = f"({vector})(0)" if s.element.half else s.element.zero(width)
-        value = f"(inside) ? *(const __global {vector}*)(from) : {zero}"
-        ordinary.append(f"{macro} *(__local {vector}*)(to) = {value}")
-        if size == 2:  # too short for an asynchronous copy
-            asynchronous.append(ordinary[-1])
-            continue
-        cache = "cg" if size == 16 else "ca"  # "cg" bypasses the L1 cache, for 16 bytes only
-        asynchronous += [
-            f'{macro} asm volatile("cp.async.{cache}.shared.global [%0], [%1], {size}, %2;" \\',
-            f'    :: "r"((uint)(size_t)(to)), "l"(from), "r"((inside) ? {size} : 0) : "memory")',
-        ]
+        if width * s.element.size in COPIES:
+            vector, name = _staged(s, width), COPIES[width * s.element.size]
+            value = f"(there) ? *(const __global {vector}*)(from) : ({vector})(0)"
+            ordinary.append(f"#define {name}(to, from, there) *(__local {vector}*)(to) = {value}")
     return fill(
         """
-        // copy: from global to local memory, or zeroes beyond the end of the matrix
         #if defined(__NV_CL_C_VERSION)
-        // only started; COPIED() closes a batch, AWAIT(n) waits for all but the last n
         $asynchronous
-        #define COPIED() asm volatile("cp.async.commit_group;" ::: "memory")
-        #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
+        #define COPY_2(to, from, there) \\
+            asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; " \\
+                         "cp.async.ca.shared.global [%0], [%1], 8, p; }" \\
+                         :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
         #else
+        // copy from global to local memory; store zeroes if they are outside the matrix
         $ordinary
         #define COPIED()
         #define AWAIT(batches)
         #endif
         """,
-        asynchronous=asynchronous,
+        asynchronous=sources.read("production/copy_async.cl").splitlines(),
         ordinary=ordinary,
     )
 
 
 def _row(x: Operand) -> str:
-    """The length of a row of a tile in which k comes first."""
+    """Return the length of a row of a tile in which k comes first."""
     return f"({x.tile_side} + {x.pitch - x.side})" if x.pitch > x.side else x.tile_side
 
 
 def _index(s: Schedule, x: Operand) -> str:
-    """The index of an element in its tile, in C. For tensor cores a tile is laid out as its matrix
-    in global memory. Without the swizzle the 4 steps of k of each of 8 rows (or columns) of a
-    fragment would be in the same banks; for float16 `ldmatrix` takes 16 bytes of each of 8 rows.
+    """Return the index of an element in its tile, in C. For tensor cores a tile is laid out as its
+    matrix in global memory. Without the swizzle the 4 steps of k of each of 8 rows (or columns) of
+    a fragment would be in the same banks; for float16 `ldmatrix` takes 16 bytes of each of 8 rows.
     """
     if not s.is_tensor:
         return f"(k)*{_row(x)} + ({x.index})"
@@ -105,9 +105,14 @@ def _index(s: Schedule, x: Operand) -> str:
 
 
 def _load_tile(s: Schedule, x: Operand) -> Lines:
-    """A function that starts the copies of a tile, neighbours by neighbouring work-items."""
+    """Write a function that starts the copies of a tile, neighbours by neighbouring work-items."""
     i, k = x.spread
-    position = f"{x.index}0 + {x.index}"
+    position, size = f"{x.index}0 + {x.index}", x.width * s.element.size
+    there = x.conditions(position, "k0 + k" if s.tail else "") or "1"
+    to, element = f"tile[{x.name}_AT(k, {x.index})]", x.element(position, "k0 + k")
+    copy = f"{to} = {there} ? *(const __global ushort*)&{element} : 0;"
+    if size in COPIES:  # not too short for an asynchronous copy
+        copy = f"{COPIES[size]}(&{to}, &{element}, {there});"
     return fill(
         """
         // load: copy the tile of $name that begins with step k0
@@ -119,7 +124,7 @@ def _load_tile(s: Schedule, x: Operand) -> Lines:
             for (int e = 0; e < TSK*$loads; e += ITEMS) {
                 const int $index = $i; // $what of the tile
                 const int k = $k; // step of k
-                COPY_$bytes(&tile[${name}_AT(k, $index)], &$element, $inside);
+                $copy
             }
         }
         """,
@@ -130,9 +135,7 @@ def _load_tile(s: Schedule, x: Operand) -> Lines:
         loads=over(x.tile_side, x.width),
         i=i,
         k=k,
-        bytes=x.width * s.element.size,
-        element=x.element(position, "k0 + k"),
-        inside=x.conditions(position, "k0 + k" if s.tail else "") or "1",
+        copy=copy,
     )
 
 
@@ -162,8 +165,9 @@ _DOUBLE_INSTRUCTION = """
 
 
 def _half_instruction(s: Schedule) -> Lines:
-    """The same for float16, and how a warp loads 16 x 16 elements of a tile: `ldmatrix` takes the
-    address of 8 neighbours from each work-item, and transposes if these are not steps of k.
+    """Write the instruction for float16, and how a warp loads 16 x 16 elements of a tile:
+    `ldmatrix` takes the address of 8 neighbours from each work-item, and transposes if these are
+    not steps of k.
     """
     loads = []
     for x in s.operands:
@@ -220,7 +224,7 @@ def _half_instruction(s: Schedule) -> Lines:
 
 
 def identifiers(s: Schedule) -> Lines:
-    """Which work-item this is, and where its work-group's tile and its warp's block begin.
+    """Write which work-item this is, and where its work-group's tile and its warp's block begin.
 
     Without tensor cores neighbouring lanes share a row, and lanes two apart share a column: local
     memory then serves the wide loads of a whole warp at once.
@@ -236,14 +240,12 @@ def identifiers(s: Schedule) -> Lines:
         const int wm = warp%(TSM/WM)*WM; // first row of the warp's block in the tile of C
         const int wn = $wn; // first column of the warp's block
 
-        // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
-        const int tile = get_group_id(1)*get_num_groups(0) + get_group_id(0),
-                  columns = get_num_groups(1);
-        const int band = tile/(ORDER*columns)*ORDER;
-        const int rows = min(ORDER, (int)get_num_groups(0) - band);
-        const int m0 = (band + tile%(ORDER*columns)%rows)*TSM; // first row of the tile of C
-        const int n0 = tile%(ORDER*columns)/rows*TSN;          // first column of the tile of C
+        // which tile
+        const int tile = get_group_id(1)*get_num_groups(0) + get_group_id(0);
+        const int tiles_m = get_num_groups(0), tiles_n = get_num_groups(1);
+        $tile_order
         """,
+        tile_order=dedent(sources.read("production/tile_order.cl")).splitlines(),
         wn="0" if s.unit == "warpgroups" else "warp/(TSM/WM)*WN",
         g="lane/4" if tensor else "lane/2%8",
         t="lane%4" if tensor else "lane/16*2 + lane%2",
@@ -251,7 +253,7 @@ def identifiers(s: Schedule) -> Lines:
 
 
 def local_memory(s: Schedule) -> Lines:
-    """The tiles in their stages. They begin at a line of local memory, which is faster."""
+    """Write the tiles in their stages. They begin at a line of local memory, which is faster."""
     lines = ["// local memory: a stage to compute from, and the others to fill"]
     alignment = (
         1024 if s.unit == "warpgroups" else 128
@@ -285,7 +287,9 @@ NEXT_TILES = """
 
 
 def main_loop(s: Schedule) -> Lines:
-    """The loop over k: the next fragments and tiles are loaded while a work-item multiplies."""
+    """Write the loop over k: the next fragments and tiles are loaded while a work-item
+    multiplies.
+    """
     tensor = s.unit == "tensor"
     return fill(
         """
@@ -366,7 +370,7 @@ def _fragments(s: Schedule, stage: str, k: str, to: str) -> Lines:
 
 
 def _instructions(s: Schedule) -> Lines:
-    """The instructions of a step for all blocks; for complex numbers one for each product of
+    """Write the instructions of a step for all blocks; for complex numbers one for each product of
     components. The two that add to the same sums are far apart, since the second has to wait for
     the first.
     """

@@ -26,8 +26,8 @@ _BODY = ("identifiers", "pointers", "local_memory", "accumulators", "main_loop",
 
 
 def write(schedule: Schedule, **instead: Writer) -> Text:
-    """The OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no more;
-    `instead` are functions of your own for some `parts`, such as ``store=mine``.
+    """Return the OpenCL C text of a kernel named ``gemm`` that does what the schedule says and no
+    more; `instead` are functions of your own for some `parts`, such as ``store=mine``.
 
     Raises:
         TypeError: for a part that no text has.
@@ -51,7 +51,7 @@ def write(schedule: Schedule, **instead: Writer) -> Text:
 
 
 def parts(s: Schedule) -> dict[str, Writer]:
-    """The functions that write the parts of a text, by the parts' names."""
+    """Return the functions that write the parts of a text, by the parts' names."""
     scheme = _SCHEMES[s.scheme]
     writers = {
         "header": header,
@@ -70,7 +70,7 @@ def parts(s: Schedule) -> dict[str, Writer]:
 
 
 def header(s: Schedule) -> Lines:
-    """What the kernel computes, what it costs, and what it requires."""
+    """Write what the kernel computes, what it costs, and what it requires."""
     op = {"N": "{0}", "T": "{0}^T", "C": "{0}^H", "R": "conj({0})"}
     product = f"{op[s.trans_a].format('A')} {op[s.trans_b].format('B')}"
     added = " + beta C0" if s.beta else ""
@@ -102,23 +102,25 @@ def header(s: Schedule) -> Lines:
 
 def _requirements(s: Schedule) -> list[str]:
     if s.scheme == "direct":
-        words = {True: "at least", False: "a multiple of"}
-        return [f"{x.size} {words[x.guarded]} WPT{x.size}" for x in s.operands]
+        bound = {True: "at least", False: "a multiple of"}
+        return [f"{x.size} {bound[x.guarded]} WPT{x.size}" for x in s.operands]
     guarded = {"M": s.a.guarded, "N": s.b.guarded, "K": s.tail}
-    found = [f"{size} a multiple of TS{size}" for size in guarded if not guarded[size]]
+    requirements = [f"{size} a multiple of TS{size}" for size in guarded if not guarded[size]]
     for x in s.operands:
         if x.width > 1:
             run = "K" if x.k_contiguous else x.size
             what = f"offset_{x.name.lower()}, {x.ld} and {run} multiples of {x.width}"
             zeros = f" (or zeros in {x.name} up to one)" if s.copies and s.element.half else ""
-            found.append(what + zeros)
+            requirements.append(what + zeros)
     if s.store_width > 1:
-        found.append(f"M a multiple of {s.store_width}")
-    return found
+        requirements.append(f"M a multiple of {s.store_width}")
+    return requirements
 
 
 def parameters(s: Schedule) -> Lines:
-    """The numbers of the schedule, with the names of the ladder, and what follows from them."""
+    """Write the numbers of the schedule, with the names of the ladder, and what follows from
+    them.
+    """
     macros = {
         "TSM": (s.tile[0], "rows of the tile of C"),
         "TSN": (s.tile[1], "columns of the tile of C"),
@@ -152,7 +154,7 @@ _MACROS = {
 
 
 def arithmetic(s: Schedule) -> Lines:
-    """The product of two complex numbers."""
+    """Write the product of two complex numbers."""
     if s.element.components == 1:
         return []
     return fill(
@@ -168,8 +170,8 @@ def arithmetic(s: Schedule) -> Lines:
 
 
 def signature(s: Schedule) -> Lines:
-    """The arguments. Offsets, strides and leading dimensions count elements. A complex factor is
-    passed as two real numbers, which every runtime passes alike.
+    """Write the arguments. Offsets, strides and leading dimensions count elements. A complex factor
+    is passed as two real numbers, which every runtime passes alike.
     """
     number, result = s.element.vector(), s.element.stored_result
     k = "int K" if s.split_k > 1 else "const int K"
@@ -200,7 +202,7 @@ def signature(s: Schedule) -> Lines:
 
 
 def pointers(s: Schedule) -> Lines:
-    """Where the matrices begin: of a batch those of the work-group's pair."""
+    """Write where the matrices begin: of a batch those of the work-group's pair."""
     if s.batch:
         return [
             "const long pair = get_group_id(2);  // which pair of matrices of this launch",

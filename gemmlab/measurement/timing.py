@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .. import check
-from ..blas.plan import Plan, check_memory
-from ..blas.problem import Problem
-from ..blas.request import PLAIN
-from ..blas.routes import Ladder, Query, Route, choose
+from ..blas import product as blas
+from ..blas.choose import Choice, choose
+from ..blas.plan import PlanBuilder, build, check_memory, multiply_in_passes
+from ..blas.run import session_of
 from ..caches import cached
 from ..generate.choice import Sizes
 from ..ladder import Key, find
@@ -129,32 +129,32 @@ def measure_auto(
     """
     sizes = m, n, k = positive("m", m), positive("n", n), positive("k", k)
     device = find_device(device)
-    route = choose(Query(PLAIN, np.dtype(np.float32), Problem.compact(*sizes), device))
-    if isinstance(route, Ladder):
-        return measure(route.kernel, m, n, k, params=route.params, device=device, repeats=repeats)
+    chosen = choose(blas.Product.compact(*sizes), device)
+    if chosen.kernel not in (blas.PACKED, blas.FAMILY):
+        return measure(chosen.kernel, m, n, k, params=chosen.params, device=device, repeats=repeats)
     repeats = None if repeats is None else positive("repeats", repeats)
     check_memory(device, {"A": m * k, "B": k * n, "C": m * n})
-    prepared = Prepared(Routed.of(route, device, sizes), route.kernel, device, sizes)
+    prepared = Prepared(Chosen.of(chosen, device, sizes), chosen.kernel, device, sizes)
     prepared.runs.repeat(repeats)
     return prepared.result()
 
 
 @dataclass(frozen=True)
-class Routed:
-    """A route of `matmul` whose kernels are not in the catalog, to be measured as a `Kernel` is."""
+class Chosen:
+    """A choice of `matmul` outside the catalog, to be measured as a `Kernel` is."""
 
-    route: Route
+    choice: Choice
     params: dict[str, int]
     build_seconds: float
     path: str = "plain"
     multiples: Sizes = (1, 1, 1)
 
     @classmethod
-    def of(cls, route: Route, device: Device, sizes: Sizes) -> Routed:
-        """The route, compiled."""
-        start = time.perf_counter()
-        route.emit(Plan(device.timed_queue, device), Problem.compact(*sizes))
-        return cls(route, route.params, time.perf_counter() - start)
+    def of(cls, choice: Choice, device: Device, sizes: Sizes) -> Chosen:
+        """The choice, compiled."""
+        start, session = time.perf_counter(), session_of(device.timed_queue, device)
+        build(blas.Product.compact(*sizes), choice, session.queue, device, session.kernel)
+        return cls(choice, choice.params, time.perf_counter() - start)
 
 
 class Prepared:
@@ -162,7 +162,7 @@ class Prepared:
 
     def __init__(
         self,
-        built: Kernel | Routed,
+        built: Kernel | Chosen,
         key: Key,
         device: Device,
         sizes: Sizes,
@@ -231,7 +231,7 @@ def _build(
 
 
 def _verdicts(
-    kernel: Kernel | Routed, device: Device, data: _Data
+    kernel: Kernel | Chosen, device: Device, data: _Data
 ) -> tuple[check.Verdict, check.Verdict, bool]:
     """The exact verdict, the accuracy verdict, and whether the frame is intact."""
     product = Product.of(kernel, device, data.a, data.b)
@@ -287,7 +287,7 @@ class Product:
 
     def __init__(
         self,
-        kernel: Kernel | Routed,
+        kernel: Kernel | Chosen,
         device: Device,
         sizes: Sizes,
         a: cl.Buffer,
@@ -299,15 +299,17 @@ class Product:
         c = self.frame.inside
         if (rows, cols) != (m, n):  # the kernel writes whole tiles; C is cut out of them
             c = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * m * n)
-        self.problem = Problem.compact(*sizes, a, b, c)
-        self._plan = Plan(device.timed_queue, device)
+        self.problem = blas.Product.compact(*sizes, a, b, c)
+        self._session = session = session_of(device.timed_queue, device)
         if isinstance(kernel, Kernel):
-            self._plan.multiply(kernel, self.problem, self.frame.inside)
+            passes = PlanBuilder(session.queue, device)
+            multiply_in_passes(passes, self.problem, kernel, self.frame.inside)
+            self._plan = passes.finish()
         else:
-            kernel.route.emit(self._plan, self.problem)
+            self._plan = build(self.problem, kernel.choice, session.queue, device, session.kernel)
 
     @classmethod
-    def of(cls, kernel: Kernel | Routed, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
+    def of(cls, kernel: Kernel | Chosen, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
         """The product of a (m x k) and b (k x n), column-major."""
         sizes = a.shape[0], b.shape[1], a.shape[1]
         return cls(kernel, device, sizes, upload(device, a), upload(device, b))
@@ -321,7 +323,7 @@ class Product:
     def run(self) -> dict[str, float]:
         """Multiply once; the milliseconds of each pass on the device, by name."""
         milliseconds: dict[str, float] = {}
-        for name, event in self._plan():
+        for name, event in self._session.run(self._plan):
             milliseconds.setdefault(name, 0.0)
             milliseconds[name] += 1e3 * clock.device_seconds(event)
         return milliseconds

@@ -12,11 +12,12 @@ from math import inf
 import numpy as np
 from tqdm import tqdm
 
-from ..blas import products
-from ..blas.explain import Explanation, auto, check_sizes
-from ..blas.request import Request
+from ..blas.choose import check_support
+from ..blas.explain import Decision, auto, check_sizes
+from ..blas.product import Options
+from ..blas.run import session_of
 from ..generate import choice
-from ..generate.choice import Choice, Sizes
+from ..generate.choice import Setting, Sizes
 from ..ladder import find
 from ..opencl import cl
 from ..opencl.build import BuildError
@@ -43,7 +44,7 @@ def tune(
     shapes: Iterable[tuple[int, int, int]] = USUAL,
     device: Device | int | str | None = None,
     precision: choice.Precision = "float32",
-) -> list[Explanation]:
+) -> list[Decision]:
     """Time the best candidates for some shapes on this device; `matmul` runs the winners from now
     on.
 
@@ -68,7 +69,7 @@ def tune(
         if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) != 3:
             raise ValueError(f"shapes must hold (m, n, k) of each product, not {shape!r}")
         check_sizes(*shape)
-    Request.of(precision=precision).check_for(np.dtype(np.float32), device)
+    check_support(Options.of(precision=precision), np.dtype(np.float32), device)
     if choice.model(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}: there are no candidates to time. On a CPU "
@@ -83,11 +84,11 @@ def tune(
             if min(times.values(), default=inf) < inf:
                 winner = min(times, key=lambda one: times[one])
                 choice.record_winner(device, sizes, precision, winner)
-    products.plan_for.cache_clear()
+    session_of.cache_clear()
     return [auto(*shape, device, precision) for shape in shapes]
 
 
-def seconds(device: Device, sizes: Sizes, one: Choice) -> float:
+def seconds(device: Device, sizes: Sizes, one: Setting) -> float:
     """Seconds of a product on the device, in TF32 with the range check; inf if it fails."""
     kernel, params = one
     with suppress(cl.Error, BuildError, ValueError, MemoryError):

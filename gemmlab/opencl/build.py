@@ -164,9 +164,11 @@ def build(
     name: str = "gemm",
     flags: tuple[str, ...] = (),
 ) -> Built:
-    """Compile kernel `name` of a text in OpenCL C, once, with `params` as macros and more flags.
-    Raises BuildError, in which the kernel has this title, TypeError if `text` is no string, and
-    ValueError if it cannot be encoded.
+    """Return kernel `name` of a text in OpenCL C, compiled once, with `params` as macros and more
+    flags.
+
+    Raise BuildError with this title if the compiler rejects it, TypeError if `text` is no string,
+    and ValueError if it cannot be encoded.
     """
     if not isinstance(text, str):
         raise TypeError(f"source must be OpenCL C text, not {type(text).__name__}: {text!r}")
@@ -174,20 +176,9 @@ def build(
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"source has a character that is none: {error}") from None
-    return _build(device, context, title, text, (*options(params), *flags), name)
-
-
-def options(params: Mapping[str, int | str]) -> tuple[str, ...]:
-    """The build options that set a kernel's parameters."""
-    return (*OPTIONS, *(f"-D{name}={value}" for name, value in params.items()))
-
-
-@cached(256)
-def _build(
-    device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...], name: str
-) -> Built:
     start = time.perf_counter()
-    program, from_source = _program(device, context, title, text, flags)
+    macros = (*options(params), *flags)
+    program, from_source = _program(device, context, title, text, macros)
     try:
         kernel, described = cl.Kernel(program, name), cl.Kernel(from_source, name)
     except cl.Error:
@@ -197,11 +188,16 @@ def _build(
     return built
 
 
+def options(params: Mapping[str, int | str]) -> tuple[str, ...]:
+    """Return the build options that set a kernel's parameters."""
+    return (*OPTIONS, *(f"-D{name}={value}" for name, value in params.items()))
+
+
 @cached(256)
 def _program(
     device: Device, context: cl.Context, title: str, text: str, flags: tuple[str, ...]
 ) -> tuple[cl.Program, cl.Program]:
-    """The compiled program, and the one that knows the types of its kernels' arguments."""
+    """Return the compiled program, and the one that knows the types of its kernels' arguments."""
     with warnings.catch_warnings():
         # NVIDIA prints messages even when all is well
         warnings.simplefilter("ignore", cl.CompilerWarning)
@@ -231,13 +227,13 @@ HIDDEN = "//@ "
 
 
 def for_hopper(ptx: str) -> str:
-    """A program's PTX, for Hopper only, with the hidden instructions revealed."""
+    """Return a program's PTX, for Hopper only, with the hidden instructions revealed."""
     ptx = ptx[: ptx.rindex("}") + 1].replace(HIDDEN, "")
     return re.sub(r"^\.target sm_90\b", ".target sm_90a", ptx, count=1, flags=re.M)
 
 
 def _type(kernel: cl.Kernel, index: int) -> Any:
-    """NumPy's type of a scalar argument; None for pointers and vectors."""
+    """Return NumPy's type of a scalar argument; None for pointers and vectors."""
     name: Any = kernel.get_arg_info(index, cl.kernel_arg_info.TYPE_NAME)
     scalar = _SCALARS.get(name)
     space: Any = kernel.get_arg_info(index, cl.kernel_arg_info.ADDRESS_QUALIFIER)
@@ -251,10 +247,10 @@ def _type(kernel: cl.Kernel, index: int) -> Any:
 
 
 def _parameter(kernel: cl.Kernel, index: int, scalar: Any) -> Parameter:
-    """A parameter by the runtime's word; `scalar` is its `_type`."""
+    """Return a parameter by the runtime's word; `scalar` is its `_type`."""
     info = cl.kernel_arg_info
-    words = [kernel.get_arg_info(index, what) for what in (info.NAME, info.TYPE_NAME)]
-    name, written = map(str, words)
+    names = [kernel.get_arg_info(index, what) for what in (info.NAME, info.TYPE_NAME)]
+    name, written = map(str, names)
     if scalar and written not in _SCALARS:  # a name that the text defines
         written = next(name for name, kind in _SCALARS.items() if kind is scalar)
     space: Any = kernel.get_arg_info(index, info.ADDRESS_QUALIFIER)
@@ -262,7 +258,7 @@ def _parameter(kernel: cl.Kernel, index: int, scalar: Any) -> Parameter:
 
 
 def _explain(log: str, source: str) -> str:
-    """Each error of a build log with the lines of the kernel around it."""
+    """Return each error of a build log with the lines of the kernel around it."""
     lines = source.splitlines()
     shown, seen = [], set()
     # clang and NVIDIA say "FILE:LINE:COLUMN: error: WORDS", PoCL "error: FILE:LINE:COLUMN: WORDS"
@@ -279,5 +275,5 @@ def _explain(log: str, source: str) -> str:
             f"  {'>' if i == number else ' '} {i:4d} | {lines[i - 1]}" for i in around
         )
         shown.append(f"line {number}: {message}\n{excerpt}")
-    words = "\n".join(shown[:5]) or log.strip()[:2000]
-    return "\n".join(line[:LONGEST_LINE] for line in words.splitlines())
+    message = "\n".join(shown[:5]) or log.strip()[:2000]
+    return "\n".join(line[:LONGEST_LINE] for line in message.splitlines())

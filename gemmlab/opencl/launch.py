@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -32,7 +31,7 @@ class Kernel:
         multiples: what M, N and K must be multiples of.
         b_transposed: whether it expects B as N x K instead of K x N.
         workspace: floats of memory for partial tiles, 0 if it shares no tiles.
-        turned: whether it stores the transpose of C, N x M.
+        swapped: whether it stores the transpose of C, N x M.
         path: which of the kernel's paths runs here: "plain", or the device's features that are
             switched on.
         opencl: the `pyopencl.Kernel`.
@@ -46,9 +45,9 @@ class Kernel:
         device: Device,
         context: cl.Context,
         text: str | None = None,
-        turned: bool = False,
+        swapped: bool = False,
     ):
-        self.spec, self.device, self.context, self.turned = spec, device, context, turned
+        self.spec, self.device, self.context, self.swapped = spec, device, context, swapped
         self.params = spec.validate(params, device.limits)
         self.local_size = spec.local_size(self.params)
         self.multiples = spec.multiples(self.params)
@@ -56,7 +55,7 @@ class Kernel:
         self.workspace = spec.workspace(self.params)
         self.options = options(self.params)
         self.path = spec.path(self.params, device.features) if text is None else "of your own"
-        self.source = text if text is not None else spec.text(self.params, device.features, turned)
+        self.source = text if text is not None else spec.text(self.params, device.features, swapped)
         self._title = f"kernel {spec.number} ({spec.file})"
         self._built = build(device, context, self._title, self.source, self.params)
         if text is not None:
@@ -68,8 +67,7 @@ class Kernel:
             tile = dict(zip(("TSM", "TSN", "TSK"), spec.tiles(self.params), strict=True))
             text = sources.read("support/fixup.cl")
             self._fixup = build(device, context, "fixup.cl", text, {**self.params, **tile}, "fixup")
-        self._workspaces: dict[cl.CommandQueue, cl.Buffer] = {}
-        self.sharing = threading.Lock()  # no launch may overwrite partial tiles before their fix-up
+        self._pieces: cl.Buffer | None = None
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
         self._check_compiled()
@@ -81,15 +79,17 @@ class Kernel:
         required: Any = self.opencl.get_work_group_info(size, device.cl)
         if any(required) and [*required] != [*self.local_size, 1, 1][:3]:
             there, here = (" x ".join(map(str, x)) for x in (required[:2], self.local_size))
-            words = (
+            message = (
                 f"gemm requires work-groups of {there} instead of {here}, those of kernel {self}"
             )
-            raise BuildError(self._title, f"{words}: does the text set one of these?", self.source)
+            raise BuildError(
+                self._title, f"{message}: does the text set one of these?", self.source
+            )
         self._built.check_fits(f"kernel {spec.number}", prod(self.local_size))
 
     def global_size(self, m: int, n: int, k: int, names: str = "MNK") -> tuple[int, int]:
-        """Work-items of the launch for M, N, K. Raises ValueError for sizes that the kernel does
-        not support; `names` are the sizes' own, a letter each.
+        """Return work-items of the launch for M, N, K. Raise ValueError for sizes that the kernel
+        does not support; `names` are the sizes' own, a letter each.
         """
         minimum = self.spec.minimum_sizes(self.params)
         for name, size, multiple, smallest in zip(
@@ -114,15 +114,15 @@ class Kernel:
     def bound(
         self, m: int, n: int, k: int, buffers: Sequence[Any], queue: cl.CommandQueue
     ) -> list[tuple[str, Bound]]:
-        """What computes C = A B, by name: "gemm", and "fix-up" where needed. Hold `sharing` until
-        everything is launched, on this queue, which runs in order.
+        """Return what computes C = A B, by name: "gemm", and "fix-up" where needed. Nothing
+        else may be launched between them on this queue, which runs in order and is always the same.
 
         `m`, `n`, `k` are multiples of `multiples`. The buffers hold column-major float32: A is
         M x K, B is K x N (N x K if `b_transposed`), C is M x N. The columns of A and of B are
         ``spec.leading_dimensions`` floats apart.
         """
         size = self.global_size(m, n, k)
-        pieces = self._workspace_of(queue) if self.workspace else None
+        pieces = self._workspace_on(queue) if self.workspace else None
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
         launches = [("gemm", Bound(self._built, size, self.local_size, arguments))]
         if self._fixup is not None:
@@ -145,23 +145,21 @@ class Kernel:
         shared: tuple[bool, bool],
         buffers: Sequence[Any],
     ) -> Bound:
-        """What launches so many products of adjacent matrices; see `batched`."""
+        """Return what launches so many products of adjacent matrices; see `batched`."""
         text = batched(self.source, shared)
         built = build(self.device, self.context, self._title, text, self.params)
         arguments = m, n, k, *buffers, *([None] if self.spec.takes_workspace else ())
         size = *self.global_size(m, n, k), number
         return Bound(built, size, (*self.local_size, 1), arguments)
 
-    def _workspace_of(self, queue: cl.CommandQueue) -> cl.Buffer:
-        """The memory for partial tiles of the launches on a queue, made at the first one."""
-        if queue not in self._workspaces:
-            if len(self._workspaces) == 8:  # more queues than anybody uses at once
-                self._workspaces.clear()
-            made = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4 * self.workspace)
+    def _workspace_on(self, queue: cl.CommandQueue) -> cl.Buffer:
+        """Return the memory for partial tiles, made at the first launch."""
+        if self._pieces is None:
+            size_bytes = 4 * self.workspace
+            self._pieces = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size_bytes)
             if self._fixup is None:  # the counters at its end start at zero
-                cl.enqueue_fill_buffer(queue, made, np.array(0, np.int32), 0, 4 * self.workspace)
-            self._workspaces[queue] = made
-        return self._workspaces[queue]
+                cl.enqueue_fill_buffer(queue, self._pieces, np.array(0, np.int32), 0, size_bytes)
+        return self._pieces
 
     def __str__(self) -> str:
         return f"{self.spec.number} with " + ", ".join(f"{k}={v}" for k, v in self.params.items())
@@ -176,8 +174,8 @@ _NEXT = """
 
 
 def batched(text: str, shared: tuple[bool, bool]) -> str:
-    """A kernel's text for products whose matrices are adjacent; the third dimension of a launch
-    counts them. `shared` says whether all products share A, and B.
+    """Return a kernel's text for products whose matrices are adjacent; the third dimension of a
+    launch counts them. `shared` says whether all products share A, and B.
     """
     begin = re.search(r"__kernel[^{]*\bgemm\s*\([^{]*\{", text)
     assert begin, "every kernel of the ladder is named gemm"

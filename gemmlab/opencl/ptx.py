@@ -22,7 +22,7 @@ KINDS = {
 
 
 def ptx(kernel: Kernel) -> str | None:
-    """The PTX text of a compiled kernel; None where NVIDIA's compiler is not in use."""
+    """Return the PTX text of a compiled kernel; None where NVIDIA's compiler is not in use."""
     if "nvidia" not in kernel.device.features:
         return None
     program: Any = kernel.opencl.get_info(cl.kernel_info.PROGRAM)
@@ -30,7 +30,7 @@ def ptx(kernel: Kernel) -> str | None:
 
 
 def instructions(text: str) -> dict[str, int]:
-    """How many instructions of each of `KINDS` a PTX text contains."""
+    """Return how many instructions of each of `KINDS` a PTX text contains."""
     counts = {}
     for kind, pattern in KINDS.items():
         widths = [m.group(1) if m.re.groups else None for m in re.finditer(pattern, text)]

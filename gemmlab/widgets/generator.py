@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from ..generate import Schedule, write
-from ..generate.schedule import EDGES
+from ..generate.schedule import EDGE_SIDES
 from ..generate.text import Text
 from ..ladder import ParameterError
 from .listing import block
@@ -26,7 +26,7 @@ SWITCHES: dict[str, tuple[tuple[Any, ...], str]] = {
     "depth": ((16, 4, 8, 32), "steps of k in local memory; none where stages are 0"),
     "width": ((1, 2, 4), "elements in a load from global memory"),
     "stages": ((1, 0, 2), "buffers in local memory; 0: straight into registers"),
-    "edges": (EDGES, "where C may end inside a tile"),
+    "edges": (EDGE_SIDES, "where C may end inside a tile"),
     "tail": ((False, True), "whether K may end inside a step of depth"),
 }
 

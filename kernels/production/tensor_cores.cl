@@ -117,10 +117,10 @@
 
 // the parts of the text; a condition says which settings need a part, and reads the same in C and in Python
 #if TENSOR * NVIDIA
-#include "tensor_cores/copy_async.cl"
+#include "copy_async.cl"
 #endif
 #if TENSOR * NVIDIA == 0
-#include "tensor_cores/copy_plain.cl"
+#include "copy_plain.cl"
 #endif
 #include "tensor_cores/load.cl"
 #include "tf32.cl"

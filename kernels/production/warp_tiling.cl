@@ -165,10 +165,10 @@
 #include "warp_tiling/c.cl"
 #endif
 #if ASYNC * NVIDIA
-#include "warp_tiling/copy_async.cl"
+#include "copy_async.cl"
 #endif
 #if ASYNC * NVIDIA == 0
-#include "warp_tiling/copy_plain.cl"
+#include "copy_plain.cl"
 #endif
 #if TRANSPOSED
 #include "warp_tiling/load_b_transposed.cl"

@@ -50,11 +50,7 @@ __kernel void fixup(const int M, const int N, const int K,
         return;
     }
 
-    // its position in C: down a band of ORDER rows of tiles, then to the next column of the band
-    const int band = tile/(ORDER*tiles_n)*ORDER;
-    const int rows = min(ORDER, tiles_m - band);
-    const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
-    const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
+#include "../production/tile_order.cl"
 
     // four elements of it
     const int id = (get_group_id(1)*get_local_size(0) + get_local_id(0))*4;

@@ -16,7 +16,7 @@ from texts import portable
 
 import gemmlab
 from gemmlab import ParameterError, gemm, matmul, sgemm
-from gemmlab.blas import plan, request
+from gemmlab.blas import arrays, plan, run
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -28,7 +28,7 @@ DOUBLE, TF32 = SQUARE.astype("f8"), {"precision": "tf32"}
 @pytest.fixture
 def no_launch(monkeypatch):
     """Whatever is launched fails the test."""
-    monkeypatch.setattr(plan.Plan, "__call__", lambda *_: pytest.fail("launched"))
+    monkeypatch.setattr(run.Session, "run", lambda *_: pytest.fail("launched"))
 
 
 def refused(kind, name, function, *args, **options) -> None:
@@ -116,7 +116,7 @@ def test_arrays_of_other_libraries_are_read_where_they_are(kind, dtype, any_devi
     c = np.ones((3, 3), dtype)
     result = gemm(2, kind(a), kind(b), 1, kind(c), device=any_device)
     assert np.array_equal(result, 2 * (a @ b) + c)
-    converted = request.checked("a", kind(a))
+    converted = arrays.check_array("a", kind(a))
     assert np.shares_memory(converted, a) and converted.strides == a.strides
     assert np.array_equal(c, np.ones((3, 3))), "not asked to overwrite c"
 
@@ -403,7 +403,7 @@ def test_a_failed_call_leaks_no_memory(leaks, some_device, monkeypatch):
 
     def fail():
         with monkeypatch.context() as patch:
-            patch.setattr(plan.Launch, "__call__", lambda *_: 1 / 0)
+            patch.setattr(plan.KernelLaunch, "__call__", lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
                 sgemm(**call)
         some_device.queue.finish()

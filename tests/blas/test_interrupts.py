@@ -11,7 +11,8 @@ import pytest
 
 import gemmlab
 from gemmlab.blas import plan, staging
-from gemmlab.blas.plan import complete
+from gemmlab.blas.run import session_of
+from gemmlab.blas.staging import complete
 
 #: Interrupts of a run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
 COUNT = 4000 if conftest.FULL else 400
@@ -30,7 +31,7 @@ def test_staging_gives_memory_back_only_when_no_thread_uses_it(any_device, monke
         monkeypatch.setattr(staging, name, value)
     ring, queue = staging.Staging(any_device.context, any_device), any_device.queue
     x, busy, begun, copy = np.ones((64, 64), np.float32), [], threading.Event(), np.copyto
-    allocate = plan.pool_of(queue).allocate
+    allocate = session_of(queue, any_device).pool.allocate
     buffer, result, out = allocate(x.nbytes), allocate(x.nbytes), np.empty_like(x)
 
     def launch():
@@ -83,7 +84,7 @@ def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypa
     x, out = np.ones((n, n), np.float32), np.zeros((n, n), np.float32)
     if kind == "batch":  # of a type that has one launch for it
         x, out = np.ones((3, 300, 300), np.complex64), np.zeros((3, 300, 300), np.complex64)
-    number, launched, enqueue = 0, [], plan.Launch.__call__
+    number, launched, enqueue = 0, [], plan.KernelLaunch.__call__
 
     def interrupted(step, queue, memory):
         launched.append(enqueue(step, queue, memory))
@@ -98,7 +99,7 @@ def test_an_interrupt_right_after_a_launch_waits_for_the_kernel(device, monkeypa
         return gemmlab.matmul(x, x, out, device=device)
 
     with monkeypatch.context() as patch:
-        patch.setattr(plan.Launch, "__call__", interrupted)
+        patch.setattr(plan.KernelLaunch, "__call__", interrupted)
         call()  # compiled and planned: the next call does nothing but launch
         number = 2 * len(launched)
         with pytest.raises(KeyboardInterrupt):

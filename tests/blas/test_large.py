@@ -7,8 +7,8 @@ import pyopencl.array as cla
 import pytest
 
 from gemmlab import clear_caches, gemm, matmul
-from gemmlab.blas import problem
-from gemmlab.blas.request import DTYPES
+from gemmlab.blas import layout
+from gemmlab.blas.arrays import DTYPES
 
 pytestmark = pytest.mark.optimised(False)
 
@@ -20,7 +20,7 @@ M, N, K = 40, 48, 8
 def limited(monkeypatch):
     """Results of 1,000 elements need 64-bit indices."""
     clear_caches()
-    monkeypatch.setattr(problem, "INDEX_LIMIT", LIMIT)
+    monkeypatch.setattr(layout, "INDEX_LIMIT", LIMIT)
     yield
     clear_caches()
 

@@ -12,7 +12,7 @@ from layouts import Framed, Layout, whole
 import clscope
 import gemmlab
 from gemmlab import check
-from gemmlab.blas import packed, products
+from gemmlab.blas import packed, plan, run
 from gemmlab.ladder import sources
 
 TEXT = sources.read(packed.FILE)
@@ -52,7 +52,7 @@ def is_right(device, dtype, sizes, factors, seed: int, separate: bool = False) -
     before = c if beta else np.full_like(c, np.nan)
     operands = zip((a, b, before), drawn, strict=True)
     x, y, z = (Framed(each, layout, device.queue) for each, layout in operands)
-    products.plan_for.cache_clear()  # the blocks of a plan differ from test to test
+    run.session_of.cache_clear()  # the blocks of a plan differ from test to test
     got = gemmlab.gemm(
         alpha, x.given, y.given, beta, z.given, overwrite_c=not separate, kernel="packed"
     )
@@ -119,7 +119,7 @@ def test_a_wrong_packed_text_is_caught(mistake, cpu, monkeypatch):
         )
 
     assert all_right()
-    monkeypatch.setattr(packed, "sources", SimpleNamespace(read=wrong.get))  # for this module alone
+    monkeypatch.setattr(plan, "sources", SimpleNamespace(read=wrong.get))  # for this module alone
     assert not all_right()
 
 

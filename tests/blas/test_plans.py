@@ -14,9 +14,11 @@ from texts import SMALL
 
 import gemmlab
 from gemmlab import catalog, matmul
-from gemmlab.blas.plan import Plan
-from gemmlab.blas.problem import Batch, Matrix, Problem, passes
-from gemmlab.blas.request import ArraySpec
+from gemmlab.blas.arrays import layout_on_device
+from gemmlab.blas.layout import Batch, Matrix
+from gemmlab.blas.plan import PlanBuilder, multiply_in_passes
+from gemmlab.blas.product import Product, passes
+from gemmlab.blas.run import Session, session_of
 from gemmlab.generate import choice
 from gemmlab.opencl.launch import Kernel
 
@@ -28,16 +30,16 @@ GENERATED = {"kernel": "family", "params": SMALL_TILE}
 
 @pytest.fixture
 def launched(monkeypatch) -> list[str]:
-    """The names of the steps that are enqueued from now on."""
+    """The names of the commands that are enqueued from now on."""
     names: list[str] = []
-    call = Plan.__call__
+    run = Session.run
 
-    def spied(*given):
-        events = call(*given)
+    def spied(*arguments):
+        events = run(*arguments)
         names.extend(name for name, _ in events)
         return events
 
-    monkeypatch.setattr(Plan, "__call__", spied)
+    monkeypatch.setattr(Session, "run", spied)
     return names
 
 
@@ -55,16 +57,16 @@ def test_the_plan_is_what_is_launched(number, some_device):
         )
         a, b = (x.copy(order=rng.choice("CF")) for x in (whole((m, k)), whole((k, n), 1)))
         x, y = (cla.to_device(some_device.queue, z) for z in (a, b))
-        left, right = (ArraySpec.on_device(z).matrix("x", z.base_data) for z in (x, y))
+        left, right = (Matrix.of("x", layout_on_device(z), z.base_data) for z in (x, y))
         out = cla.empty(some_device.queue, (m, n), np.float32)
         product = Matrix.compact(n, m, out.base_data).T
-        turned = Problem(left._replace(name="a"), right._replace(name="b"), product).turned
-        plan = Plan(some_device.queue, some_device)
-        plan.multiply(kernel, turned)
-        planned = passes(spec, kernel.params, turned, some_device.features)
-        assert [name for name, _ in plan.steps] == [step.kind for step in planned]
+        product = Product(left._replace(name="a"), right._replace(name="b"), product).swapped
+        builder = PlanBuilder(some_device.queue, some_device)
+        multiply_in_passes(builder, product, kernel)
+        planned, plan = passes(spec, kernel.params, product, some_device.features), builder.finish()
+        assert [name for name, _ in plan.commands] == [step.kind for step in planned]
         assert plan.size_bytes == 4 * sum(step.out.room for step in planned if step.out)
-        plan()
+        session_of(some_device.queue, some_device).run(plan)
         assert np.array_equal(out.get(), a @ b)
 
 

@@ -12,7 +12,8 @@ from layouts import whole
 
 import gemmlab
 from gemmlab import gemm, matmul
-from gemmlab.blas import plan, products
+from gemmlab.blas import run
+from gemmlab.opencl.devices import of_queue
 
 GENERATED = {"kernel": "family", "params": SMALL_TILE}
 LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
@@ -66,7 +67,7 @@ def test_threads_share_kernels_plans_and_queues(device):
 
 def test_pools_hold_a_bounded_amount_of_memory(any_device, monkeypatch):
     """After products of many sizes, on either side; the results are kept alive by nobody."""
-    monkeypatch.setattr(plan, "HELD", 2**20)
+    monkeypatch.setattr(run, "HELD", 2**20)
     queue = cl.CommandQueue(any_device.context)
     store = cla.to_device(queue, whole((200, 200)))
     host = store.get()
@@ -77,14 +78,15 @@ def test_pools_hold_a_bounded_amount_of_memory(any_device, monkeypatch):
     del last
     matmul(store[:1, :1], store[:1, :1], **LADDER)
     gc.collect()
-    for pool in (plan.pool_of(queue), plan.pool_of(any_device.queue)):
+    sessions = run.session_of(queue, of_queue(queue)), run.session_of(any_device.queue, any_device)
+    for pool in (session.pool for session in sessions):
         assert pool.managed_bytes - pool.active_bytes <= 2**20 + 2 * 4 * 6 * 208**2
 
 
 def test_plans_are_remembered_up_to_a_bound_and_forgotten_on_request(any_device):
-    cache = products.plan_for
     a, b = whole((5, 6)), whole((6, 7), 1)
     gemmlab.clear_caches()
+    cache = run.session_of(any_device.queue, any_device).plan
     for _ in range(3):
         matmul(a.copy(), b, device=any_device)
     assert cache.cache_info().misses == 1
@@ -94,7 +96,7 @@ def test_plans_are_remembered_up_to_a_bound_and_forgotten_on_request(any_device)
         gemmlab.sgemm(alpha, x[:, :0], x[:0], device=any_device)
     assert cache.cache_info().currsize == most <= 1024
     gemmlab.clear_caches()
-    assert cache.cache_info().currsize == 0
+    assert run.session_of(any_device.queue, any_device).plan.cache_info().currsize == 0
 
 
 def test_a_product_with_itself_and_a_sum_over_an_operand(device):

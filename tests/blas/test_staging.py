@@ -10,6 +10,7 @@ from layouts import whole
 import gemmlab
 from gemmlab import matmul
 from gemmlab.blas import plan, staging
+from gemmlab.blas.run import session_of
 
 LADDER = {"kernel": 3, "params": {"TS": 16, "WPT": 4}}
 
@@ -51,11 +52,11 @@ def test_threads_and_errors_keep_memory_bounded(staged, any_device, monkeypatch)
         return np.array_equal(matmul(a, b, device=device, **LADDER), a @ b)
 
     gemmlab.clear_caches()
-    pool = plan.pool_of(device.queue)
+    pool = session_of(device.queue, device).pool
     assert all(map(is_right, range(5)))
     active, one = pool.active_bytes, pool.managed_bytes
     with monkeypatch.context() as patch:
-        patch.setattr(plan.Launch, "__call__", lambda *_: 1 / 0)
+        patch.setattr(plan.KernelLaunch, "__call__", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             is_right(0)
     with ThreadPoolExecutor(2) as threads:

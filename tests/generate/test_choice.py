@@ -122,7 +122,6 @@ def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
     (key,) = choice.winners.read()
     choice.winners.write(key, ["warp_tiling", {"TSM": 7}])
     choice.model.cache_clear()
-    choice.kernel_for.cache_clear()
     assert choice.kernel_for(gpu, sizes) == before, "what is not legal is no winner"
 
 
@@ -158,7 +157,7 @@ def test_what_cannot_be_chosen_or_tuned(arguments, words, any_device):
 
 
 @pytest.mark.parametrize("kind", [k for k, entry in choice.table().items() if "kernels" in entry])
-@pytest.mark.parametrize("edges", choice.EDGES)
+@pytest.mark.parametrize("edges", choice.EDGE_KERNELS)
 def test_rows_of_the_table_are_legal_and_the_nearest_is_taken(kind, edges, any_device):
     kinds = {"nvidia": ("GPU", "NVIDIA CUDA"), "intel": ("CPU", "Intel"), "pocl": ("CPU", "Any")}
     facts = dict(zip(("kind", "platform"), kinds[kind], strict=True))

@@ -11,9 +11,9 @@ from texts import H200
 
 from gemmlab import ParameterError
 from gemmlab.generate import tiles
-from gemmlab.generate.choice import Chip, Constants
+from gemmlab.generate.choice import Constants, FittedChip
 from gemmlab.generate.precision import PRECISIONS
-from gemmlab.generate.schedule import EDGES
+from gemmlab.generate.schedule import EDGE_SIDES
 from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_tile, configure
 from gemmlab.ladder import Limits
 
@@ -77,7 +77,9 @@ def test_the_fastest_tile_depends_on_the_product():
     small = TILE, Constants(3e-6, 0.0, 1e-6, 2.5e-7, 1e-6, 1e-7, 4)
 
     def best(sizes, number=1):
-        return tiles.ranked([small, large], sizes, Chip(0.0, 0.0, 0.0, 132), 4, number)[0].tile
+        return tiles.ranked([small, large], sizes, FittedChip(0.0, 0.0, 0.0, 132), 4, number)[
+            0
+        ].tile
 
     assert best((4096, 4096, 4096))["TSM"] == 128, "it needs a sixteenth of the work-groups"
     assert best((64, 64, 64)) == {**TILE, "SHARES": 1}, "here it would be mostly empty"
@@ -87,7 +89,8 @@ def test_the_fastest_tile_depends_on_the_product():
     known = [(TILE, Constants(5e-6, 0.0, 2e-6, 1e-6, 1e-6, 1e-7, 16))]
     for units, number, spent in ((6, 1, 20.12), (2, 1, 30.76), (6, 4, 40.25)):
         one = next(
-            x for x in tiles.ranked(known, (64, 48, 80), Chip(0.0, 0.0, 0.0, units), 4, number)
+            x
+            for x in tiles.ranked(known, (64, 48, 80), FittedChip(0.0, 0.0, 0.0, units), 4, number)
         )
         assert one.seconds == pytest.approx((5 + spent) * 1e-6, rel=1e-3)
 
@@ -117,7 +120,7 @@ def test_every_element_of_c_is_computed_once(m, n):
     found = tiles.cut((m, n, 8), LARGE)
     for row, column, rows, columns, tile, edges in found:
         c[row : row + rows, column : column + columns] += 1
-        assert edges == EDGES[(rows % tile["TSM"] > 0) + 2 * (columns % tile["TSN"] > 0)]
+        assert edges == EDGE_SIDES[(rows % tile["TSM"] > 0) + 2 * (columns % tile["TSN"] > 0)]
     assert (c == 1).all() and len(found) != 3
 
 

@@ -12,7 +12,7 @@ from conftest import in_part
 import gemmlab
 from gemmlab import ParameterError, check, matmul
 from gemmlab.blas import plan
-from gemmlab.blas.plan import Plan
+from gemmlab.blas.plan import PlanBuilder
 from gemmlab.generate import Schedule, write
 
 
@@ -38,16 +38,17 @@ def test_a_product_with_split_k_is_repeated_by_threads(any_device):
 def test_counters_are_zero_after_a_launch(any_device, monkeypatch, fresh):
     """With a negative control: without the line that resets them they are not."""
     s = Schedule("c", unit="warps", split_k=2, **WARPS | {"stages": 2})
-    reset, made, given = "if (before == SHARES - 1) arrived[tile] = 0;", Plan.for_shares, case(s)
-    memory = []
-    monkeypatch.setattr(Plan, "for_shares", lambda *x: memory.append(made(*x)) or memory[-1])
+    reset, counters = "if (before == SHARES - 1) arrived[tile] = 0;", PlanBuilder.counters
+    memory, given = [], case(s)
+    monkeypatch.setattr(
+        PlanBuilder, "counters", lambda *x: memory.append(counters(*x)) or memory[-1]
+    )
     for text, counted in ((write(s), 0), (write(s).replace(reset, ""), s.split_k)):
-        monkeypatch.setattr(plan, "write", lambda s, text=text: text)
+        monkeypatch.setattr(plan, "_text", lambda s, text=text: text)
         gemmlab.clear_caches()
         assert is_exact(s, any_device, given)
-        _, counters = memory[-1]
-        found = np.full(counters.size // 4, -1, np.int32)
-        cl.enqueue_copy(any_device.queue, found, counters)
+        found = np.full(memory[-1].size // 4, -1, np.int32)
+        cl.enqueue_copy(any_device.queue, found, memory[-1])
         assert (found == counted).all()
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pyopencl as cl
 
 from gemmlab import check
-from gemmlab.blas.plan import Plan
-from gemmlab.blas.problem import Problem
+from gemmlab.blas.plan import PlanBuilder, multiply_in_passes
+from gemmlab.blas.product import Product
+from gemmlab.blas.run import session_of
 from gemmlab.ladder import find
 from gemmlab.measurement.timing import upload
 from gemmlab.opencl import build, launch
@@ -22,8 +23,8 @@ from gemmlab.opencl.devices import default_device
 build.OPTIONS += ("-cl-opt-disable",)
 
 
-class Steps(Plan):
-    """Steps with temporary memory of exactly their size: one element more is out of bounds."""
+class Exact(PlanBuilder):
+    """Commands with temporary memory of exactly their size: one element more is out of bounds."""
 
     def memory(self, elements: int, itemsize: int | None = None) -> cl.Buffer:
         size_bytes = elements * (itemsize or self.dtype.itemsize)
@@ -35,15 +36,15 @@ def main(sizes, kernel, params, source=None) -> str:
     device, (m, n, k) = default_device(), sizes
     if "oclgrind" not in device.platform.lower():
         return f"not under Oclgrind but on {device}"
-    steps = Steps(device.queue, device)
+    plan = Exact(device.queue, device)
     a, b = check.exact_inputs(m, n, k)
     built = launch.Kernel(find(kernel), params, device, device.context, source)
     operands = [upload(device, x) for x in (a, b)]
-    out = steps.memory(m * n)
-    steps.multiply(built, Problem.compact(m, n, k, *operands, out))
-    steps()
+    out = plan.memory(m * n)
+    multiply_in_passes(plan, Product.compact(m, n, k, *operands, out), built)
+    session_of(device.queue, device).run(plan.finish())
     host = np.full((n, m), np.nan, np.float32)
-    cl.enqueue_copy(steps.queue, host, out)
+    cl.enqueue_copy(plan.queue, host, out)
     verdict = check.exact(host.T, a, b)
     return "right" if verdict.ok else str(verdict)
 

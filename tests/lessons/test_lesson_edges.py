@@ -1,6 +1,6 @@
 """What was recorded of the strategies for sizes that are not whole tiles."""
 
-from gemmlab.blas.problem import Problem, passes
+from gemmlab.blas.product import Product, passes
 from gemmlab.generate import choice
 from gemmlab.ladder import catalog
 from lessons import edges
@@ -18,8 +18,8 @@ def test_padding_was_recorded_with_the_tiles_of_the_table():
     """Chapter 13 counts work-groups by the table's tiles; the record has their memory."""
     row = next(row for row in choice.kernel_rows("nvidia", "pad") if row["size"] == 1024)
     for size in (1021, 1028):
-        problem = Problem.compact(size, size, size)
-        planned = passes(catalog[row["kernel"]], row["params"], problem, frozenset())
+        product = Product.compact(size, size, size)
+        planned = passes(catalog[row["kernel"]], row["params"], product, frozenset())
         found = edges.rows("bytes")["pad"][size]
         memory = 4 * sum(step.out.room for step in planned if step.out)
         assert (found.kernel, found.median) == (row["kernel"], memory)

@@ -71,7 +71,7 @@ def test_a_record_is_continued(any_device, tiny, tmp_path):
 def made(units: int = 20) -> tuple[dict, dict]:
     """A record in which every time follows from constants, and these constants."""
     rng = np.random.default_rng(0)
-    chip = choice.Chip(1e-12, 1e-12, 5e-6, units)
+    chip = choice.FittedChip(1e-12, 1e-12, 5e-6, units)
     kernels, texts, registers = [], {}, []
     for lines in (2, 4, 8):
         for groups in (0, 20, 40):
@@ -113,7 +113,7 @@ def test_constants_are_recovered(tmp_path, capsys):
     start, element, host = found["check"]
     assert 5e3 < start < 3e4 and 5 < 1e3 * element < 20
     assert start + host == pytest.approx(1e5, rel=1e-3)
-    chip = choice.Chip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
+    chip = choice.FittedChip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
     own = {
         (name, tuple(params.items())): choice.Constants(
             *(1e-9 * ns for ns in constants), resident=resident

@@ -6,7 +6,7 @@ import json
 import pytest
 import tune
 
-from gemmlab.generate.choice import Chip, Constants, kind_of, seconds
+from gemmlab.generate.choice import Constants, FittedChip, kind_of, seconds
 from gemmlab.generate.tiles import complete_tile, generated_work
 
 
@@ -17,7 +17,7 @@ def test_constants_follow_from_whole_products(any_device, monkeypatch, tmp_path)
     device = dataclasses.replace(any_device, units=132)
 
     def call_seconds(device, letter, tile, sizes):
-        chip = Chip(0.0, 0.0, 0.0, device.units)
+        chip = FittedChip(0.0, 0.0, 0.0, device.units)
         return seconds(generated_work(tile, sizes), known, chip)
 
     monkeypatch.setattr(tune, "call_seconds", call_seconds)

@@ -19,6 +19,10 @@ void gemm(const int M, const int N, const int K,
     const int lda = (M - 1)/4*4 + 4;                         // leading dimensions of A and B
     const int ldb = (N - 1)/4*4 + 4;
 
+    // which tile
+    const int tiles_m = (M - 1)/TSM + 1;
+    const int tiles_n = (N - 1)/TSN + 1;
+    const int tile = get_group_id(0);
 #include "../tile_order.cl"
     const int inside = m0 + TSM <= M && n0 + TSN <= N;
     const __global float* a_from = A + (size_t)ka*lda + m0 + ia;

@@ -1,10 +1,10 @@
 // load: the next tiles of A and B into stage `filled`
 #define LOAD(A_THERE, B_THERE) \
     for (int l = 0; l < LPTA; l++) { \
-        COPY(&Atile[filled][ka + l*KA][ia], a_from + l*KA*lda, A_THERE); \
+        COPY_4(&Atile[filled][ka + l*KA][ia], a_from + l*KA*lda, A_THERE); \
     } \
     for (int l = 0; l < LPTB; l++) { \
-        COPY(&Btile[filled][kb + l*KB][ib], b_from + l*KB*ldb, B_THERE); \
+        COPY_4(&Btile[filled][kb + l*KB][ib], b_from + l*KB*ldb, B_THERE); \
     }
 #define NEXT() \
     if (k0 < K) { \

@@ -34,12 +34,8 @@ void gemm(const int M, const int N, const int K,
     __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(128))); // [stage][k][n]
 
     while (step < end) {
-        // which tile: down a band of ORDER rows of tiles, then on to the next column of the band
         const int tile = step/steps;
-        const int band = tile/(ORDER*tiles_n)*ORDER;
-        const int rows = min(ORDER, tiles_m - band);
-        const int m0 = (band + tile%(ORDER*tiles_n)%rows)*TSM;
-        const int n0 = tile%(ORDER*tiles_n)/rows*TSN;
+#include "../tile_order.cl"
         const int count = (int)min(end - step, (long)steps - step%steps);
         const int k0 = (int)(step%steps)*TSK;                // first step of k of this part
         const int depth = min(count*TSK, K - k0);            // and number of steps

@@ -1,6 +1,6 @@
 // copy 4 floats or 1 from global to local memory; store zeroes if they are outside the matrix
-// asynchronous: a copy is only started; COPIED() ends the copies of a tile, AWAIT(n) waits until all but the last n
-// tiles have arrived; where the predicate p is true, zeroes are stored instead
+// asynchronous: a copy is only started; COPIED() ends a batch, AWAIT(n) waits until all but the last n batches
+// have arrived; where the predicate p is true, zeroes are stored instead
 #define COPY_4(to, from, there) \
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, p; }" \
                  :: "r"((uint)(size_t)(to)), "l"(from), "r"((int)(there)) : "memory")
