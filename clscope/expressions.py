@@ -450,7 +450,8 @@ class Expressions:
         if scalar is not INT:
             return lambda w, x, y: values.cut(apply(x, y), scalar)
         factors = [abs(known(side) or 0) for side in (node.left, node.right)]
-        kind = "wraps" if op == "*" and max(factors) >= HASH and max(factors) % 2 else "overflow"
+        hashes = op == "*" and max(factors) >= HASH and max(factors) % 2
+        kind = "wraps" if hashes else "overflow"
         overflow = self.site(kind, node.spot, written(node))
         return lambda w, x, y: w.fits(apply(x, y), overflow)
 
