@@ -39,7 +39,7 @@ Change = Callable[..., Any]
 
 #: A side of ? : that has one of these makes a compiler branch; else it selects without a branch.
 BRANCHING = (tree.Index, tree.Call, tree.Assign)
-#: An odd constant factor of an int from here on belongs to a hash: the product wraps around for most values.
+#: An odd constant factor of an int from here on belongs to a hash, whose products wrap around.
 HASH = 1 << 16
 #: An index of an array: its value, the bytes from one element to the next, the number of elements,
 #: 0 if the index is not checked, and the number of elements up to the end of the whole array.
@@ -450,7 +450,8 @@ class Expressions:
         if scalar is not INT:
             return lambda w, x, y: values.cut(apply(x, y), scalar)
         factors = [abs(known(side) or 0) for side in (node.left, node.right)]
-        kind = "wraps" if op == "*" and max(factors) >= HASH and max(factors) % 2 else "overflow"
+        hashes = op == "*" and max(factors) >= HASH and max(factors) % 2
+        kind = "wraps" if hashes else "overflow"
         overflow = self.site(kind, node.spot, written(node))
         return lambda w, x, y: w.fits(apply(x, y), overflow)
 
