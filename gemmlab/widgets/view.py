@@ -176,8 +176,8 @@ def _pipes(state: State) -> str:
     flow = pipes.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {topic.spec.number}")
     words = (
         f"On an H200 {named(allowed.resource)} is scarce: it allows "
-        f"{percent(allowed.gflops / H200.gflops)} of the peak. In a pipe: what a multiply-add "
-        "needs, the room at the peak rate, and how full it is."
+        f"{percent(allowed.gflops / H200.gflops)} of the peak. A pipe: the need of a "
+        "multiply-add, the room at the peak rate."
     )
     old = "" if known else " gemmlab-older"
     return (

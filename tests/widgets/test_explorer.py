@@ -206,9 +206,8 @@ def test_an_edit_keeps_settings_and_what_was_open(desk):
     again.set(again.values | {"WPT": 4})
     named = cell("b", named=frozenset(["TS", "M"]))
     third = explorer_module.Explorer(3, 64, params={"TS": 6}, source=named)
-    assert third.values == {"TS": 6, "WPT": 3, "M": 64, "N": 64, "K": 64} or (
-        third.values["TS"] == 6 and 6 % third.values["WPT"] == 0
-    )
+    assert third.values["TS"] == 6 and 6 % third.values["WPT"] == 0
+    assert third.size == (64, 64, 64)
     another = explorer_module.Explorer(3, source=replace(cell("b"), id="another cell"))
     assert another.values["WPT"] == 8
 
