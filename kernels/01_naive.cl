@@ -13,10 +13,8 @@
 //   |  A  | |  C  | M            down column n of B, and writes the one x.
 //   +-----+ +-----+
 //      K       N
-
-#ifndef TS
-#define TS 32 // side of the square of C that a work-group covers, in elements [4, 8, 12, 16, 20, 24, 32]
-#endif
+//
+// Compile:  -DTS=32  side of the square of C that a work-group covers [4, 8, 12, 16, 20, 24, 32]
 
 __kernel __attribute__((reqd_work_group_size(TS, TS, 1)))
 void gemm(const int M, const int N, const int K,

@@ -16,10 +16,8 @@
 //        |  |     |   +-----+
 //     m0 |  |Atile|-> |  C  |  TS x TS
 //        +--+-----+   +-----+
-
-#ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32]
-#endif
+//
+// Compile:  -DTS=32  side of the square tiles of A, B and C [4, 8, 12, 16, 20, 24, 32]
 
 __kernel __attribute__((reqd_work_group_size(TS, TS, 1)))
 void gemm(const int M, const int N, const int K,

@@ -14,17 +14,9 @@
 //        1   . . . . . . . .     b: the columns of work-item (0, 1)
 //    They lie RTS = TS/WPT apart, so that in every step neighbouring
 //    work-items still touch neighbouring elements.
-
-#ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32, 64]
-#endif
-#ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
-#endif
-
-#if !(TS % WPT == 0)
-#error TS is not a multiple of WPT
-#endif
+//
+// Compile:  -DTS=32  side of the square tiles of A, B and C [4, 8, 12, 16, 20, 24, 32, 64]
+//           -DWPT=8  elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
 
 #define RTS (TS/WPT) // columns of work-items in a work-group
 
@@ -79,3 +71,7 @@ void gemm(const int M, const int N, const int K,
         C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
     }
 }
+
+#if !(TS % WPT == 0)
+#error TS is not a multiple of WPT
+#endif

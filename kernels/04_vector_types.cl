@@ -14,20 +14,9 @@
 //        2  a . . .       A and C are read and written as vectors down a column,
 //        3  a . . .       B as well: there WIDTH steps of k lie side by side.
 //        4  b . . .
-
-#ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements [8, 16, 24, 32, 64]
-#endif
-#ifndef WIDTH
-#define WIDTH 4 // floats in a vector [1, 2, 4, 8]
-#endif
-
-#if !(8 % WIDTH == 0)
-#error WIDTH is none of 1, 2, 4 and 8
-#endif
-#if !(TS % WIDTH == 0)
-#error TS is not a multiple of WIDTH
-#endif
+//
+// Compile:  -DTS=32    side of the square tiles of A, B and C, in elements [8, 16, 24, 32, 64]
+//           -DWIDTH=4  floats in a vector [1, 2, 4, 8]
 
 #if WIDTH == 1
 #define floatX float
@@ -85,3 +74,10 @@ void gemm(const int M, const int N, const int K,
     // store
     C[(n0 + tn)*(M/WIDTH) + m0/WIDTH + tm] = acc;
 }
+
+#if !(8 % WIDTH == 0)
+#error WIDTH is none of 1, 2, 4 and 8
+#endif
+#if !(TS % WIDTH == 0)
+#error TS is not a multiple of WIDTH
+#endif

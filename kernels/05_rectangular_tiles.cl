@@ -12,26 +12,11 @@
 //    n = 0   k0 k1 k2 k3 --               TSK + PAD floats apart. With PAD = 0
 //        1   k0 k1 k2 k3 --               and TSK = 16 half a warp of them falls
 //        2   k0 k1 k2 k3 --               into the same bank of local memory.
-
-#ifndef TS
-#define TS 32 // side of the square tile of C, in elements [8, 16, 32, 64]
-#endif
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
-#endif
-#ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
-#endif
-#ifndef PAD
-#define PAD 2 // floats added to each row of Btile against bank conflicts [0, 1, 2]
-#endif
-
-#if !(TS % WPT == 0)
-#error TS is not a multiple of WPT
-#endif
-#if !(TSK % (TS / WPT) == 0)
-#error TSK is not a multiple of the columns of work-items, TS over WPT
-#endif
+//
+// Compile:  -DTS=32   side of the square tile of C, in elements [8, 16, 32, 64]
+//           -DTSK=16  depth of the tiles of A and B, in steps of k [8, 16, 32]
+//           -DWPT=8   elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
+//           -DPAD=2   floats added to each row of Btile against bank conflicts [0, 1, 2]
 
 #define RTS (TS/WPT) // columns of work-items in a work-group
 
@@ -47,7 +32,8 @@ void gemm(const int M, const int N, const int K,
     const int m0 = get_group_id(0)*TS;       // first row of the tile of C
     const int n0 = get_group_id(1)*TS;       // first column of the tile of C
 
-    // local memory, aligned to 16 bytes: the compiler may then load four floats at once
+    // local memory; the compiler may load neighbouring steps of k of Btile at once, as far as its
+    // rows are aligned: four with PAD = 0, two with PAD = 2, none with PAD = 1
     __local float Atile[TSK][TS] __attribute__((aligned(16))); // [k][m]
     __local float Btile[TS][TSK + PAD] __attribute__((aligned(16))); // [n][k]
 
@@ -86,3 +72,10 @@ void gemm(const int M, const int N, const int K,
         C[(n0 + tn + j*RTS)*M + m0 + tm] = acc[j];
     }
 }
+
+#if !(TS % WPT == 0)
+#error TS is not a multiple of WPT
+#endif
+#if !(TSK % (TS / WPT) == 0)
+#error TSK is not a multiple of the columns of work-items, TS over WPT
+#endif

@@ -3,79 +3,27 @@
 // Before:   09_prefetch. There one loop filled both tiles, so that they had to be
 //           alike; here each tile has a loop of its own. Sizes that are no multiples
 //           of the tile are padded with zeroes beforehand (pad.cl), and cut afterwards.
-// Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
-//           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
-//           loads per multiply-add; around it, a pass over each padded matrix.
+// Costs:    as 09_prefetch; around it, a pass over each padded matrix.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed.
 //
-//    +-------------+--+       five launches:  pad A, pad B, (transpose B,)
-//    |             |0 |                       multiply, unpad C
-//    |      A      |0 |
-//    |             |0 |       A zero row of A meets a zero column of B in C's
-//    +-------------+0 |       padding only; a zero column of A adds nothing.
-//    | 0 0 0 0 0 0 0 0|
-//    +----------------+
+//    +-----------+--+     five launches: pad A, pad B, (transpose B,) multiply, unpad C
+//    |     A     |0 |
+//    +-----------+0 |     A zero row of A meets a zero column of B in C's padding only;
+//    | 0 0 0 0 0 0 0|     a zero column of A adds nothing.
+//    +--------------+
+//
+// Compile:  -DTSM=128   rows of the tile of C [32, 64, 128, 160]
+//           -DTSN=128   columns of the tile of C [32, 64, 128, 160]
+//           -DTSK=16    depth of the tiles of A and B, in steps of k [8, 16, 32]
+//           -DWPTM=8    rows of C a work-item computes [2, 4, 8, 10]
+//           -DWPTN=8    columns of C a work-item computes [2, 4, 8, 10]
+//           -DWIDTH=4   floats in a vector loaded from global memory [1, 2, 4, 8]
+//           -DUNROLL=4  steps of k in one iteration of the unrolled loop [1, 4, 16]
 
-#ifndef TSM
-#define TSM 128 // rows of the tile of C [32, 64, 128, 160]
-#endif
-#ifndef TSN
-#define TSN 128 // columns of the tile of C [32, 64, 128, 160]
-#endif
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
-#endif
-#ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes [2, 4, 8, 10]
-#endif
-#ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes [2, 4, 8, 10]
-#endif
-#ifndef WIDTH
-#define WIDTH 4 // floats in a vector loaded from global memory [1, 2, 4, 8]
-#endif
-#ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
-#endif
-
-#if !(8 % WIDTH == 0)
-#error WIDTH is none of 1, 2, 4 and 8
-#endif
-#if !(TSM % WPTM == 0)
-#error TSM is not a multiple of WPTM
-#endif
-#if !(TSN % WPTN == 0)
-#error TSN is not a multiple of WPTN
-#endif
-#if !(TSM % WIDTH == 0)
-#error TSM is not a multiple of WIDTH
-#endif
-#if !(TSN % WIDTH == 0)
-#error TSN is not a multiple of WIDTH
-#endif
-#if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
-#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN times WIDTH
-#endif
-#if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
-#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM times WIDTH
-#endif
-#if !(TSK % UNROLL == 0)
-#error TSK is not a multiple of UNROLL
-#endif
-
-#if WIDTH == 1
-#define floatX float
-#elif WIDTH == 2
-#define floatX float2
-#elif WIDTH == 4
-#define floatX float4
-#elif WIDTH == 8
-#define floatX float8
-#endif
-
-#define RTSM (TSM/WPTM)   // rows of work-items in a work-group
-#define RTSN (TSN/WPTN)   // columns of work-items in a work-group
-#define ITEMS (RTSM*RTSN) // work-items in a work-group
+#define RTSM (TSM/WPTM)    // rows of work-items in a work-group
+#define RTSN (TSN/WPTN)    // columns of work-items in a work-group
+#define ITEMS (RTSM*RTSN)  // work-items in a work-group
+#include "parts/floatX.cl" // a vector of WIDTH floats
 
 __kernel __attribute__((reqd_work_group_size(RTSM, RTSN, 1)))
 void gemm(const int M, const int N, const int K,
@@ -166,3 +114,28 @@ void gemm(const int M, const int N, const int K,
         }
     }
 }
+
+#if !(8 % WIDTH == 0)
+#error WIDTH is none of 1, 2, 4 and 8
+#endif
+#if !(TSM % WPTM == 0)
+#error TSM is not a multiple of WPTM
+#endif
+#if !(TSN % WPTN == 0)
+#error TSN is not a multiple of WPTN
+#endif
+#if !(TSM % WIDTH == 0)
+#error TSM is not a multiple of WIDTH
+#endif
+#if !(TSN % WIDTH == 0)
+#error TSN is not a multiple of WIDTH
+#endif
+#if !((TSK * WPTM * WPTN) % (TSN * WIDTH) == 0)
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN times WIDTH
+#endif
+#if !((TSK * WPTM * WPTN) % (TSM * WIDTH) == 0)
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM times WIDTH
+#endif
+#if !(TSK % UNROLL == 0)
+#error TSK is not a multiple of UNROLL
+#endif

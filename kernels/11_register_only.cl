@@ -19,38 +19,14 @@
 //   RX |* |    |**|
 //      |* |    |**|  C
 //      +--+    +--+
-
-#ifndef RX
-#define RX 8 // rows of C a work-item computes [4, 8, 16, 32, 48]
-#endif
-#ifndef RY
-#define RY 4 // columns of C a work-item computes [2, 4, 8, 12]
-#endif
-#ifndef RK
-#define RK 1 // steps of k in one turn of the loop [1, 2, 4]
-#endif
-#ifndef WIDTH
-#define WIDTH 4 // floats in a vector [1, 2, 4, 8, 16]
-#endif
-#ifndef GX
-#define GX 8 // rows of work-items in a work-group [1, 2, 4, 8, 16]
-#endif
-#ifndef GY
-#define GY 8 // columns of work-items [1, 4, 8, 16]
-#endif
-#ifndef TRANSPOSED
-#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N [0, 1]
-#endif
-
-#if !(16 % WIDTH == 0)
-#error WIDTH is none of 1, 2, 4, 8 and 16
-#endif
-#if !(RX % WIDTH == 0)
-#error RX is not a multiple of WIDTH
-#endif
-#if !(TRANSPOSED < 2)
-#error TRANSPOSED is neither 0 nor 1
-#endif
+//
+// Compile:  -DRX=8          rows of C a work-item computes [4, 8, 16, 32, 48]
+//           -DRY=4          columns of C a work-item computes [2, 4, 8, 12]
+//           -DRK=1          steps of k in one turn of the loop [1, 2, 4]
+//           -DWIDTH=4       floats in a vector [1, 2, 4, 8, 16]
+//           -DGX=8          rows of work-items in a work-group [1, 2, 4, 8, 16]
+//           -DGY=8          columns of work-items [1, 4, 8, 16]
+//           -DTRANSPOSED=1  1: B is N x K; 0: B is K x N [0, 1]
 
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
@@ -117,3 +93,13 @@ void gemm(const int M, const int N, const int K,
         }
     }
 }
+
+#if !(16 % WIDTH == 0)
+#error WIDTH is none of 1, 2, 4, 8 and 16
+#endif
+#if !(RX % WIDTH == 0)
+#error RX is not a multiple of WIDTH
+#endif
+#if !(TRANSPOSED < 2)
+#error TRANSPOSED is neither 0 nor 1
+#endif

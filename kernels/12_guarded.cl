@@ -13,17 +13,9 @@
 //                              ----+----     the way along k, A's column and B's
 //                              7 8 | 9 .     row walk. Only the last step of k can
 //                              . . | . .     leave the matrix in that direction.
-
-#ifndef TS
-#define TS 32 // side of the square tiles of A, B and C, in elements [4, 8, 12, 16, 20, 24, 32, 64]
-#endif
-#ifndef WPT
-#define WPT 8 // elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
-#endif
-
-#if !(TS % WPT == 0)
-#error TS is not a multiple of WPT
-#endif
+//
+// Compile:  -DTS=32  side of the square tiles of A, B and C [4, 8, 12, 16, 20, 24, 32, 64]
+//           -DWPT=8  elements of C a work-item computes, all in one row [1, 2, 4, 8, 16]
 
 #define RTS (TS/WPT) // columns of work-items in a work-group
 
@@ -80,3 +72,7 @@ void gemm(const int M, const int N, const int K,
         }
     }
 }
+
+#if !(TS % WPT == 0)
+#error TS is not a multiple of WPT
+#endif

@@ -4,10 +4,8 @@
 //           stay as they are. A tile that would reach beyond C is moved up or left,
 //           overlaps its neighbour, and writes only what the neighbour does not own.
 //           The last steps of k are filled up with zeroes in local memory.
-// Costs:    2*TSK*(TSM + TSN) floats of local memory, WPTM*WPTN accumulators and
-//           WPTM + WPTN registers; 1/TSM + 1/TSN global and 1/WPTM + 1/WPTN local
-//           loads per multiply-add, floats one by one: a shifted tile begins
-//           anywhere, and a vector may not. No copies.
+// Costs:    as 10_any_size without copies of matrices; but floats are loaded one by one: a
+//           shifted tile begins anywhere, and a vector may not.
 // Requires: M >= TSM, N >= TSN, any K. B transposed, N x K.
 //
 //    M = 5, TSM = 2:   row  0 | tile 0        The last tile would own row 4 and one
@@ -15,41 +13,13 @@
 //                           2 | tile 1        one, computes row 3 once more, and
 //                           3 |   | tile 2    writes row 4 only.
 //                           4     |
-
-#ifndef TSM
-#define TSM 128 // rows of the tile of C [32, 64, 128, 160]
-#endif
-#ifndef TSN
-#define TSN 128 // columns of the tile of C [32, 64, 128, 160]
-#endif
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16, 32]
-#endif
-#ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes [2, 4, 8, 10]
-#endif
-#ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes [2, 4, 8, 10]
-#endif
-#ifndef UNROLL
-#define UNROLL 4 // steps of k that the compiler lays out in one turn of the loop [1, 4, 16]
-#endif
-
-#if !(TSM % WPTM == 0)
-#error TSM is not a multiple of WPTM
-#endif
-#if !(TSN % WPTN == 0)
-#error TSN is not a multiple of WPTN
-#endif
-#if !((TSK * WPTM * WPTN) % TSN == 0)
-#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN
-#endif
-#if !((TSK * WPTM * WPTN) % TSM == 0)
-#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM
-#endif
-#if !(TSK % UNROLL == 0)
-#error TSK is not a multiple of UNROLL
-#endif
+//
+// Compile:  -DTSM=128   rows of the tile of C [32, 64, 128, 160]
+//           -DTSN=128   columns of the tile of C [32, 64, 128, 160]
+//           -DTSK=16    depth of the tiles of A and B, in steps of k [8, 16, 32]
+//           -DWPTM=8    rows of C a work-item computes [2, 4, 8, 10]
+//           -DWPTN=8    columns of C a work-item computes [2, 4, 8, 10]
+//           -DUNROLL=4  steps of k in one iteration of the unrolled loop [1, 4, 16]
 
 #define RTSM (TSM/WPTM)   // rows of work-items in a work-group
 #define RTSN (TSN/WPTN)   // columns of work-items in a work-group
@@ -67,7 +37,7 @@ void gemm(const int M, const int N, const int K,
     const int tid = tn*RTSM + tm;            // number of the work-item
     const int own_m = get_group_id(0)*TSM;   // first row that this tile owns
     const int own_n = get_group_id(1)*TSN;   // first column that it owns
-    const int m0 = min(own_m, M - TSM);      // first row of the tile of C, moved up where it must be
+    const int m0 = min(own_m, M - TSM);      // first row of the tile of C, moved up if it must be
     const int n0 = min(own_n, N - TSN);      // first column of the tile of C, moved left
 
     // local memory: two buffers, one to compute from and one to fill
@@ -148,3 +118,19 @@ void gemm(const int M, const int N, const int K,
         }
     }
 }
+
+#if !(TSM % WPTM == 0)
+#error TSM is not a multiple of WPTM
+#endif
+#if !(TSN % WPTN == 0)
+#error TSN is not a multiple of WPTN
+#endif
+#if !((TSK * WPTM * WPTN) % TSN == 0)
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSN
+#endif
+#if !((TSK * WPTM * WPTN) % TSM == 0)
+#error uneven shares of a tile: TSK times WPTM times WPTN is not a multiple of TSM
+#endif
+#if !(TSK % UNROLL == 0)
+#error TSK is not a multiple of UNROLL
+#endif

@@ -11,35 +11,13 @@
 //
 //    multiplied          tile 0    tile 1    tile 2       STAGES = 3: each copy has the
 //    on its way   0, 1   1, 2      2, 3      3, 4         time of two tiles
-
-#ifndef TSM
-#define TSM 256 // rows of the tile of C [64, 128, 256]
-#endif
-#ifndef TSN
-#define TSN 128 // columns of the tile of C [32, 64, 128]
-#endif
-#ifndef TSK
-#define TSK 8 // depth of the tiles of A and B, in steps of k [8, 16, 32]
-#endif
-#ifndef WPTM
-#define WPTM 16 // rows of C a work-item computes [8, 16]
-#endif
-#ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled [2, 3, 4]
-#endif
-#ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory asynchronously where the device can [0, 1]
-#endif
-
-#if !(TSM % 64 + TSN % (4 * WPTM) == 0)
-#error TSM is not a multiple of 64, or TSN is not one of 4 times WPTM
-#endif
-#if !(TSK % 2 + TSK * WPTM * 2 % TSM + TSK * WPTM * 2 % TSN == 0)
-#error TSK is odd, or shares of a tile are uneven: TSK times WPTM times 2 is not a multiple of TSM and of TSN
-#endif
-#if !(((WPTM - 8) * (WPTM - 16) == 0) * (STAGES > 1) * (ASYNC < 2) == 1)
-#error WPTM is neither 8 nor 16, STAGES is less than 2, or ASYNC neither 0 nor 1
-#endif
+//
+// Compile:  -DTSM=256   rows of the tile of C [64, 128, 256]
+//           -DTSN=128   columns of the tile of C [32, 64, 128]
+//           -DTSK=8     depth of the tiles of A and B, in steps of k [8, 16, 32]
+//           -DWPTM=16   rows of C a work-item computes [8, 16]
+//           -DSTAGES=3  tiles of A and B in local memory: one in use, the others being filled [2, 3, 4]
+//           -DASYNC=1   1: copy to local memory asynchronously where the device can [0, 1]
 
 #define WPTN (8)                    // columns of C a work-item computes
 #define WARPM (64/WPTM)             // rows of work-items in a warp of 32
@@ -138,3 +116,13 @@ void gemm(const int M, const int N, const int K,
         }
     }
 }
+
+#if !(TSM % 64 + TSN % (4 * WPTM) == 0)
+#error TSM is not a multiple of 64, or TSN is not one of 4 times WPTM
+#endif
+#if !(TSK % 2 + TSK * WPTM * 2 % TSM + TSK * WPTM * 2 % TSN == 0)
+#error TSK is odd, or shares of a tile are uneven: TSK times WPTM times 2 is not a multiple of TSM and of TSN
+#endif
+#if !(((WPTM - 8) * (WPTM - 16) == 0) * (STAGES > 1) * (ASYNC < 2) == 1)
+#error WPTM is neither 8 nor 16, STAGES is less than 2, or ASYNC neither 0 nor 1
+#endif

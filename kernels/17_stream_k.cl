@@ -8,26 +8,12 @@
 //
 //    tile   |     0     |     1     |     2     |     the steps of k of three tiles,
 //    group  |   0    |   1    |   2    |   3    |     shared by four work-groups
-
-#ifndef TSM
-#define TSM 256 // rows of the tile of C [64, 128, 256]
-#endif
-#ifndef TSN
-#define TSN 128 // columns of the tile of C [64, 128]
-#endif
-#ifndef ORDER
-#define ORDER 16 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 4, 8, 16]
-#endif
-#ifndef GROUPS
-#define GROUPS 132 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 5, 16, 132, 264]
-#endif
-#ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory asynchronously where the device can [0, 1]
-#endif
-
-#if !((TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0) * (ASYNC < 2) == 1)
-#error TSM or TSN is none of 64, 128 and 256, or ASYNC is neither 0 nor 1
-#endif
+//
+// Compile:  -DTSM=256     rows of the tile of C [64, 128, 256]
+//           -DTSN=128     columns of the tile of C [64, 128]
+//           -DORDER=16    rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 4, 8, 16]
+//           -DGROUPS=132  work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 5, 16, 132, 264]
+//           -DASYNC=1     1: copy to local memory asynchronously where the device can [0, 1]
 
 #define TSK (8)                     // depth of the tiles of A and B, in steps of k
 #define STAGES (3)                  // tiles of A and B in local memory
@@ -148,3 +134,7 @@ void gemm(const int M, const int N, const int K,
         barrier(CLK_LOCAL_MEM_FENCE);        // nobody reads the stages any more
     }
 }
+
+#if !((TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0) * (ASYNC < 2) == 1)
+#error TSM or TSN is none of 64, 128 and 256, or ASYNC is neither 0 nor 1
+#endif

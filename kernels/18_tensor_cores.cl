@@ -10,35 +10,13 @@
 //
 //    Work-item 4g + t (g = 0 ... 7, t = 0 ... 3) holds rows g and g + 8 and columns 2t and 2t + 1 of each piece. Which
 //    rows of C these are is for us to choose: it gets 4g ... 4g + 3 of 32 rows, so that it loads and stores neighbours.
-
-#ifndef TSM
-#define TSM 128 // rows of the tile of C [64, 128]
-#endif
-#ifndef TSN
-#define TSN 128 // columns of the tile of C [64, 128]
-#endif
-#ifndef TSK
-#define TSK 8 // depth of the tiles of A and B, in steps of k [8, 16]
-#endif
-#ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled [2, 3, 4]
-#endif
-#ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
-#endif
-#ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
-#endif
-
-#if !(TSM % 64 + TSN % 64 + TSK % 8 == 0)
-#error TSM or TSN is not a multiple of 64, or TSK is not one of 8
-#endif
-#if !(TSK * 32 % TSM + TSK * 32 % TSN == 0)
-#error uneven shares of a tile: TSK times 32 is not a multiple of TSM and of TSN
-#endif
-#if !((STAGES > 1) * (TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
-#error STAGES is less than 2, TENSOR neither 0 nor 1, or PARTS neither 1 nor 2
-#endif
+//
+// Compile:  -DTSM=128   rows of the tile of C [64, 128]
+//           -DTSN=128   columns of the tile of C [64, 128]
+//           -DTSK=8     depth of the tiles of A and B, in steps of k [8, 16]
+//           -DSTAGES=3  tiles of A and B in local memory: one in use, the others being filled [2, 3, 4]
+//           -DPARTS=2   TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
+//           -DTENSOR=1  1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 
 #define PAD (8)                     // floats added to each row of the tiles against bank conflicts
 #define ITEMS (TSM/64*(TSN/64)*32)  // work-items in a work-group
@@ -148,3 +126,13 @@ void gemm(const int M, const int N, const int K,
         *(__global float4*)&C[n*M + m0 + tm + 16*i] = rows;
     } } }
 }
+
+#if !(TSM % 64 + TSN % 64 + TSK % 8 == 0)
+#error TSM or TSN is not a multiple of 64, or TSK is not one of 8
+#endif
+#if !(TSK * 32 % TSM + TSK * 32 % TSN == 0)
+#error uneven shares of a tile: TSK times 32 is not a multiple of TSM and of TSN
+#endif
+#if !((STAGES > 1) * (TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
+#error STAGES is less than 2, TENSOR neither 0 nor 1, or PARTS neither 1 nor 2
+#endif

@@ -9,25 +9,11 @@
 //
 //    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions, and columns 8j + 2t and
 //    8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
-
-#ifndef TSM
-#define TSM 256 // rows of the tile of C: 128 for each warpgroup [128, 256]
-#endif
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16]
-#endif
-#ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
-#endif
-#ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
-#endif
-#if !(TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0)
-#error TSM is not a multiple of 128, TSK not one of 8, or TSK times 32 not one of TSM
-#endif
-#if !((TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
-#error TENSOR is neither 0 nor 1, or PARTS neither 1 nor 2
-#endif
+//
+// Compile:  -DTSM=256   rows of the tile of C: 128 for each warpgroup [128, 256]
+//           -DTSK=16    depth of the tiles of A and B, in steps of k [8, 16]
+//           -DPARTS=2   TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
+//           -DTENSOR=1  1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 
 #define TSN (128)                   // columns of the tile of C
 #define ROW (TSN + 2)               // vectors in a row of B's tile; 2 more against bank conflicts
@@ -148,3 +134,10 @@ void gemm(const int M, const int N, const int K,
         *(__global float4*)&C[(n0 + 2*j + 2*t + h - j)*M + m0 + row] = x;
     } }
 }
+
+#if !(TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0)
+#error TSM is not a multiple of 128, TSK not one of 8, or TSK times 32 not one of TSM
+#endif
+#if !((TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
+#error TENSOR is neither 0 nor 1, or PARTS neither 1 nor 2
+#endif

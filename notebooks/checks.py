@@ -900,12 +900,12 @@ check_15_2 = _kernel(
     [(64, 64, 32), (64, 128, 16)],
     [
         (
-            r"(?s)float a\[WPTM\][^;]*;.*floatL.*Atile",
-            "a is not loaded as vectors of type floatL yet.",
+            r"(?s)float a\[WPTM\][^;]*;.*floatX.*Atile",
+            "a is not loaded as vectors of type floatX yet.",
         ),
         (
-            r"(?s)float b\[WPTN\][^;]*;.*floatL.*Btile",
-            "b is not loaded as vectors of type floatL yet.",
+            r"(?s)float b\[WPTN\][^;]*;.*floatX.*Btile",
+            "b is not loaded as vectors of type floatX yet.",
         ),
         (r"\*WARPM\]", "the vector that begins with a[i] is i*WARPM rows below tm."),
         (r"\*WARPN\]", "the vector that begins with b[j] is j*WARPN columns behind tn."),

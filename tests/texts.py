@@ -52,8 +52,10 @@ def without_barrier(number: int | str, *which: int) -> str:
 
 def and_store(number: int, statement: str) -> tuple[str, str]:
     """An edit that adds a statement at the end of one of the first three kernels."""
-    end = sources.read(catalog[number].file)[-60:]
-    return end, f"{end.rstrip()[:-1]}    {statement}\n}}"
+    text = sources.read(catalog[number].file)
+    last = text.rindex("\n}\n")
+    end = text[last - 60 : last + 2]
+    return end, f"{end[:-1]}    {statement}\n}}"
 
 
 OUTSIDE = {

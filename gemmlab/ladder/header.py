@@ -1,8 +1,9 @@
 """Read the header of a kernel's file: its idea, its parameters and its rules.
 
-A parameter states its default, its meaning, and the values that an explorer offers; a rule is a
-condition that reads the same in C and in Python, and `#error` says what is wrong where it fails
-(CONTRIBUTING.md has an example of each).
+A parameter is a line of the header that begins with its compiler option, which sets the default;
+its meaning follows, and the values that an explorer offers. A rule is a condition that reads the
+same in C and in Python, and `#error` says what is wrong where it fails (CONTRIBUTING.md has an
+example of each).
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ LARGEST = 65536
 #: What an expression may use besides parameters.
 _FUNCTIONS = {"__builtins__": {"min": min}}
 
-_PARAM = re.compile(
-    r"^#ifndef (\w+)\n#define \1 (\d+) // (.+) \[([\d, ]+)\]\n#endif$", re.MULTILINE
-)
-_RULE = re.compile(r"^#if !\((.+)\)\n#error (\S.*)\n#endif$", re.MULTILINE)
-_GUARD = re.compile(r"^ *#ifndef (\w+)", re.MULTILINE)
+#: The line of a parameter, such as "// Compile:  -DTS=32  side of a tile [16, 32]"; all but the
+#: first have blanks in place of "Compile:".
+PARAM = re.compile(r"^// (?:Compile:|        )  -D(\w+)=(\d+) +(\S.*) \[([\d, ]+)\]$", re.MULTILINE)
+_OPTION = re.compile(r"^//.* -D(\w+)", re.MULTILINE)
+#: A rule: the condition, and the sentence for where it fails.
+RULE = re.compile(r"^#if !\((.+)\)\n#error (\S.*)\n#endif$", re.MULTILINE)
 _BEFORE = re.compile(r"^// Before: +(\w+)\.", re.MULTILINE)
 
 
@@ -78,18 +80,18 @@ class Rule(NamedTuple):
 
 
 def parameters(text: str) -> tuple[Param, ...]:
-    """The parameters that a kernel's text declares. Raises ValueError if an `#ifndef` is not
-    followed by a complete declaration.
+    """Return the parameters in the header of a kernel's text. Raises ValueError if an option lacks
+    a default, a meaning, or choices.
     """
-    found = _PARAM.findall(text)
-    complete = {name for name, *_ in found}
-    for name in _GUARD.findall(text):
+    lines = PARAM.findall(text)
+    complete = {name for name, *_ in lines}
+    for name in _OPTION.findall(text):
         if name not in complete:
-            expected = f"#define {name} 1 // its meaning [1, 2, 4]"
-            raise ValueError(f"#ifndef {name} must be followed by a line like {expected!r}")
+            expected = f"// Compile:  -D{name}=1  its meaning [1, 2, 4]"
+            raise ValueError(f"the option -D{name} must be in a line like {expected!r}")
     return tuple(
         Param(name, int(default), meaning, tuple(map(int, choices.split(","))))
-        for name, default, meaning, choices in found
+        for name, default, meaning, choices in lines
     )
 
 
@@ -97,7 +99,7 @@ def rules(text: str) -> tuple[Rule, ...]:
     """The rules that a kernel's text states. Raises ValueError if an `#error` is not between `#if
     !(condition)` and `#endif`.
     """
-    found = _RULE.findall(text)
+    found = RULE.findall(text)
     if len(found) != text.count("#error"):
         raise ValueError("each #error must follow a line '#if !(condition)' and precede '#endif'")
     names = "|".join(p.name for p in parameters(text))

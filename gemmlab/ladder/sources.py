@@ -8,7 +8,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from ..caches import cached
-from .header import Params, evaluated
+from .header import PARAM, RULE, Params, evaluated
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -38,9 +38,8 @@ def own_folder() -> Path:
 
 @cached(64)
 def read(file: str) -> str:
-    """The text of a kernel file, such as "03_work_per_thread.cl" or "support/pad.cl".
-
-    It is complete: the parts that it includes replace their `#include` lines.
+    """Return the text of a kernel file, such as "03_work_per_thread.cl" or "support/pad.cl". The
+    parts that it includes replace their `#include` lines.
     """
     return _assembled(file, None)
 
@@ -52,7 +51,8 @@ def read_for(file: str, values: Params) -> str:
 
 #: A part of a kernel's text, perhaps under a condition that reads the same in C and in Python.
 _INCLUDE = re.compile(
-    r'^(?:#if (?P<condition>.+)\n)?#include "(?P<part>.+)"\n(?(condition)#endif\n)', re.MULTILINE
+    r'^(?:#if (?P<condition>.+)\n)?#include "(?P<part>[^"]+)"(?: *//.*)?\n(?(condition)#endif\n)',
+    re.MULTILINE,
 )
 
 
@@ -70,10 +70,10 @@ def _assembled(file: str, values: Params | None) -> str:
 
 
 def body(text: str) -> str:
-    """A kernel's text without its header: from the first line that is no comment."""
+    """Return a kernel's text without its header, the comment that it begins with."""
     lines = text.strip().splitlines()
-    code = (i for i, line in enumerate(lines) if line.strip() and not line.startswith("//"))
-    return "\n".join(lines[next(code, 0) :])
+    code = (i for i, line in enumerate(lines) if not line.startswith("//"))
+    return "\n".join(lines[next(code, 0) :]).strip()
 
 
 def part(text: str, name: str) -> str:
@@ -101,30 +101,26 @@ def part(text: str, name: str) -> str:
     return "\n".join(lines[start:after])
 
 
-def without_rules(text: str) -> str:
-    """A kernel's text without its rules, and with each parameter as one `#define`."""
-    text = re.sub(r"#if !\(.*\n#error .*\n#endif\n", "", text)
-    text = re.sub(r"#ifndef (\w+)\n(#define \1 .*\n)#endif\n", r"\2", text)
-    return re.sub(r"^(#define .* // .*) \[[\d, ]+\]$", r"\1", text, flags=re.MULTILINE)
+def with_values(text: str, params: Params | None = None) -> str:
+    """Return a kernel's text with a `#define` for each parameter, by default of its default, and
+    without its rules: it compiles without options. Its lines keep their numbers up to the rules.
+    """
+
+    def define(line: re.Match[str]) -> str:
+        name, default, meaning, _ = line.groups()
+        return f"#define {name} {(params or {}).get(name, default)} // {meaning}"
+
+    return PARAM.sub(define, RULE.sub("", text)).rstrip() + "\n"
 
 
 def code(text: str) -> str:
-    """A kernel's text as a `%%gemm` cell needs it: without header, parameters and rules."""
-    return re.sub(r"^#define \w+ \d+ // .*\n", "", without_rules(body(text)), flags=re.M).strip()
-
-
-def with_values(text: str, params: Params) -> str:
-    """A kernel's text without its rules, and with these values in place of the defaults."""
-
-    def define(found: re.Match[str]) -> str:
-        return f"#define {found[1]} {params.get(found[1], found[2])}"
-
-    return re.sub(r"^#define (\w+) (\d+)(?= // )", define, without_rules(text), flags=re.MULTILINE)
+    """Return a kernel's text as a `%%gemm` cell needs it: without its header and its rules."""
+    return body(RULE.sub("", text))
 
 
 def code_lines(text: str) -> int:
     """How many lines of a kernel's text are code, not counting rules; one for each parameter."""
-    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", without_rules(text), flags=re.DOTALL)
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", with_values(text), flags=re.DOTALL)
     return sum(bool(line.strip()) for line in code.splitlines())
 
 

@@ -235,13 +235,9 @@ class KernelSpec:
         )
 
     def text(self, p: Params, features: frozenset[str] = frozenset(), turned: bool = False) -> str:
-        """The OpenCL C that runs with these parameters on a device with `features`.
-
-        A kernel of the ladder has one text for all parameters; a production kernel consists of the
-        parts that its parameters need. With `turned` it stores the transpose of C, if it `turns`.
+        """Return the OpenCL C that runs with these parameters on a device with `features`; it
+        compiles without options. With `turned` it stores the transpose of C, if the kernel `turns`.
         """
-        if isinstance(self.number, int):
-            return sources.read(self.file)
         values = {**p, "NVIDIA": int("nvidia" in features), "TURNED": int(turned)}
         return sources.with_values(sources.read_for(self.file, values), p)
 

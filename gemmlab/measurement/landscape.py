@@ -118,14 +118,14 @@ def occupancy(row: Row) -> int | None:
 
 @cached(64)
 def fingerprint(file: str) -> str:
-    """Twelve digits that change with a kernel's code, also after ``//@`` (see
-    `opencl.build.HIDDEN`), but not with its comments or white space.
+    """Return twelve digits that change with a kernel's code, also behind ``//@`` (see
+    `opencl.build.HIDDEN`), but not with its header, its rules, comments or white space.
     """
-    return fingerprint_of(sources.read(file))
+    return fingerprint_of(sources.code(sources.read(file)))
 
 
 def fingerprint_of(text: str) -> str:
-    """The `fingerprint` of a text."""
+    """Return twelve digits that change with a text, but not with its comments or white space."""
     code = re.sub(r"//(?!@ ).*", "", text)
     return hashlib.sha256(" ".join(code.split()).encode()).hexdigest()[:12]
 

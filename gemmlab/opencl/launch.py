@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from ..ladder import KernelSpec, Key, find, signature, sources
+from ..ladder import KernelSpec, Key, cuda, find, signature, sources
 from ..ladder.spec import tiles_over
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
@@ -86,6 +86,11 @@ class Kernel:
                 self._title, f"{message}: does the text set one of these?", self.source
             )
         self._built.check_fits(f"kernel {spec.number}", prod(self.local_size))
+
+    @property
+    def cuda(self) -> str:
+        """The kernel with these parameters as CUDA C++; ValueError if there is no translation."""
+        return cuda.translate(self.spec, self.params)
 
     def global_size(self, m: int, n: int, k: int, names: str = "MNK") -> tuple[int, int]:
         """Return work-items of the launch for M, N, K. Raise ValueError for sizes that the kernel

@@ -140,7 +140,7 @@ class Difference:
         if not self.new.before:
             raise ValueError(f"kernel {self.new.number} starts from no other")
         self.old: KernelSpec = find(self.new.before)
-        old, new = (sources.without_rules(sources.read(spec.file)) for spec in (self.old, self.new))
+        old, new = (sources.with_values(sources.read(spec.file)) for spec in (self.old, self.new))
         self.text: str = sources.diff(old, new)
 
     def __str__(self) -> str:

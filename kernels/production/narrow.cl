@@ -20,41 +20,13 @@
 //
 //    As in warp tiling the steps of k of all tiles form one line, which is cut into GROUPS pieces of equal length; the
 //    last work-group to finish its part of a tile adds up all parts.
-
-#ifndef LINES
-#define LINES 4 // columns of C that a tile has, or rows if ROWS is 1 [1, 2, 4, 8, 16]
-#endif
-#ifndef ROWS
-#define ROWS 0 // 1: C has few rows; 0: C has few columns [0, 1]
-#endif
-#ifndef TSK
-#define TSK 256 // steps of k for which the lines of the short operand wait in local memory [128, 256, 512]
-#endif
-#ifndef WPT
-#define WPT 1 // loads of the long operand that a work-item makes at a time: of its rows, or of columns if ROWS is 1 [1, 2, 4]
-#endif
-#ifndef WIDTH
-#define WIDTH 4 // floats of the long operand in a load [1, 4]
-#endif
-#ifndef GROUPS
-#define GROUPS 0 // work-groups that share all tiles equally; 0: one work-group per tile [0, 16, 264]
-#endif
-
-#if !(ROWS < 2)
-#error ROWS is neither 0 nor 1
-#endif
-#if !((WIDTH - 1) * (WIDTH - 4) == 0)
-#error WIDTH is neither 1 nor 4
-#endif
-#if !(TSK % (8 + ROWS * (32 * WIDTH - 8)) == 0)
-#error TSK is not a multiple of 8, or with ROWS of 32 times WIDTH
-#endif
-#if !(LINES < 33)
-#error LINES is more than 32
-#endif
-#if !(GROUPS < 65536)
-#error GROUPS is not below 65536
-#endif
+//
+// Compile:  -DLINES=4   columns of C that a tile has, or rows if ROWS is 1 [1, 2, 4, 8, 16]
+//           -DROWS=0    1: C has few rows; 0: C has few columns [0, 1]
+//           -DTSK=256   steps of k for which the lines of the short operand wait in local memory [128, 256, 512]
+//           -DWPT=1     loads of the long operand that a work-item makes at a time: of its rows, or of columns if ROWS is 1 [1, 2, 4]
+//           -DWIDTH=4   floats of the long operand in a load [1, 4]
+//           -DGROUPS=0  work-groups that share all tiles equally; 0: one work-group per tile [0, 16, 264]
 
 // 1 where the compiler is NVIDIA's, which takes PTX
 #ifdef __NV_CL_C_VERSION
@@ -89,3 +61,19 @@
 #include "narrow/columns.cl"
 #endif
 #include "narrow/kernel.cl"
+
+#if !(ROWS < 2)
+#error ROWS is neither 0 nor 1
+#endif
+#if !((WIDTH - 1) * (WIDTH - 4) == 0)
+#error WIDTH is neither 1 nor 4
+#endif
+#if !(TSK % (8 + ROWS * (32 * WIDTH - 8)) == 0)
+#error TSK is not a multiple of 8, or with ROWS of 32 times WIDTH
+#endif
+#if !(LINES < 33)
+#error LINES is more than 32
+#endif
+#if !(GROUPS < 65536)
+#error GROUPS is not below 65536
+#endif

@@ -27,40 +27,48 @@
 //    The instruction numbers rows and columns in its own way. We assign them to the rows and
 //    columns of C in a different order, so that the floats that a work-item loads for a step
 //    of k, and those that it stores, are 4 neighbours.
+//
+// Compile:  -DTSM=128   rows of the tile of C [32, 64, 128]
+//           -DTSN=128   columns of the tile of C [32, 64, 128]
+//           -DTSK=8     depth of the tiles of A and B, in steps of k [8, 16, 32]
+//           -DWM=64     rows of a warp's block of C [32, 64]
+//           -DWN=64     columns of a warp's block of C [32, 64]
+//           -DSTAGES=3  tiles of A and B in local memory: one in use, the others being filled [2, 3]
+//           -DPAD=8     floats added to each row of Atile and Btile against bank conflicts [0, 8]
+//           -DORDER=8   rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
+//           -DPARTS=2   TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
+//           -DEVERY=1   promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end [0, 1, 2, 8]
+//           -DTENSOR=1  1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 
-#ifndef TSM
-#define TSM 128 // rows of the tile of C [32, 64, 128]
+// 1 where the compiler is NVIDIA's, which takes PTX
+#ifdef __NV_CL_C_VERSION
+#define NVIDIA 1
+#else
+#define NVIDIA 0
 #endif
-#ifndef TSN
-#define TSN 128 // columns of the tile of C [32, 64, 128]
+
+#define ITEMS (TSM/WM*(TSN/WN)*32)           // work-items of a work-group
+#define KA (ITEMS*4/TSM)                     // rows of A's tile that a work-group copies at once
+#define KB (ITEMS*4/TSN)                     // rows of B's tile
+#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
+#define LPTB (TSK/KB)                        // vectors of B's tile
+
+// the parts of the text; a condition says which settings need a part, and reads the same in C and in Python
+#if TENSOR * NVIDIA
+#include "copy_async.cl"
 #endif
-#ifndef TSK
-#define TSK 8 // depth of the tiles of A and B, in steps of k [8, 16, 32]
+#if TENSOR * NVIDIA == 0
+#include "copy_plain.cl"
 #endif
-#ifndef WM
-#define WM 64 // rows of a warp's block of C [32, 64]
+#include "tensor_cores/load.cl"
+#include "tf32.cl"
+#if TENSOR * NVIDIA
+#include "tensor_cores/mma.cl"
 #endif
-#ifndef WN
-#define WN 64 // columns of a warp's block of C [32, 64]
+#if TENSOR * NVIDIA == 0
+#include "tensor_cores/product.cl"
 #endif
-#ifndef STAGES
-#define STAGES 3 // tiles of A and B in local memory: one in use, the others being filled [2, 3]
-#endif
-#ifndef PAD
-#define PAD 8 // floats added to each row of Atile and Btile against bank conflicts [0, 8]
-#endif
-#ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
-#endif
-#ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
-#endif
-#ifndef EVERY
-#define EVERY 1 // promotion interval, in units of 8 steps of k: when a sum moves into a float; 0: only at the end [0, 1, 2, 8]
-#endif
-#ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
-#endif
+#include "tensor_cores/kernel.cl"
 
 #if !(TSM % WM == 0)
 #error TSM is not a multiple of WM
@@ -101,33 +109,3 @@
 #if !(TENSOR < 2)
 #error TENSOR is neither 0 nor 1
 #endif
-
-// 1 where the compiler is NVIDIA's, which takes PTX
-#ifdef __NV_CL_C_VERSION
-#define NVIDIA 1
-#else
-#define NVIDIA 0
-#endif
-
-#define ITEMS (TSM/WM*(TSN/WN)*32)           // work-items of a work-group
-#define KA (ITEMS*4/TSM)                     // rows of A's tile that a work-group copies at once
-#define KB (ITEMS*4/TSN)                     // rows of B's tile
-#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
-#define LPTB (TSK/KB)                        // vectors of B's tile
-
-// the parts of the text; a condition says which settings need a part, and reads the same in C and in Python
-#if TENSOR * NVIDIA
-#include "copy_async.cl"
-#endif
-#if TENSOR * NVIDIA == 0
-#include "copy_plain.cl"
-#endif
-#include "tensor_cores/load.cl"
-#include "tf32.cl"
-#if TENSOR * NVIDIA
-#include "tensor_cores/mma.cl"
-#endif
-#if TENSOR * NVIDIA == 0
-#include "tensor_cores/product.cl"
-#endif
-#include "tensor_cores/kernel.cl"

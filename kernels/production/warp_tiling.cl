@@ -35,49 +35,67 @@
 //
 //    tile   |      0      |      1      |      2      |
 //    group  |    0    |    1    |    2    |    3    |
+//
+// Compile:  -DTSM=128       rows of the tile of C [32, 64, 128]
+//           -DTSN=64        columns of the tile of C [32, 64, 128]
+//           -DTSK=16        depth of the tiles of A and B, in steps of k [8, 16]
+//           -DWPTM=8        rows of C a work-item computes [4, 8]
+//           -DWPTN=8        columns of C a work-item computes [4, 8]
+//           -DWARPM=8       rows of work-items in a warp of 32 [4, 8]
+//           -DWIDTH=4       floats copied at once from global memory [1, 4]
+//           -DSTAGES=2      tiles of A and B in local memory: one in use, the others being filled [2, 3]
+//           -DORDER=8       rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
+//           -DGROUPS=0      work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 16, 264]
+//           -DTRANSPOSED=1  1: B is N x K; 0: B is K x N [0, 1]
+//           -DBATCHES=1     batches in which the copies of a tile are issued, spread over the multiply-adds [1, 3, 7]
+//           -DTAIL=0        1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up [0, 1]
+//           -DASYNC=1       1: copy to local memory asynchronously where the device can [0, 1]
 
-#ifndef TSM
-#define TSM 128 // rows of the tile of C [32, 64, 128]
+// 1 where the compiler is NVIDIA's, which takes PTX
+#ifdef __NV_CL_C_VERSION
+#define NVIDIA 1
+#else
+#define NVIDIA 0
 #endif
-#ifndef TSN
-#define TSN 64 // columns of the tile of C [32, 64, 128]
+
+#define WARPN (32/WARPM)                     // columns of work-items in a warp
+#define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
+#define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
+#define KA (ITEMS*WIDTH/TSM)                 // steps of k of A's tile that a work-group copies at once
+#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
+#define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Btile against bank conflicts
+
+// where a work-item's elements are: the row of acc[][wm] and the column of acc[wn] inside the tile, and the first of 4
+// elements in a partial tile of the workspace
+#define ROW(wm) (tm + (wm)*WARPM)
+#define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
+#define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
+
+// the parts of the text; a condition says which settings need a part, and reads the same in C and in Python
+#if TURNED
+#include "warp_tiling/c_turned.cl"
 #endif
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16]
+#if TURNED == 0
+#include "warp_tiling/c.cl"
 #endif
-#ifndef WPTM
-#define WPTM 8 // rows of C a work-item computes [4, 8]
+#if ASYNC * NVIDIA
+#include "copy_async.cl"
 #endif
-#ifndef WPTN
-#define WPTN 8 // columns of C a work-item computes [4, 8]
+#if ASYNC * NVIDIA == 0
+#include "copy_plain.cl"
 #endif
-#ifndef WARPM
-#define WARPM 8 // rows of work-items in a warp of 32 [4, 8]
+#if TRANSPOSED
+#include "warp_tiling/load_b_transposed.cl"
 #endif
-#ifndef WIDTH
-#define WIDTH 4 // floats copied at once from global memory [1, 4]
+#if TRANSPOSED == 0
+#include "warp_tiling/load_b.cl"
 #endif
-#ifndef STAGES
-#define STAGES 2 // tiles of A and B in local memory: one in use, the others being filled [2, 3]
+#include "warp_tiling/load.cl"
+#include "warp_tiling/fragments.cl"
+#if NVIDIA
+#include "fence.cl"
 #endif
-#ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
-#endif
-#ifndef GROUPS
-#define GROUPS 0 // work-groups that share all tiles equally (Stream-K); 0: one work-group per tile [0, 16, 264]
-#endif
-#ifndef TRANSPOSED
-#define TRANSPOSED 1 // 1: B is N x K; 0: B is K x N [0, 1]
-#endif
-#ifndef BATCHES
-#define BATCHES 1 // batches in which the copies of a tile are issued, spread over the multiply-adds [1, 3, 7]
-#endif
-#ifndef TAIL
-#define TAIL 0 // 1: a separate loop for the steps of k after the last whole tiles of A and B; 0: zeroes fill them up [0, 1]
-#endif
-#ifndef ASYNC
-#define ASYNC 1 // 1: copy to local memory asynchronously where the device can [0, 1]
-#endif
+#include "warp_tiling/kernel.cl"
 
 #if !(TSM % (WPTM * WARPM) == 0)
 #error TSM is not a multiple of WPTM*WARPM
@@ -136,49 +154,3 @@
 #if !(ASYNC < 2)
 #error ASYNC is neither 0 nor 1
 #endif
-
-// 1 where the compiler is NVIDIA's, which takes PTX
-#ifdef __NV_CL_C_VERSION
-#define NVIDIA 1
-#else
-#define NVIDIA 0
-#endif
-
-#define WARPN (32/WARPM)                     // columns of work-items in a warp
-#define WARPS (TSM/(WPTM*WARPM))             // warps in a column of the tile
-#define ITEMS (TSM/WPTM*(TSN/WPTN))          // work-items of a work-group
-#define KA (ITEMS*WIDTH/TSM)                 // steps of k of A's tile that a work-group copies at once
-#define LPTA (TSK/KA)                        // vectors of A's tile a work-item copies
-#define PAD (4*(1 - TRANSPOSED))             // floats added to each row of Btile against bank conflicts
-
-// where a work-item's elements are: the row of acc[][wm] and the column of acc[wn] inside the tile, and the first of 4
-// elements in a partial tile of the workspace
-#define ROW(wm) (tm + (wm)*WARPM)
-#define COLUMN(wn) (tn + (wn)/4*4*WARPN + (wn)%4)
-#define PIECE(piece, wm, wn) pieces[((size_t)(piece)*TSN + COLUMN(wn))*TSM + ROW(wm)]
-
-// the parts of the text; a condition says which settings need a part, and reads the same in C and in Python
-#if TURNED
-#include "warp_tiling/c_turned.cl"
-#endif
-#if TURNED == 0
-#include "warp_tiling/c.cl"
-#endif
-#if ASYNC * NVIDIA
-#include "copy_async.cl"
-#endif
-#if ASYNC * NVIDIA == 0
-#include "copy_plain.cl"
-#endif
-#if TRANSPOSED
-#include "warp_tiling/load_b_transposed.cl"
-#endif
-#if TRANSPOSED == 0
-#include "warp_tiling/load_b.cl"
-#endif
-#include "warp_tiling/load.cl"
-#include "warp_tiling/fragments.cl"
-#if NVIDIA
-#include "fence.cl"
-#endif
-#include "warp_tiling/kernel.cl"

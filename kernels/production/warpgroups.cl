@@ -33,35 +33,12 @@
 //
 //    B's tile is stored in the order that the instruction needs, with 4 steps of k side by
 //    side: [k/4][n][k%4].
-
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k [8, 16]
-#endif
-#ifndef STAGES
-#define STAGES 3 // tiles of B in local memory: one in use, the others being filled [3, 4]
-#endif
-#ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
-#endif
-#ifndef PARTS
-#define PARTS 2 // TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
-#endif
-#ifndef TENSOR
-#define TENSOR 1 // 1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
-#endif
-
-#if !(TSK % 8 == 0)
-#error TSK is not a multiple of 8
-#endif
-#if !(STAGES > 2)
-#error STAGES is less than 3
-#endif
-#if !((PARTS - 1) * (PARTS - 2) == 0)
-#error PARTS is neither 1 nor 2
-#endif
-#if !(TENSOR < 2)
-#error TENSOR is neither 0 nor 1
-#endif
+//
+// Compile:  -DTSK=16    depth of the tiles of A and B, in steps of k [8, 16]
+//           -DSTAGES=3  tiles of B in local memory: one in use, the others being filled [3, 4]
+//           -DORDER=8   rows of tiles in a band that neighbouring work-groups go through together (swizzle) [1, 8]
+//           -DPARTS=2   TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
+//           -DTENSOR=1  1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
 
 // 1 where the compiler is NVIDIA's, which takes PTX
 #ifdef __NV_CL_C_VERSION
@@ -87,3 +64,16 @@
 #endif
 #include "warpgroups/load.cl"
 #include "warpgroups/kernel.cl"
+
+#if !(TSK % 8 == 0)
+#error TSK is not a multiple of 8
+#endif
+#if !(STAGES > 2)
+#error STAGES is less than 3
+#endif
+#if !((PARTS - 1) * (PARTS - 2) == 0)
+#error PARTS is neither 1 nor 2
+#endif
+#if !(TENSOR < 2)
+#error TENSOR is neither 0 nor 1
+#endif

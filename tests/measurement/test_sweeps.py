@@ -16,7 +16,7 @@ def test_a_difference_tells_both_texts(number):
     texts = [sources.read(catalog[n].file) for n in (catalog[number].before, number)]
     told = sources.diff(*texts, context=10_000).splitlines()[1:]
     for text, sign in zip(texts, "-+", strict=True):
-        body = text[text.index("\n#ifndef") :].splitlines()
+        body = sources.body(text).splitlines()
         assert [line[1:] for line in told if line[0] in (" ", sign)] == [
             line for line in body if line.strip()
         ]
