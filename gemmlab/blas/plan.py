@@ -167,9 +167,10 @@ class PlanBuilder:
         dtype: DTypeLike = np.float32,
         result: DTypeLike | None = None,
     ):
-        self.queue, self.device = queue, device
-        self.dtype = np.dtype(dtype)  # of the operands, and by default of the result
-        self.result = self.dtype if result is None else np.dtype(result)
+        self.queue: cl.CommandQueue = queue
+        self.device: Device = device
+        self.dtype: np.dtype = np.dtype(dtype)  # of the operands, and by default of the result
+        self.result: np.dtype = self.dtype if result is None else np.dtype(result)
         self._commands: list[Command] = []
         self._temporaries: list[int] = []
         self._flag: Slot | None = None

@@ -6,7 +6,7 @@ A `Session` holds what all products on a queue share, plans among them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -51,12 +51,14 @@ class Session:
     """
 
     def __init__(self, queue: cl.CommandQueue, device: Device):
-        self.queue, self.device = queue, device
+        self.queue: cl.CommandQueue = queue
+        self.device: Device = device
         #: Memory that a call returns and the next one reuses: the queue's order separates them.
-        self.pool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
+        self.pool: cl.tools.MemoryPool = cl.tools.MemoryPool(cl.tools.ImmediateAllocator(queue))
         self.kernel: Compile = lru_cache(KERNELS)(partial(_compile, queue.context))
         #: The plan of an operation, see `_plan`.
-        self.plan = lru_cache(PLANS)(partial(_plan, queue, device, self.kernel))
+        plan = partial(_plan, queue, device, self.kernel)
+        self.plan: Callable[..., Plan] = lru_cache(PLANS)(plan)
         self._lock = threading.Lock()
         self._reader: cl.CommandQueue | None = None
 

@@ -36,8 +36,10 @@ class DeviceBlock:
 
     def __init__(self, block: np.ndarray | cla.Array):
         self._block = block
-        self.shape, self.dtype, self.nbytes = block.shape, block.dtype, block.nbytes
-        self.ndim = len(block.shape)
+        self.shape: tuple[int, ...] = block.shape
+        self.dtype: np.dtype = block.dtype
+        self.nbytes: int = block.nbytes
+        self.ndim: int = len(block.shape)
 
     @property
     def array(self) -> cla.Array:

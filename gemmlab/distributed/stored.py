@@ -53,9 +53,11 @@ class Mapped:
             raise TypeError(
                 "a memory-mapped array must come from np.memmap or np.load with the name of a file"
             )
-        self.file, self.shape = whole.filename, x.shape
-        self.dtype, self.strides = x.dtype, x.strides
-        self.offset = whole.offset + x.ctypes.data - whole.ctypes.data
+        self.file: str = whole.filename
+        self.shape: tuple[int, ...] = x.shape
+        self.dtype: np.dtype = x.dtype
+        self.strides: tuple[int, ...] = x.strides
+        self.offset: int = whole.offset + x.ctypes.data - whole.ctypes.data
 
     def __getitem__(self, part: Any) -> np.ndarray:
         """Map this part of the file. Raises OSError if there is no such file, TypeError if it has
@@ -181,7 +183,7 @@ class PairMemory:
 
     def __init__(self, device: Device, sizes: tuple[int, int]):
         flags = cl.mem_flags.READ_ONLY
-        self.buffers = [cl.Buffer(device.context, flags, size) for size in sizes]
+        self.buffers: list[cl.Buffer] = [cl.Buffer(device.context, flags, size) for size in sizes]
         self.used: cl.Event | None = None
 
 

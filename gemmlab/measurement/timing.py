@@ -173,7 +173,7 @@ class Prepared:
         data = _data(*sizes)
         self._exact, self._accurate, self._framed = _verdicts(built, device, data)
         on_step("time")
-        self.runs = Runs(Product.of(built, device, data.u, data.v))
+        self.runs: Runs = Runs(Product.of(built, device, data.u, data.v))
 
     def result(self) -> Result:
         """What the check and the `runs` so far show."""
@@ -295,11 +295,11 @@ class Product:
     ):
         self._device, (m, n, _) = device, sizes
         rows, cols, _ = map(round_up, sizes, kernel.multiples)
-        self.frame = _Frame(device, rows, cols)
+        self.frame: _Frame = _Frame(device, rows, cols)
         c = self.frame.inside
         if (rows, cols) != (m, n):  # the kernel writes whole tiles; C is cut out of them
             c = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * m * n)
-        self.problem = blas.Product.compact(*sizes, a, b, c)
+        self.problem: blas.Product = blas.Product.compact(*sizes, a, b, c)
         self._session = session = session_of(device.timed_queue, device)
         if isinstance(kernel, Kernel):
             passes = PlanBuilder(session.queue, device)
@@ -383,8 +383,8 @@ class Runs:
         self._product = product
         passes, wall = self._run()
         seconds = 1e-3 * sum(passes.values())
-        self.credible = clock.credible(seconds, wall)
-        self.seconds = seconds if self.credible else wall
+        self.credible: bool = clock.credible(seconds, wall)
+        self.seconds: float = seconds if self.credible else wall
         self.milliseconds: list[dict[str, float]] = []  # of each pass, by run
 
     def once(self) -> float:
@@ -417,7 +417,7 @@ class _Frame:
         self._queue, self._bytes = device.queue, 4 * rows * cols
         size = self._bytes + 2 * FRAME
         self._outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
-        self.inside = self._outside[FRAME : FRAME + self._bytes]
+        self.inside: cl.Buffer = self._outside[FRAME : FRAME + self._bytes]
         cl.enqueue_fill_buffer(self._queue, self._outside, _PATTERN, 0, size)
         nan = np.array(np.nan, np.float32)
         cl.enqueue_fill_buffer(self._queue, self._outside, nan, FRAME, self._bytes)

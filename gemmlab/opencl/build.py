@@ -75,7 +75,8 @@ class WorkGroupError(ParameterError):
 
     def __init__(self, message: str, limit: int):
         super().__init__(message, limit)  # both, so that it can be sent to another process
-        self.message, self.limit = message, limit
+        self.message: str = message
+        self.limit: int = limit
 
     def __str__(self) -> str:
         return self.message
@@ -93,12 +94,14 @@ class Built:
     def __init__(
         self, program: cl.Program, kernel: cl.Kernel, described: cl.Kernel, device: Device
     ):
-        self.program, self.kernel, self.seconds = program, kernel, 0.0
-        self.types = [_type(described, index) for index in range(kernel.num_args)]
+        self.program: cl.Program = program
+        self.kernel: cl.Kernel = kernel
+        self.seconds: float = 0.0
+        self.types: list[Any] = [_type(described, index) for index in range(kernel.num_args)]
         kernel.set_scalar_arg_dtypes(self.types)
         info = cl.kernel_work_group_info
-        self.local_memory = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device.cl)
-        self.work_group_limit = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
+        self.local_memory: int = kernel.get_work_group_info(info.LOCAL_MEM_SIZE, device.cl)
+        self.work_group_limit: int = kernel.get_work_group_info(info.WORK_GROUP_SIZE, device.cl)
         if "nvidia" in device.features:
             # NVIDIA reports 256 for every kernel, even for one that it compiled for a required 32 x
             # 32

@@ -38,6 +38,21 @@ class Kernel:
         build_seconds: how long compiling took, in seconds (almost 0 if it was cached on disk).
     """
 
+    spec: KernelSpec
+    device: Device
+    context: cl.Context
+    swapped: bool
+    params: dict[str, int]
+    local_size: tuple[int, int]
+    multiples: tuple[int, int, int]
+    b_transposed: bool
+    workspace: int
+    options: tuple[str, ...]
+    path: str
+    source: str
+    opencl: cl.Kernel
+    build_seconds: float
+
     def __init__(
         self,
         spec: KernelSpec,

@@ -14,7 +14,7 @@ from clscope.memory import Memory
 from clscope.translate import Program
 from clscope.watch import two_writers
 
-from ..ladder import KernelSpec
+from ..ladder import KernelSpec, Key
 
 
 class ProductRun(Run):
@@ -30,6 +30,23 @@ class ProductRun(Run):
         pieces: what the text calls the memory for parts of tiles, "" if it has no use for any.
         tile: rows and columns of a tile of C.
     """
+
+    kernel: Key
+    params: dict[str, int]
+    m: int
+    n: int
+    k: int
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+    expected: np.ndarray
+    exact: bool
+    transposed: bool
+    b_shape: tuple[int, int]
+    pieces: str
+    names: dict[str, str]
+    lda: int
+    tile: tuple[int, int]
 
     def __init__(
         self, machine: Machine, args: Sequence[object], spec: KernelSpec, params: dict[str, int],
