@@ -38,7 +38,7 @@ MISTAKES = {
 def test_a_build_error_shows_the_line(mistake, device):
     old, new, word = MISTAKES[mistake]
     assert NAIVE.count(old) == 1
-    text = NAIVE.replace(old, new).replace("#ifndef TS", "#define SQ(x) ((x)*yy)\n#ifndef TS", 1)
+    text = "#define SQ(x) ((x)*yy)\n" + NAIVE.replace(old, new)
     lines = text.splitlines()
     number = next(i for i, line in enumerate(lines, 1) if new.splitlines()[0] in line)
     for params in (None, {"TS": 4}):  # the numbers are those of the file, whatever the parameters
