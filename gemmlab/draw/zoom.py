@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 from clscope.machine import WARP
 
+from ..caches import cached
 from ..ladder import KernelSpec, Key, find
 from ..simulation import simulate
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint
@@ -64,7 +64,7 @@ def levels(kernel: Key, params: Mapping[str, int] | None = None) -> tuple[Level,
     return _levels(spec.number, tuple(spec.validate(params).items()))
 
 
-@cache
+@cached(32)
 def _levels(kernel: Key, items: tuple[tuple[str, int], ...]) -> tuple[Level, ...]:
     spec, params = find(kernel), dict(items)
     rows, columns, depth = spec.tiles(params)
