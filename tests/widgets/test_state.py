@@ -8,7 +8,7 @@ import pytest
 from gemmlab import catalog, model
 from gemmlab.ladder import sources
 from gemmlab.measurement.comparison import BUDGET, Comparison
-from gemmlab.measurement.landscape import recorded
+from gemmlab.measurement.landscape import landscapes
 from gemmlab.measurement.records import Result
 from gemmlab.measurement.rungs import Allowed
 from gemmlab.sandbox.client import Outcome
@@ -44,7 +44,7 @@ class Play:
     """A state, the messages sent to it, and the effects that they had."""
 
     def __init__(self, device, source=None, edited=False, start=START):
-        found = None if source else next(one for one in recorded() if one.rows(3))
+        found = None if source else next(one for one in landscapes() if one.rows(3))
         topic = Topic(catalog[3], source, TEXT, edited, source or "", found)
         self.state = State(topic, device, start, start, start)
         self.effects = []
