@@ -85,7 +85,7 @@ CHANGES = {
     ],
     "14_2": [[("fmax(sum, 0.0f)", "sum")], [("fmax", "fmin")], [("beta*C0", "0.0f*C0")]],
     "15_2": [
-        [("*(floatX*)&b[j] = *(const __local floatL*)&Btile", "b[j] = Btile")],
+        [("*(floatX*)&b[j] = *(const __local floatX*)&Btile", "b[j] = Btile")],
         [("tm + i*WARPM]", "tm + i]")],
         [("tn + j*WARPN]", "tn + j]")],
     ],
