@@ -91,7 +91,7 @@ def joined(device, groups: int, sizes, text: str, by_the_last: bool) -> bool:
     memory = np.full(built.workspace, np.nan, np.float32)
     memory[-groups:].fill(0)
     pieces = cla.to_device(device.queue, memory)
-    built._workspaces[device.queue] = pieces.data
+    built._pieces = pieces.data
     x, y, c = (
         cla.to_device(device.queue, z) for z in (a.T.copy(), b.copy(), np.empty((n, m), np.float32))
     )
