@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, TimeoutError, sync_playwright
 
 #: Seconds that nothing in a test exceeds, even on a slow machine that does much else meanwhile.
 PATIENCE = 240.0
@@ -193,7 +193,11 @@ class Lab:
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         page.set_default_timeout(1000 * PATIENCE)
         page.goto(f"{self.url}/lab?reset&token={self.token}")
-        page.wait_for_selector(".jp-Launcher")
+        try:
+            page.wait_for_selector(".jp-Launcher", timeout=60_000)
+        except TimeoutError:  # a browser that starts beside three others may miss a file
+            page.reload()
+            page.wait_for_selector(".jp-Launcher")
         return page
 
     def open(self, path: Path, page: Page | None = None) -> Book:
