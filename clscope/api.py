@@ -237,7 +237,7 @@ def run(  # noqa: PLR0913
         limit: how often a loop may iterate; the run is `unfinished` after that.
 
     Raises:
-        TextError: (a ValueError) if the text is no kernel, with line and column.
+        TextError: (a ValueError) if the text is not a kernel, with line and column.
         ValueError, TypeError: for arguments that do not fit; the message names them.
     """
     program = compile_kernel(text, name, defines)

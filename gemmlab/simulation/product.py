@@ -113,7 +113,7 @@ def simulate(  # noqa: PLR0913
         local_memory: bytes that a device gives to a work-group; a kernel with more is refused.
 
     Raises:
-        TextError: (a ValueError) if the text is no kernel, with line and column.
+        TextError: (a ValueError) if the text is not a kernel, with line and column.
         TimeoutError: if translating the text alone takes longer than `seconds`.
         ValueError, ParameterError: for sizes and parameters that do not fit.
     """
