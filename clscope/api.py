@@ -33,7 +33,7 @@ EVENT = np.dtype(
 )
 
 #: What C does not allow, and is right on all devices.
-HARMLESS = ("unset", "row", "wraps")
+HARMLESS = ("unset", "row", "wraps", "handed over")
 #: Kinds of notes.
 NOTES = ("ratio", "cut", *HARMLESS)
 #: Runs a kernel again with other values where there are none.
@@ -70,10 +70,10 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text = machine.program.text
         self.log: list[Entry] = machine.log
-        seen = [f for f in machine.findings if f.kind not in NOTES]
-        self.notes = [f for f in machine.findings if f.kind in NOTES]
         unordered, missed = find_races(machine)
-        self.findings: list[Finding] = distinct([*unordered, *seen])
+        seen = [*unordered, *machine.findings]
+        self.findings: list[Finding] = distinct(f for f in seen if f.kind not in NOTES)
+        self.notes = [f for f in seen if f.kind in NOTES]
         self.stop, self.printed = machine.stop, machine.printed
         self.unfinished = machine.unfinished or missed
         self.global_size = machine.global_size
