@@ -152,14 +152,9 @@ class Expressions:
                 return self.vector_literal(node)
             case tree.Call():
                 return self.call(node)
-            case tree.Statements():
-                return self.inner(node)
         raise UnknownError(written(node), node.spot)
 
     def call(self, node: tree.Call) -> Value:
-        raise NotImplementedError
-
-    def inner(self, node: tree.Statements) -> Value:
         raise NotImplementedError
 
     # ---- from one type to another
@@ -218,10 +213,7 @@ class Expressions:
         if isinstance(node, tree.Name):
             if node.variable not in self.declared:
                 self.fail(node, f"{node.name!r} is read in its own declaration")
-            variable = node.variable
-            if not variable.in_memory:
-                return Place(node.type, variable)
-            return Place(node.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+            return self.place_of_variable(node.variable)
         if isinstance(node, tree.Index):
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
@@ -237,15 +229,24 @@ class Expressions:
                 return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
             return replace(place, type=node.type, at=at, vector=node.vector.type)
         if isinstance(node, tree.Part):
-            whole, offset = self.place_of(node.of), node.field.offset
-            base = self.pointer_to(whole, node)
-            packed = whole.packed or node.type.alignment > node.of.type.alignment
-            return Place(node.type, base=lambda w: base(w) + offset, packed=packed)
+            return self.field(node)
         if isinstance(node, tree.Compound):
             return self.unnamed(node.variable, node.value)
         if isinstance(node, tree.Text):
             return self.string(node)
         self.fail(node, f"{written(node)} has no place")
+
+    @staticmethod
+    def place_of_variable(variable: Variable) -> Place:
+        if not variable.in_memory:
+            return Place(variable.type, variable)
+        return Place(variable.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+
+    def field(self, node: tree.Part) -> Place:
+        whole, offset = self.place_of(node.of), node.field.offset
+        base = self.pointer_to(whole, node)
+        packed = whole.packed or node.type.alignment > node.of.type.alignment
+        return Place(node.type, base=lambda w: base(w) + offset, packed=packed)
 
     def string(self, node: tree.Text) -> Place:
         """An array in constant memory."""
@@ -255,7 +256,7 @@ class Expressions:
         self.tables.append(
             self.memory(variable, tree.Braces(node.spot, filled=list(enumerate(numbers))))
         )
-        return Place(node.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+        return self.place_of_variable(variable)
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""

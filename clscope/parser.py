@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 from . import tree
 from .arithmetic import ASSIGNMENT, CHOICE, LEVEL
 from .budget import no_limit
-from .meaning import Meaning, as_number, constant, known
+from .meaning import Meaning, address_of, as_number, constant, known
 from .text import (
     Preprocessor,
     Spot,
@@ -212,7 +212,10 @@ class Parser(Meaning):
                 continue
             if word in TYPEOF and of is None and not words:
                 self.at += 1
-                of = self.type_or_value().type
+                value = self.type_or_value()
+                of, at = value.type, address_of(value)
+                if at and at.space != "private":  # it is part of the type
+                    found.space, found.const = at.space, at.const
                 continue
             if word in SPACES or word in QUALIFIERS:
                 self.qualify(found, word)

@@ -154,6 +154,11 @@ class Translator(Calls):
         args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
 
+    def value(self, node: tree.Expr) -> Value:
+        if isinstance(node, tree.Statements):
+            return self.inner(node)
+        return super().value(node)
+
     def inner(self, node: tree.Statements) -> Value:
         outer, self.targets = self.targets, {}  # no jump leads out of an expression
         steps = self.block(tree.Block(node.spot, node.body))

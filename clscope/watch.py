@@ -56,8 +56,11 @@ class Moment(NamedTuple):
 
 def moments(e: Entry, number: int) -> list[Moment]:
     """The moments of an entry's active lanes; `number` is the entry's in the log."""
-    of_lanes = (e.of(x).tolist() for x in (e.wave.group_number, e.wave.number, e.phase))
-    return [Moment(*x, (number << 20) + n) for n, x in enumerate(zip(*of_lanes, strict=True))]
+    groups, items, phases = (
+        e.of(x).tolist() for x in (e.wave.group_number, e.wave.number, e.phase)
+    )
+    lanes = enumerate(zip(groups, items, phases, strict=True))
+    return [Moment(*lane, (number << 20) + n) for n, lane in lanes]
 
 
 class Handovers:
@@ -144,9 +147,7 @@ class Touches:
         key = self.place * (self.item.max(initial=0) + 1) + self.item
         return np.isin(key, key[exchange])
 
-    def unordered(
-        self, handovers: Handovers, numbers: Sequence[int], budget: Budget
-    ) -> Touches:
+    def unordered(self, handovers: Handovers, numbers: Sequence[int], budget: Budget) -> Touches:
         """The rows that another work-group conflicts with, and does not hand over; `numbers` are
         those of the entries in the log.
         """
@@ -272,7 +273,7 @@ def races(log: Sequence[Entry], budget: Budget) -> Iterator[Finding]:
             shared.setdefault(id(e.memory), []).append(e)
     too_many = False
     for entries in filter(stores, shared.values()):
-        memory, machine = entries[0].memory, entries[0].wave.machine
+        memory = entries[0].memory
         assert memory is not None
         budget()
         between: list[Conflict] = []
