@@ -320,24 +320,31 @@ class Parser(Meaning):
                 if self.token.kind != "name":
                     self.here(f"expected the name of an attribute, {self.found()}")
                 token = self.next()
-                name = token.text.strip("_")
-                values[name] = []
-                if name in ("reqd_work_group_size", "aligned") and self.accept("("):
-                    values[name] = [constant(size) for size in self.arguments(name)]
-                    if name != "aligned" and len(values[name]) != 3:
-                        self.fail(f"{name} needs three sizes", token.spot)
-                    if min(values[name], default=1) < 1:
-                        self.fail(f"{name} must be more than 0", token.spot)
-                    if name == "aligned" and any(n & (n - 1) for n in values[name]):
-                        self.fail("an alignment must be a power of two", token.spot)
-                elif self.text == "(":
-                    self.skip("(", ")")
+                values[token.text.strip("_")] = self.attribute_sizes(token)
                 if self.text != ",":
                     break
             for _ in range(2):
                 if not self.accept(")"):
                     self.missing("expected ')' at the end of __attribute__((...))", True)
         return values
+
+    def attribute_sizes(self, token: Token) -> list[int]:
+        """The sizes in brackets of an attribute that has some; of any other what is skipped."""
+        name = token.text.strip("_")
+        if self.text != "(":
+            return []
+        if name not in ("reqd_work_group_size", "aligned"):
+            self.skip("(", ")")
+            return []
+        self.next()
+        sizes = [constant(size) for size in self.arguments(name)]
+        if name != "aligned" and len(sizes) != 3:
+            self.fail(f"{name} needs three sizes", token.spot)
+        if min(sizes, default=1) < 1:
+            self.fail(f"{name} must be more than 0", token.spot)
+        if name == "aligned" and any(n & (n - 1) for n in sizes):
+            self.fail("an alignment must be a power of two", token.spot)
+        return sizes
 
     def skip(self, opening: str, closing: str) -> None:
         start, depth = self.token, 0
