@@ -56,7 +56,7 @@ def command(case: Case) -> Report:
                  f"--local={','.join(map(str, case.group))}"]  # fmt: skip
         values = [f"--arg={name}={value}" for name, value in case.values.items()]
         output, seconds = finished([sys.executable, "-m", "clscope", str(path), *sizes, *values])
-    first = re.search(r"^\S+?:(\d+):\d+: ", output, re.M)
+    first = re.search(r"^\S+?:(\d+):\d+: (?!note: )", output, re.M)
     return Report(bool(first), frozenset({int(first[1])} if first else ()), seconds)
 
 
