@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.generate.choice` to a record of candidates, and judge them.
+"""Fit the constants of `gemmlab.generate.candidates` to a record of candidates, and judge them.
 
     python tools/fit.py results/nvidia_h200_candidates.json results/choice.json
 
@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 
 from gemmlab import files
 from gemmlab.cli import output_file
-from gemmlab.generate.choice import (
+from gemmlab.generate.candidates import (
     IMPLIED,
     Constants,
     FittedChip,
@@ -68,7 +68,7 @@ LARGE = 0.1
 class Timed(NamedTuple):
     """A candidate that was timed; `best` are the seconds of the best candidate at that shape."""
 
-    choice: Setting
+    setting: Setting
     sizes: Sizes
     work: Work
     seconds: float
@@ -122,7 +122,7 @@ def fit(
     chip = FittedChip(read, write, LAUNCH, units)  # nothing beats the best rates that were seen
     groups: dict[Setting, list[Timed]] = defaultdict(list)
     for row in rows:
-        groups[text_of(row.choice)].append(row)
+        groups[text_of(row.setting)].append(row)
     return chip, {
         text: fit_text(own, usual_constants(text, resident(text, registers)), chip)
         for text, own in groups.items()
@@ -165,7 +165,7 @@ def kept(rows: list[Timed]) -> set[Setting]:
     # by text, then by shape and precision: the part of the best rate
     offered: dict[Setting, dict[tuple, float]] = defaultdict(dict)
     for row in rows:
-        at, parts = (row.sizes, dict(row.choice[1]).get("PARTS")), offered[text_of(row.choice)]
+        at, parts = (row.sizes, dict(row.setting[1]).get("PARTS")), offered[text_of(row.setting)]
         parts[at] = max(row.best / row.seconds, parts.get(at, 0.0))
     reached = dict.fromkeys({at for parts in offered.values() for at in parts}, UNSUPPORTED)
 
@@ -240,7 +240,7 @@ def judged(
         others = [row for row in rows if row.sizes not in left_out]
         (chip, fitted), best = fit(others, units, registers), kept(others)
         for row in rows:
-            text = text_of(row.choice)
+            text = text_of(row.setting)
             if row.sizes in left_out and not find(text[0]).tensor and text in best:
                 predicted = seconds(row.work, fitted[text], chip)
                 left_out[row.sizes].append((predicted, row.best / row.seconds))

@@ -18,7 +18,7 @@ from ..blas.choose import Choice, choose
 from ..blas.plan import PlanBuilder, build, check_memory, multiply_in_passes
 from ..blas.run import session_of
 from ..caches import cached
-from ..generate.choice import Sizes
+from ..generate.candidates import Sizes
 from ..ladder import Key, find
 from ..ladder.spec import KernelSpec, positive, round_up
 from ..model import gflops
