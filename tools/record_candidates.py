@@ -36,7 +36,8 @@ from gemmlab.cli import device_option, output_file
 from gemmlab.generate import candidates
 from gemmlab.generate.candidates import Setting, Sizes
 from gemmlab.ladder import find
-from gemmlab.measurement import clock, records, timing
+from gemmlab.measurement import clock, records
+from gemmlab.measurement.framed import FramedProduct
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
 
@@ -235,7 +236,7 @@ def time_shape(
                 kernels.append(entry)
             number = kernels.index(entry)
             try:
-                timed = timing.Product(build(device, one), device, sizes, a, b)
+                timed = FramedProduct(build(device, one), device, sizes, a, b)
                 taken = [1e3 * sum(timed.run().values()) for _ in range(RUNS)]
             except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
                 failed.append([number, str(error).splitlines()[0][:120]])
