@@ -34,20 +34,14 @@ from gemmlab.generate.candidates import (
     work,
 )
 from gemmlab.ladder import find
-from gemmlab.ladder.spec import round_up
 from gemmlab.measurement import records
+from gemmlab.model.chip import H200, occupancy
 
-#: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.
-REGISTERS = 65536
-#: A warp gets registers for each work-item in multiples of so many.
-REGISTER_UNIT = 8
 #: Registers of a work-item for addresses and counters, besides accumulators and operands, where the
 #: compiler did not report the number.
 OTHER_REGISTERS = 40
-#: Bytes of local memory of a compute unit, and those that each work-group needs beside its own.
-LOCAL_BYTES, LOCAL_EXTRA = 228 * 1024, 1024
-#: Work-items of a compute unit.
-ITEMS = 2048
+#: Bytes of local memory that each work-group needs beside its own.
+LOCAL_EXTRA = 1024
 #: Where the fit of a text begins, in seconds: to start, per tile, per step of the loop, per step of
 #: k, per operation of a compute unit, to cut a tile, per part and element of the tile.
 BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10)
@@ -105,9 +99,8 @@ def resident(text: Setting, registers: dict[Setting, int]) -> int:
     down = p.get("WPTM") or p.get("WM", 8) // 8
     across = p.get("WPTN") or p.get("WN", 32) // 4
     estimate = min(255, down * across + 2 * (down + across) + OTHER_REGISTERS)
-    per_item = round_up(registers.get(text, estimate), REGISTER_UNIT)
-    by_memory = LOCAL_BYTES // (spec.local_memory(p) + LOCAL_EXTRA)
-    return max(1, min(REGISTERS // (per_item * items), by_memory, ITEMS // items, 32))
+    per_item, local_memory = registers.get(text, estimate), spec.local_memory(p) + LOCAL_EXTRA
+    return max(1, min(occupancy(H200, items, per_item, local_memory).values()))
 
 
 # Fitting
