@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ from .records import Result
 FRAME = 16384
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
+#: Multiply-adds above which the reference of a whole product takes too long; in a browser NumPy has
+#: no BLAS.
+LARGE = 2**25 if sys.platform == "emscripten" else 2**31
 #: The side of the smallest product that predicts the time of a larger one.
 SIDE = 128
 _PATTERN = np.array(-7.25e-19, np.float32)
@@ -293,7 +297,8 @@ class Product:
         a: cl.Buffer,
         b: cl.Buffer,
     ):
-        self._device, (m, n, _) = device, sizes
+        self.device: Device = device
+        m, n, _ = sizes
         rows, cols, _ = map(round_up, sizes, kernel.multiples)
         self.frame: _Frame = _Frame(device, rows, cols)
         c = self.frame.inside
@@ -320,31 +325,31 @@ class Product:
         data = _data(*sizes)
         return cls.of(kernel, device, data.u, data.v)
 
-    def run(self) -> dict[str, float]:
-        """Multiply once; the milliseconds of each pass on the device, by name."""
+    def run(self, times: int = 1) -> dict[str, float]:
+        """Multiply; the mean milliseconds of each pass on the device, by name."""
         milliseconds: dict[str, float] = {}
-        for name, event in self._session.run(self._plan):
+        for name, event in [pair for _ in range(times) for pair in self._session.run(self._plan)]:
             milliseconds.setdefault(name, 0.0)
-            milliseconds[name] += 1e3 * clock.device_seconds(event)
+            milliseconds[name] += 1e3 * clock.device_seconds(event) / times
         return milliseconds
 
     def result(self) -> np.ndarray:
         """C on the host: m x n, column-major."""
         c = self.problem.c
         host = np.empty((c.cols, c.rows), np.float32)
-        cl.enqueue_copy(self._device.queue, host, c.buffer)
+        cl.enqueue_copy(self.device.queue, host, c.buffer)
         return host.T
 
 
 class _Data:
     """Inputs and references of both checks.
 
-    Above 2^31 multiply-adds, references for the whole of C would take too long: then the exact
+    Above `LARGE`, references for the whole of C would take too long: then the exact
     check multiplies by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
     """
 
     def __init__(self, m: int, n: int, k: int):
-        large = m * n * k > 2**31
+        large = m * n * k > LARGE
         self.a, self.b = check.exact_inputs(m, n, k)
         self._c = None if large else self.a @ self.b
         self.u, self.v = check.random_inputs(m, n, k)
@@ -373,15 +378,19 @@ def _data(m: int, n: int, k: int) -> _Data:
 
 
 class Runs:
-    """Runs of one product, after one to warm up, which took `seconds`.
+    """Runs of one product, after one to warm up, which took `seconds`. Where the device's clock has
+    large steps, a run is the mean of several launches.
 
     If that run shows that the device's clock is not `credible`, all wall-clock time counts as the
     kernel's, passes included.
     """
 
     def __init__(self, product: Product):
-        self._product = product
+        self._product, self._launches = product, 1
         passes, wall = self._run()
+        self._launches = clock.launches_a_run(product.device, wall)
+        if self._launches > 1:
+            passes, wall = self._run()
         seconds = 1e-3 * sum(passes.values())
         self.credible: bool = clock.credible(seconds, wall)
         self.seconds: float = seconds if self.credible else wall
@@ -403,7 +412,8 @@ class Runs:
     def _run(self) -> tuple[dict[str, float], float]:
         """The milliseconds of each pass on the device, and wall-clock seconds."""
         start = time.perf_counter()
-        return self._product.run(), time.perf_counter() - start
+        passes = self._product.run(self._launches)
+        return passes, (time.perf_counter() - start) / self._launches
 
 
 class _Frame:
