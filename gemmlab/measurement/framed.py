@@ -60,7 +60,8 @@ class FramedProduct:
         a: cl.Buffer,
         b: cl.Buffer,
     ):
-        self._device, (m, n, _) = device, sizes
+        self.device: Device = device
+        m, n, _ = sizes
         rows, cols, _ = map(round_up, sizes, kernel.multiples)
         self.frame: Frame = Frame(device, rows, cols)
         c = self.frame.inside
@@ -83,19 +84,19 @@ class FramedProduct:
         sizes = a.shape[0], b.shape[1], a.shape[1]
         return cls(kernel, device, sizes, upload(device, a), upload(device, b))
 
-    def run(self) -> dict[str, float]:
-        """Multiply once; the milliseconds of each pass on the device, by name."""
+    def run(self, times: int = 1) -> dict[str, float]:
+        """Multiply; the mean milliseconds of each pass on the device, by name."""
         milliseconds: dict[str, float] = {}
-        for name, event in self._session.run(self._plan):
+        for name, event in [pair for _ in range(times) for pair in self._session.run(self._plan)]:
             milliseconds.setdefault(name, 0.0)
-            milliseconds[name] += 1e3 * clock.device_seconds(event)
+            milliseconds[name] += 1e3 * clock.device_seconds(event) / times
         return milliseconds
 
     def result(self) -> np.ndarray:
         """C on the host: m x n, column-major."""
         c = self.problem.c
         host = np.empty((c.cols, c.rows), np.float32)
-        cl.enqueue_copy(self._device.queue, host, c.buffer)
+        cl.enqueue_copy(self.device.queue, host, c.buffer)
         return host.T
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from math import prod
@@ -29,6 +30,9 @@ from .records import Result
 
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
+#: Multiply-adds above which the reference of a whole product takes too long; in a browser NumPy has
+#: no BLAS.
+LARGE = 2**25 if sys.platform == "emscripten" else 2**31
 #: The side of the smallest product that predicts the time of a larger one.
 SIDE = 128
 
@@ -254,12 +258,12 @@ def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> N
 class _Data:
     """Inputs and references of both checks.
 
-    Above 2^31 multiply-adds, references for the whole of C would take too long: then the exact
-    check multiplies by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
+    Above `LARGE`, references for the whole of C would take too long: then the exact check multiplies
+    by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
     """
 
     def __init__(self, m: int, n: int, k: int):
-        large = m * n * k > 2**31
+        large = m * n * k > LARGE
         self.a, self.b = check.exact_inputs(m, n, k)
         self._c = None if large else self.a @ self.b
         self.u, self.v = check.random_inputs(m, n, k)
@@ -294,15 +298,19 @@ def random_product(kernel: Kernel, device: Device, sizes: Sizes) -> FramedProduc
 
 
 class Runs:
-    """Runs of one product, after one to warm up, which took `seconds`.
+    """Runs of one product, after one to warm up, which took `seconds`. Where the device's clock has
+    large steps, a run is the mean of several launches.
 
     If that run shows that the device's clock is not `credible`, all wall-clock time counts as the
     kernel's, passes included.
     """
 
     def __init__(self, product: FramedProduct):
-        self._product = product
+        self._product, self._launches = product, 1
         passes, wall = self._run()
+        self._launches = clock.launches_a_run(product.device, wall)
+        if self._launches > 1:
+            passes, wall = self._run()
         seconds = 1e-3 * sum(passes.values())
         self.credible: bool = clock.credible(seconds, wall)
         self.seconds: float = seconds if self.credible else wall
@@ -324,7 +332,8 @@ class Runs:
     def _run(self) -> tuple[dict[str, float], float]:
         """The milliseconds of each pass on the device, and wall-clock seconds."""
         start = time.perf_counter()
-        return self._product.run(), time.perf_counter() - start
+        passes = self._product.run(self._launches)
+        return passes, (time.perf_counter() - start) / self._launches
 
 
 def _spread(values: list[float]) -> tuple[float, float, float]:
