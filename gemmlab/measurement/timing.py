@@ -258,8 +258,8 @@ def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> N
 class _Data:
     """Inputs and references of both checks.
 
-    Above `LARGE`, references for the whole of C would take too long: then the exact check multiplies
-    by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
+    Above `LARGE`, references for the whole of C would take too long: then the exact check
+    multiplies by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
     """
 
     def __init__(self, m: int, n: int, k: int):
