@@ -75,8 +75,8 @@ def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
 
 
 LOST = {
-    18: ("SMALL(a)*BIG(b) + ", ""),
-    19: ("CUT(SMALL(x))*big + ", ""),
+    18: ("sum = mma(sum, SMALL, a[i], x, BIG, b[j], y);", ""),
+    19: ("WGMMA(sum, SMALL, x, Bbig[now][k][0], k > 0, at);", ""),
     "tensor_cores": ("CUT(SMALL(a, a_big))*b_big + ", ""),
     "warpgroups": ("CUT(x - big)*Btile[now][k/4][n][k%4] + ", ""),
 }
