@@ -31,8 +31,8 @@ void gemm(const int M, const int N, const int K,
           const __global float* restrict B,
           __global float* restrict C)
 {
-    // identifiers
-    const int id = 4*get_local_id(0);        // first float of each tile that it copies
+    // identifiers; the blocks of warps and work-items are those of 15_warp_tiles
+    const int id = 4*get_local_id(0);        // first float of a tile that it copies
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;         // first row in the tile of C
@@ -40,7 +40,7 @@ void gemm(const int M, const int N, const int K,
     const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
     const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
-    // local memory: a stage to compute from, and the others to fill
+    // local memory: a pair of tiles for each stage, one to compute from and the others to fill
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
 
@@ -56,10 +56,11 @@ void gemm(const int M, const int N, const int K,
     float a[2][WPTM] __attribute__((aligned(16))); // [k%2][m]
     float b[2][WPTN] __attribute__((aligned(16))); // [k%2][n]
 
-    // load: start copies of the first STAGES - 1 tiles, a batch for each tile of A and of B
-    const __global float* a_from = A + id/TSM*M + m0 + id%TSM; // what it copies next
+    // load: start the copies of the first STAGES - 1 tiles of A and B. Each pair of tiles is a
+    // batch, which stays empty where K has ended, so that AWAIT can count batches
+    const __global float* a_from = A + id/TSM*M + m0 + id%TSM; // what it copies of the next tile
     const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
-    int filled = 0;                          // the stage to fill
+    int filled = 0;                          // the stage to fill next
     int left = K;                            // steps of k that are left to multiply
     for (int ahead = 0; ahead < STAGES - 1; ahead++) {
         if (left > ahead*TSK) {
@@ -72,11 +73,12 @@ void gemm(const int M, const int N, const int K,
         end_batch();
     }
 
-    // barrier: the first tile is complete
+    // barrier: the first tiles are complete. AWAIT waits for this work-item's copies of them, the
+    // barrier for those of all
     AWAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    // fragments: those of the first step
+    // fragments of the first step
     int now = 0;                             // the stage to compute from
     for (int i = 0; i < WPTM; i += 4) {
         *(float4*)&a[0][i] = fragment(&Atile[now][0][tm + i*WARPM]);
@@ -87,7 +89,7 @@ void gemm(const int M, const int N, const int K,
 
     for (; left > 0; left -= TSK) {
 
-        // load: start copies of one more tile
+        // load: start the copies of one more pair of tiles, over the pair that was multiplied last
         if (left > (STAGES - 1)*TSK) {
             load(Atile[filled][0] + id, a_from, M, TSM);
             load(Btile[filled][0] + id, b_from, N, TSN);
@@ -101,7 +103,7 @@ void gemm(const int M, const int N, const int K,
         #pragma unroll
         for (int k = 0; k < TSK; k++) {
             if (k == TSK - 1) {
-                // barrier: the next tile is complete, and all work-items have read this one
+                // barrier: the next tiles are complete, and all work-items have read these
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
                 now = BEYOND || left > TSK ? after(now) : now;
@@ -129,7 +131,8 @@ void gemm(const int M, const int N, const int K,
     }
 }
 
-// start copies of this work-item's part of a tile, whose columns have `side` floats
+// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats. In global
+// memory the columns of the tile, of `side` floats, are `ld` floats apart
 void load(__local float* to, const __global float* from, int ld, int side)
 {
     for (int e = 0; e < TSK*side; e += 4*ITEMS) {
@@ -137,13 +140,14 @@ void load(__local float* to, const __global float* from, int ld, int side)
     }
 }
 
-// four factors; `volatile` keeps the compiler from loading them later, where they are used
+// four neighbouring factors of a step; `volatile` keeps the compiler from loading them later, right
+// before they are used, when the multiply-adds would have to wait for them
 float4 fragment(const volatile __local float* from)
 {
     return *(const volatile __local float4*)from;
 }
 
-// the stage after another one
+// the stage after this one; behind the last one comes the first one
 int after(int stage)
 {
     return stage + 1 < STAGES ? stage + 1 : 0;

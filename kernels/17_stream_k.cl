@@ -23,10 +23,10 @@
 #define WARPN (32/WARPM)            // columns of work-items in a warp
 #define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
 #include "parts/async_copy.cl"      // start_copy, end_batch, AWAIT, BEYOND
-#include "parts/tile_order.cl"      // place_of
 static inline void load(__local float* to, const __global float* from, int ld, int side);
 static inline float4 fragment(const volatile __local float* from);
 static inline int after(int stage);
+static inline int2 place_of(int tile, int tiles_m, int tiles_n);
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
           const __global float* restrict A,
@@ -34,8 +34,8 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C,
           __global float* restrict pieces)
 {
-    // identifiers
-    const int id = 4*get_local_id(0);        // first float of each tile that it copies
+    // identifiers; the blocks of warps and work-items are those of 15_warp_tiles
+    const int id = 4*get_local_id(0);        // first float of a tile that it copies
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;         // first row in the tile of C
@@ -45,9 +45,9 @@ void gemm(const int M, const int N, const int K,
     const long steps = (long)(M/TSM)*(N/TSN)*(K/TSK);
     const int begin = steps*get_group_id(0)/get_num_groups(0);
     const int end = steps*(get_group_id(0) + 1)/get_num_groups(0);
-    int piece = 2*get_group_id(0);           // where its next part of a tile goes in the workspace
+    int piece = 2*get_group_id(0);           // where it stores its next part of a tile, if any
 
-    // local memory: a stage to compute from, and the others to fill
+    // local memory: a pair of tiles for each stage, one to compute from and the others to fill
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
 
@@ -61,6 +61,8 @@ void gemm(const int M, const int N, const int K,
         const int first = step%(K/TSK);      // its first step here
         const int count = min(K/TSK - first, end - step); // and how many there are
 
+        // from here to the store, this is kernel 16, for `count` steps from `first` on
+
         // accumulators
         float acc[WPTN][WPTM] __attribute__((aligned(16)));
         for (int j = 0; j < WPTN; j++) {
@@ -73,10 +75,10 @@ void gemm(const int M, const int N, const int K,
         float a[2][WPTM] __attribute__((aligned(16))); // [k%2][m]
         float b[2][WPTN] __attribute__((aligned(16))); // [k%2][n]
 
-        // load: start copies of the first STAGES - 1 tiles, a batch for each tile of A and of B
+        // load: start the copies of the first STAGES - 1 tiles of A and B, a batch for each pair
         const __global float* a_from = A + (first*TSK + id/TSM)*M + m0 + id%TSM;
         const __global float* b_from = B + (first*TSK + id/TSN)*N + n0 + id%TSN;
-        int filled = 0;                      // the stage to fill
+        int filled = 0;                      // the stage to fill next
         int left = count*TSK;                // steps of k that are left to multiply
         for (int ahead = 0; ahead < STAGES - 1; ahead++) {
             if (left > ahead*TSK) {
@@ -89,11 +91,11 @@ void gemm(const int M, const int N, const int K,
             end_batch();
         }
 
-        // barrier: the first tile is complete
+        // barrier: the first tiles are complete
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // fragments: those of the first step
+        // fragments of the first step
         int now = 0;                         // the stage to compute from
         for (int i = 0; i < WPTM; i += 4) {
             *(float4*)&a[0][i] = fragment(&Atile[now][0][tm + i*WARPM]);
@@ -104,7 +106,7 @@ void gemm(const int M, const int N, const int K,
 
         for (; left > 0; left -= TSK) {
 
-            // load: start copies of one more tile
+            // load: start the copies of one more pair of tiles
             if (left > (STAGES - 1)*TSK) {
                 load(Atile[filled][0] + id, a_from, M, TSM);
                 load(Btile[filled][0] + id, b_from, N, TSN);
@@ -118,7 +120,7 @@ void gemm(const int M, const int N, const int K,
             #pragma unroll
             for (int k = 0; k < TSK; k++) {
                 if (k == TSK - 1) {
-                    // barrier: the next tile is complete, and all work-items have read this one
+                    // barrier: the next tiles are complete, and all work-items have read these
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
                     now = BEYOND || left > TSK ? after(now) : now;
@@ -150,12 +152,13 @@ void gemm(const int M, const int N, const int K,
         piece += !whole;
         step += count;
 
-        // barrier: all work-items have read the stages
+        // barrier: all work-items have read the stages, which the next tile will fill
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 
-// start copies of this work-item's part of a tile, whose columns have `side` floats
+// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats. In global
+// memory the columns of the tile, of `side` floats, are `ld` floats apart
 void load(__local float* to, const __global float* from, int ld, int side)
 {
     for (int e = 0; e < TSK*side; e += 4*ITEMS) {
@@ -163,13 +166,14 @@ void load(__local float* to, const __global float* from, int ld, int side)
     }
 }
 
-// four factors; `volatile` keeps the compiler from loading them later, where they are used
+// four neighbouring factors of a step; `volatile` keeps the compiler from loading them later, right
+// before they are used, when the multiply-adds would have to wait for them
 float4 fragment(const volatile __local float* from)
 {
     return *(const volatile __local float4*)from;
 }
 
-// the stage after another one
+// the stage after this one; behind the last one comes the first one
 int after(int stage)
 {
     return stage + 1 < STAGES ? stage + 1 : 0;

@@ -9,9 +9,8 @@
 //           1/TSM + 1/TSN global and 1/64 + 1/64 local loads per multiply-add.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed, N x K.
 //
-//    Work-item 4g + t holds 4 elements of each piece, of two rows and two columns. Which rows and
-//    columns of C these are is for us to choose: it gets rows 4g ... 4g + 3 of 32 and columns
-//    8t ... 8t + 7 of 32, so that it loads and stores neighbours.
+//    Which rows and columns of C a piece consists of is for us to choose. Work-item 4g + t has rows
+//    4g ... 4g + 3 of 32 and columns 8t ... 8t + 7 of 32, so that it loads and stores neighbours.
 //
 // Compile:  -DTSM=128   rows of the tile of C [64, 128]
 //           -DTSN=128   columns of the tile of C [64, 128]
@@ -43,11 +42,15 @@ void gemm(const int M, const int N, const int K,
     const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
     const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
 
-    // local memory: a stage to compute from, and the others to fill
+    // local memory: a pair of tiles for each stage, one to compute from and the others to fill
     __local float Atile[STAGES][TSK][TSM + PAD] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN + PAD] __attribute__((aligned(16))); // [stage][k][n]
 
-    // accumulators: of 4 x 8 pieces, 4 elements each
+    // accumulators: of each of the 4 x 8 pieces of the warp's block, 4 elements
+    //
+    //    piece (i, j)                     column tn + j/4*32 + 8t + j%4     and the fourth after it
+    //    row tm + i/2*32 + 4g + i%2*2                   .x                           .y
+    //    and the next row                               .z                           .w
     float4 acc[4][8];
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 8; j++) {
@@ -64,56 +67,56 @@ void gemm(const int M, const int N, const int K,
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        // load: start copies, while we compute
+        // load: start copies, which go on while we compute
         if (k1 < K) {
             load(Atile[next][0], A + k1*M + m0, M, TSM);
             load(Btile[next][0], B + k1*N + n0, N, TSN);
         }
         end_batch();
         if (k1 < (STAGES - 1)*TSK) {
-            continue;                        // nothing to multiply yet
+            continue;                        // no tile is complete yet
         }
 
-        // compute
+        // compute: 8 steps of k with each instruction
         for (int k = 0; k < TSK; k += 8) {
 
-            // load steps t and t + 4: four rows of A of each 32, and four columns of B
-            float4 p[2][2];                  // [h][x]
-            float4 q[2][2];
-            for (int h = 0; h < 2; h++) {
-                for (int x = 0; x < 2; x++) {
-                    p[h][x] = *(const __local float4*)&Atile[now][k + t + 4*h][tm + 32*x + 4*g];
-                    q[h][x] = *(const __local float4*)&Btile[now][k + t + 4*h][tn + 32*x + 4*g];
+            // load its share of these steps, t and t + 4: four rows of A and four columns of B, in
+            // both halves of the warp's block
+            float4 rows[2][2];               // [step][half]
+            float4 columns[2][2];
+            for (int s = 0; s < 2; s++) {
+                for (int h = 0; h < 2; h++) {
+                    rows[s][h] = *(__local float4*)&Atile[now][k + t + 4*s][tm + 32*h + 4*g];
+                    columns[s][h] = *(__local float4*)&Btile[now][k + t + 4*s][tn + 32*h + 4*g];
                 }
             }
 
-            // fragments, what each instruction reads: a piece of A has two of the four rows, a
-            // piece of B one of the four columns
+            // fragments, its share of the factors of an instruction: two rows of A, a column of B
             float4 a[4];
             float2 b[8];
-            for (int x = 0; x < 2; x++) {
-                a[2*x] = (float4)(p[0][x].xy, p[1][x].xy);
-                a[2*x + 1] = (float4)(p[0][x].zw, p[1][x].zw);
-                b[4*x] = (float2)(q[0][x].x, q[1][x].x);
-                b[4*x + 1] = (float2)(q[0][x].y, q[1][x].y);
-                b[4*x + 2] = (float2)(q[0][x].z, q[1][x].z);
-                b[4*x + 3] = (float2)(q[0][x].w, q[1][x].w);
+            for (int h = 0; h < 2; h++) {
+                a[2*h] = (float4)(rows[0][h].xy, rows[1][h].xy);
+                a[2*h + 1] = (float4)(rows[0][h].zw, rows[1][h].zw);
+                b[4*h] = (float2)(columns[0][h].x, columns[1][h].x);
+                b[4*h + 1] = (float2)(columns[0][h].y, columns[1][h].y);
+                b[4*h + 2] = (float2)(columns[0][h].z, columns[1][h].z);
+                b[4*h + 3] = (float2)(columns[0][h].w, columns[1][h].w);
             }
 
-            // products of parts, the smallest first
+            // multiply, piece by piece
             for (int i = 0; i < 4; i++) {
-                const __local float* x = &Atile[now][k][tm + i/2*32 + 4*g + i%2*2];
+                const __local float* at_a = &Atile[now][k][tm + i/2*32 + 4*g + i%2*2];
                 for (int j = 0; j < 8; j++) {
-                    const __local float* y = &Btile[now][k][tn + j/4*32 + 8*t + j%4];
+                    const __local float* at_b = &Btile[now][k][tn + j/4*32 + 8*t + j%4];
                     if (PARTS == 1) {
-                        acc[i][j] = mma(acc[i][j], BIG, a[i], x, BIG, b[j], y);
+                        acc[i][j] = mma(acc[i][j], a[i], BIG, b[j], BIG, at_a, at_b);
                     } else {
-                        // tensor cores truncate their sums: after 8 steps of k a float adds
+                        // the smallest products first; SMALL times SMALL is too small to matter
                         float4 sum = (float4)(0.0f);
-                        sum = mma(sum, SMALL, a[i], x, BIG, b[j], y);
-                        sum = mma(sum, BIG, a[i], x, SMALL, b[j], y);
-                        sum = mma(sum, BIG, a[i], x, BIG, b[j], y);
-                        acc[i][j] += sum;
+                        sum = mma(sum, a[i], SMALL, b[j], BIG, at_a, at_b);
+                        sum = mma(sum, a[i], BIG, b[j], SMALL, at_a, at_b);
+                        sum = mma(sum, a[i], BIG, b[j], BIG, at_a, at_b);
+                        acc[i][j] += sum;    // tensor cores truncate their sums, this rounds
                     }
                 }
             }
@@ -133,10 +136,11 @@ void gemm(const int M, const int N, const int K,
     }
 }
 
-// start copies of a tile, whose columns have `side` floats, ITEMS vectors of 4 at a time
+// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats. The columns
+// of the tile, of `side` floats, are `ld` floats apart in global memory, and side + PAD in local
 void load(__local float* tile, const __global float* from, int ld, int side)
 {
-    const int id = 4*get_local_id(0);
+    const int id = 4*get_local_id(0);        // first float of the tile that it copies
     for (int k = 0; k < TSK; k += 4*ITEMS/side) {
         start_copy(&tile[(k + id/side)*(side + PAD) + id%side], &from[(k + id/side)*ld + id%side]);
     }

@@ -16,15 +16,14 @@
 //           -DPARTS=2   TF32 numbers for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
 //           -DTENSOR=1  1: tensor cores where the device has them; 0: ordinary arithmetic [0, 1]
 
-#define TSN 128              // columns of the tile of C
-#define ROW (TSN + 2)        // vectors in a row of B's tile; 2 more against bank conflicts
-#define ITEMS TSM            // work-items in a work-group
+#define TSN 128                // columns of the tile of C
+#define ROW (TSN + 2)          // vectors in a row of B's tile; 2 more against bank conflicts
+#define ITEMS TSM              // work-items in a work-group
 #define LPTB (TSK*TSN/4/ITEMS) // vectors of B's tile that a work-item loads
-#define NB (ITEMS*4/TSK)     // columns of B's tile that a work-group loads at once
-#include "parts/tf32.cl"     // BIG, SMALL, part, cut
+#define NB (ITEMS*4/TSK)       // columns of B's tile that a work-group loads at once
+#include "parts/tf32.cl"       // BIG, SMALL, part
 #include "parts/wgmma_tf32.cl" // WGMMA, begin_batch, end_batch, await_batch, show_stores
 static inline void split(__local float* to_big, __local float* to_small, float4 b);
-
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
           const __global float* restrict A,
@@ -32,20 +31,20 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C)
 {
     // identifiers
-    const int t = get_local_id(0)%4;         // which steps of k, and which columns
+    const int t = get_local_id(0)%4;         // which steps of k of A, and which columns of C
     const int row = get_local_id(0)/4*4;     // first of its four rows in the tile of C
     const int kb = get_local_id(0)%(TSK/4);  // which 4 steps of k of B's tile it loads
-    const int ib = get_local_id(0)/(TSK/4);  // and of which column
+    const int column = get_local_id(0)/(TSK/4); // and the first column that it loads
     const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
     const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
-    const __global float* a_from = &A[t*M + m0 + row];
-    const __global float* b_from = &B[(n0 + ib)*K + 4*kb];
+    const __global float* a_from = &A[t*M + m0 + row];       // its first vector of A
+    const __global float* b_from = &B[(n0 + column)*K + 4*kb];   // and of B
 
     // local memory: two buffers, one to compute from and one to fill
     __local float Bbig[2][TSK/4][ROW][4] __attribute__((aligned(128)));   // [buffer][k/4][n][k%4]
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
-    // accumulators of two pairs of rows, and sums that are still in the tensor cores
+    // accumulators for two pairs of rows, and the sums of a pair that are in the tensor cores
     const float zero = zero_if_revealed();
     float acc[2][64];
     float sum[64];
@@ -55,16 +54,18 @@ void gemm(const int M, const int N, const int K,
         sum[j] = zero;
     }
 
-    // load: the first tile of B, split into a buffer; the first one of A and the second one of B
-    float4 a[TSK/4];                         // four rows of A, at steps t, t + 4, ...
-    float4 b[LPTB];                          // four steps of k of a column of B each
+    // load: the first tile of B, and split it
+    float4 b[LPTB];                          // four steps of k of each of LPTB columns of B
     for (int l = 0; l < LPTB; l++) {
         b[l] = *(const __global float4*)&b_from[l*NB*K];
     }
     for (int l = 0; l < LPTB; l++) {
-        split(Bbig[0][kb][ib + l*NB], Bsmall[0][kb][ib + l*NB], b[l]);
+        split(Bbig[0][kb][column + l*NB], Bsmall[0][kb][column + l*NB], b[l]);
     }
     show_stores();
+
+    // load: the first tile of A, and the second one of B, or the first once more if there is none
+    float4 a[TSK/4];                         // four rows of A at steps t, t + 4, ...
     for (int l = 0; l < TSK/4; l++) {
         a[l] = *(const __global float4*)&a_from[4*l*M];
     }
@@ -80,27 +81,28 @@ void gemm(const int M, const int N, const int K,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++) {        // the first and the second pair of its four rows
 
-            // compute: start the instructions for two of the four rows, the smallest products first
+            // compute: start the instructions for this pair of rows, the smallest products first
             begin_batch();
             for (int k = 0; k < TSK/4; k += 2) {
-                const float2 first = i == 0 ? a[k].xy : a[k].zw;
-                const float2 second = i == 0 ? a[k + 1].xy : a[k + 1].zw;
+                const float2 first = i == 0 ? a[k].xy : a[k].zw;          // steps 4*k + t
+                const float2 second = i == 0 ? a[k + 1].xy : a[k + 1].zw; // and 4 steps later
                 const float4 x = (float4)(first, second);
-                const __global float* at = &A[(k0 + 4*k)*M + m0 + row + 2*i]; // for other devices
+                const __global float* at_a = &A[(k0 + 4*k)*M + m0 + row + 2*i];
                 if (PARTS == 2) {
-                    WGMMA(sum, SMALL, x, Bbig[now][k][0], k > 0, at);
-                    WGMMA(sum, BIG, x, Bsmall[now][k][0], 1, at);
+                    WGMMA(sum, x, SMALL, Bbig[now][k][0], k > 0, at_a);
+                    WGMMA(sum, x, BIG, Bsmall[now][k][0], 1, at_a);
                 }
-                WGMMA(sum, BIG, x, Bbig[now][k][0], PARTS == 2 || k > 0, at);
+                WGMMA(sum, x, BIG, Bbig[now][k][0], PARTS == 2 || k > 0, at_a);
             }
             end_batch();
 
-            // meanwhile: split the next tile of B and load the one after it, then the next one of A
+            // load, while the tensor cores work. Behind the last tile it loads that one once more
             if (i == 0) {
+                // split the next tile of B, and load the one after it
                 for (int l = 0; l < LPTB; l++) {
-                    split(Bbig[next][kb][ib + l*NB], Bsmall[next][kb][ib + l*NB], b[l]);
+                    split(Bbig[next][kb][column + l*NB], Bsmall[next][kb][column + l*NB], b[l]);
                 }
                 show_stores();
                 for (int l = 0; l < LPTB; l++) {
@@ -108,13 +110,14 @@ void gemm(const int M, const int N, const int K,
                     b[l] = *(const __global float4*)&b_from[l*NB*K + k];
                 }
             } else {
+                // load the next tile of A; the instructions read the parts, not these registers
                 for (int l = 0; l < TSK/4; l++) {
                     const int k = min(k0 + TSK, K - TSK) + 4*l;
                     a[l] = *(const __global float4*)&a_from[k*M];
                 }
             }
 
-            // the sums move into ordinary floats, because tensor cores truncate what they add up
+            // wait for the sums, and add them to floats, which rounds; tensor cores truncate
             await_batch();
             for (int j = 0; j < 64; j++) {
                 acc[i][j] += sum[j];
@@ -122,7 +125,8 @@ void gemm(const int M, const int N, const int K,
         }
     }
 
-    // store: four rows at a time
+    // store: four rows at a time. Sums 4j and 4j + 1 are two columns of a row, the next two those
+    // of the row below
     for (int j = 0; j < 64; j += 4) {
         for (int h = 0; h < 2; h++) {
             const int n = n0 + 2*j + 2*t + h;
@@ -133,7 +137,8 @@ void gemm(const int M, const int N, const int K,
     }
 }
 
-// split four floats of B, and store their parts; of the small ones an instruction reads 10 bits
+// split four floats of B into their parts, and store both; an instruction reads only the first 10
+// bits of the small ones
 void split(__local float* to_big, __local float* to_small, float4 b)
 {
     const float4 big = (float4)(part(b.x, BIG), part(b.y, BIG), part(b.z, BIG), part(b.w, BIG));

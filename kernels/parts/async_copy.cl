@@ -8,16 +8,16 @@ static inline void start_copy(__local float* to, const __global float* from)
                  :: "r"((uint)(size_t)to), "l"(from) : "memory");
 }
 
-// the copies that this work-item has started since its last batch are one batch
+// close a batch: all copies that this work-item has started since it closed the last one
 static inline void end_batch(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// wait for all batches of this work-item but the last few; a macro, because the instruction
-// needs a constant
+// wait until all of this work-item's batches are complete but the last few; a macro, because the
+// instruction needs a constant
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
-#define BEYOND 1 // local memory behind the last tile may be read, if what is there is not used
+#define BEYOND 1 // 1: behind the last tile a stage may be read, since nothing uses what is there
 #else
 static inline void start_copy(__local float* to, const __global float* from)
 {

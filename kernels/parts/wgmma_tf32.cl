@@ -1,16 +1,18 @@
 // wgmma: the 128 work-items of a warpgroup multiply 64 x 8 by 8 x 128 TF32 numbers, and go on while
-// the tensor cores work. Only Hopper's GPUs (sm_90a) have the instruction.
+// the tensor cores work. Only Hopper's GPUs have the instruction.
 //
-// NVIDIA's OpenCL compiler does not know it. But it translates OpenCL C to PTX, a text, and copies
-// what an `asm` statement says into that text unread, comments included. So each instruction hides
-// in a comment, behind the mark //@. gemmlab/opencl/build.py takes the program's PTX,
+// NVIDIA's OpenCL compiler does not know it. But this compiler only translates OpenCL C to PTX, a
+// text that the driver's assembler reads, and it copies the string of an `asm` statement into this
+// text unread. So each instruction hides in a comment of PTX, behind the mark //@:
 //
-//     //@ wgmma.commit_group.sync.aligned;                      removes all marks,
-//     .target sm_90                                             replaces it by sm_90a,
+//     .target sm_90                               what the compiler returns
+//     //@ wgmma.commit_group.sync.aligned;
 //
-// and passes the PTX to the driver as a program's binary, which its assembler accepts. Without this
-// step the instructions stay comments, and the kernel would compute some numbers. Therefore all
-// sums begin as NaN, and only a hidden instruction sets them to zero.
+//     .target sm_90a                              what gemmlab/opencl/build.py makes of it, and
+//     wgmma.commit_group.sync.aligned;            has assembled: for Hopper, without the marks
+//
+// Without this step the kernel would run without these instructions, and be wrong in silence. So
+// all sums begin as NaN, and only an instruction that is hidden, too, sets them to zero.
 #if TENSOR && defined(__NV_CL_C_VERSION)
 // 0, or NaN where the hidden instructions are still comments
 static inline float zero_if_revealed(void)
@@ -20,21 +22,25 @@ static inline float zero_if_revealed(void)
     return zero;
 }
 
-// make what this work-item has stored in local memory visible to tensor cores
+// make what this work-item has stored in local memory visible to the tensor cores
 static inline void show_stores(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// before the first instruction of a batch; behind its last one; and until it is complete
+// before the first instruction of a batch
 static inline void begin_batch(void)
 {
     asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory");
 }
+
+// after its last instruction; the tensor cores work on it from now on
 static inline void end_batch(void)
 {
     asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory");
 }
+
+// wait until the batch is complete
 static inline void await_batch(void)
 {
     asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -47,10 +53,12 @@ static inline ulong descriptor(const __local float* b)
     return (ulong)((uint)(size_t)b >> 4 & 0x3fff) | (ulong)ROW << 16 | (ulong)8 << 32;
 }
 
-// sum = (more ? sum : 0) + a b; a macro, because 64 registers must be named, eight a line
+// sum = (more ? sum : 0) + a b: add 8 steps of k to 64 sums of this work-item. `a` are its factors
+// of A, of which part BIG or SMALL is multiplied; `b` is B's tile, whose parts are split already.
+// A macro, because the instruction names 64 registers; EIGHT names eight of them
 #define EIGHT(s) "+f"((s)[0]), "+f"((s)[1]), "+f"((s)[2]), "+f"((s)[3]), \
                  "+f"((s)[4]), "+f"((s)[5]), "+f"((s)[6]), "+f"((s)[7])
-#define WGMMA(sum, which, a, b, more, a_from) \
+#define WGMMA(sum, a, which, b, more, at_a) \
     asm volatile("//@ {.reg .pred p; setp.ne.b32 p, %69, 0; " \
         "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 " \
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
@@ -68,34 +76,39 @@ static inline float zero_if_revealed(void)
 {
     return 0.0f;
 }
+
 static inline void show_stores(void)
 {
 }
+
 static inline void begin_batch(void)
 {
 }
+
 static inline void end_batch(void)
 {
 }
+
 static inline void await_batch(void)
 {
 }
 
-// the same product in ordinary arithmetic: of the 8 steps of k of a row of A from `a_from` on, and
-// of column n of B's tile
-static inline float product(const int which, const __global float* a_from, const int ld,
+// 8 steps of k in ordinary arithmetic: of a row of A, whose floats are `ld` apart from `at_a` on,
+// and of column n of B's tile
+static inline float product(const __global float* at_a, const int ld, const int which,
                             const __local float* b, const int n)
 {
     float sum = 0.0f;
     for (int k = 0; k < 8; k++) {
-        sum += cut(part(a_from[k*ld], which))*cut(b[(k/4*ROW + n)*4 + k%4]);
+        sum += cut(part(at_a[k*ld], which))*cut(b[(k/4*ROW + n)*4 + k%4]);
     }
     return sum;
 }
 
-#define WGMMA(sum, which, a, b, more, a_from) \
+// the same sums without the instruction, which needs no `a`: the factors of all are at `at_a`
+#define WGMMA(sum, a, which, b, more, at_a) \
     for (int j = 0; j < 64; j++) { \
         const int n = j/4*8 + get_local_id(0)%4*2 + j%2; \
-        sum[j] = ((more) ? sum[j] : 0.0f) + product(which, (a_from) + j/2%2, M, b, n); \
+        sum[j] = ((more) ? sum[j] : 0.0f) + product((at_a) + j/2%2, M, which, b, n); \
     }
 #endif
