@@ -4,7 +4,7 @@ widget state.
 python notebooks/rebuild.py [CHAPTER ...]     such as 03 or 03_work_per_thread; all by default
 
 The text of a chapter, `text/NN_name.md`, is what one edits and reviews; jupytext turns it into a
-notebook.
+notebook. Facts such as {{rate 6}} come from results/, see `lessons/facts.py`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ import nbformat
 from nbclient import NotebookClient
 
 from gemmlab.ladder import find, sources
+from lessons import facts
 
 HERE = Path(__file__).resolve().parent
 TEXTS = HERE / "text"
+#: What is stored in place of an output about the machine that ran the cell.
+YOURS = "Run this cell to see your own figures here.\n"
+VIEW = "application/vnd.jupyter.widget-view+json"
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -31,14 +35,17 @@ METADATA = {
 
 
 def from_text(path: Path) -> nbformat.NotebookNode:
-    """The notebook that a text stands for, without outputs."""
+    """Return the notebook of a text without outputs, with kernels and facts in their places."""
     book = jupytext.reads(path.read_text(encoding="utf-8"), fmt="md")
     book.metadata = nbformat.from_dict(METADATA)
     book.nbformat, book.nbformat_minor = 4, 5
     for number, cell in enumerate(book.cells):
+        cell.source = facts.fill(cell.source)
         declared = cell.metadata.get("gemmlab", {})
         if declared.get("whole"):  # the text has the first line only
             text = kernel_text(declared["kernel"], declared.get("changes", ()))
+            if "part" in declared:
+                text = sources.part(text, declared["part"])
             cell.source = f"{cell.source}\n{text}"
         # the same at every build, so that differences are those of the chapter
         cell["id"] = f"cell-{number:02d}"
@@ -58,6 +65,17 @@ def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:
     return text
 
 
+def of_this_machine(cell: nbformat.NotebookNode) -> bool:
+    """Whether a cell's output is about the machine that runs it: then it is not stored.
+
+    Exercises and widgets are: they store no rate of the machine.
+    """
+    tags = cell.metadata.get("tags", [])
+    if cell.cell_type != "code" or "nbval-ignore-output" not in tags or len(tags) > 1:
+        return False
+    return not any(VIEW in output.get("data", {}) for output in cell.outputs)
+
+
 def rebuild(text: Path) -> None:
     book, start = from_text(text), time.monotonic()
     client = NotebookClient(
@@ -67,6 +85,8 @@ def rebuild(text: Path) -> None:
         client.execute(env={**os.environ, "GEMMLAB_DATA": empty})
     for cell in book.cells:
         cell.metadata.pop("execution", None)
+        if of_this_machine(cell):
+            cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=YOURS)]
         if ".reveal(" in cell.source:  # it holds the answer of a prediction
             cell.metadata.setdefault("jupyter", {})["source_hidden"] = True
     book.metadata = nbformat.from_dict(METADATA)

@@ -99,6 +99,12 @@ def turns(kernel: Key, change: str = "") -> float:
     return totals["local_pipe"] / 100 * cycles / totals["multiply_adds"]
 
 
+def instructions(kernel: Key, change: str = "") -> float:
+    """Instructions of a warp per multiply-add, addresses and loops included, as counted."""
+    totals = counts(kernel, change).totals
+    return totals["instructions"] / totals["multiply_adds"]
+
+
 def time_of_a_warp(kernel: Key) -> dict[str, float]:
     """What a warp of a kernel does, as shares of its time, the largest first."""
     stalls = counts(kernel).stalls
@@ -118,11 +124,10 @@ def slots(words: Mapping[Key, str]) -> str:
     for kernel, what in words.items():
         _, shares, stalls, totals = counts(kernel)
         adds, others, *empty = shares.values()
-        per_add = totals["instructions"] / totals["multiply_adds"]
         waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
         lines.append(
             f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
-            f"{per_add:14.2f} {totals['local_pipe']:8.0f} % "
+            f"{instructions(kernel):14.2f} {totals['local_pipe']:8.0f} % "
             f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
         )
     return "\n".join(lines)
