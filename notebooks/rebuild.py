@@ -10,6 +10,7 @@ notebook. Facts such as {{rate 6}} come from results/, see `lessons/facts.py`.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -28,6 +29,13 @@ TEXTS = HERE / "text"
 #: What is stored in place of an output about the machine that ran the cell.
 YOURS = "Run this cell to see your own figures here.\n"
 VIEW = "application/vnd.jupyter.widget-view+json"
+#: Words of OpenCL, and those of CUDA. They differ; a warp is a warp.
+WORDS_OF_CUDA = {
+    "work-item": "thread",
+    "work-group": "thread block",
+    "local memory": "shared memory",
+    "multiprocessor": "SM",
+}
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -49,7 +57,26 @@ def from_text(path: Path) -> nbformat.NotebookNode:
             cell.source = f"{cell.source}\n{text}"
         # the same at every build, so that differences are those of the chapter
         cell["id"] = f"cell-{number:02d}"
+    if path.stem[0].isdigit():
+        with_words_of_cuda(book)
     return book
+
+
+def with_words_of_cuda(book: nbformat.NotebookNode) -> None:
+    """Add the words of CUDA to a chapter, each where it mentions its OpenCL word first."""
+    prose = [cell for cell in book.cells if cell.cell_type == "markdown"]
+    for word, of_cuda in WORDS_OF_CUDA.items():
+        if any(f"CUDA: {of_cuda}" in cell.source for cell in prose):
+            continue
+        first = re.compile(rf"(\[\W*{word}s?\W*\]\([^)]*\)\**|\b{word}s?\b)(?![\w-])")
+        for cell in prose:
+            start = len(cell.source.partition("\n")[0]) if cell.source[:1] == "#" else 0
+            match = first.search(cell.source, start)
+            if match and "`" not in cell.source[max(0, match.start() - 1) : match.end() + 1]:
+                many = re.search(rf"{word}(s?)", match[0])[1]
+                words = f"{match[0]} (CUDA: {of_cuda}{many})"
+                cell.source = cell.source[: match.start()] + words + cell.source[match.end() :]
+                break
 
 
 def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:

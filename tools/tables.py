@@ -4,8 +4,9 @@ chapters and results/, and draw their pictures.
     python tools/tables.py [--check] [--pictures FOLDER]
 
 A table stands between two comments, `<!-- ladder -->` and `<!-- /ladder -->`, and is replaced as a
-whole. So is a fact between `<!-- fact rate 6 -->` and `<!-- / -->`; notebooks/lessons/facts.py lists
-them. With --check nothing is written, and the exit code says whether anything would have changed.
+whole. So is a fact between `<!-- fact rate 6 -->` and `<!-- / -->`; notebooks/lessons/facts.py
+lists them. With --check nothing is written, and the exit code says whether anything would have
+changed.
 """
 
 from __future__ import annotations
@@ -55,9 +56,14 @@ def main_line() -> str:
 
     rows = []
     for row in Table().rows:
-        name = f"[{row.name}](kernels/{catalog[row.kernel].file})" if row.kernel else row.name
+        number = "" if row.kernel is None else row.kernel
+        name = (
+            f"[{row.name}](kernels/{catalog[row.kernel or 1].file})"
+            if row.kernel is not None
+            else row.name
+        )
         rate = facts.two(row.gflops / 1000)
-        rows.append([row.kernel or "", name, row.idea, rate, facts.percent(row.share)])
+        rows.append([number, name, row.idea, rate, facts.percent(row.share)])
     return markdown(["", "kernel", "the idea", ">TFLOPS", ">of cuBLAS"], rows)
 
 

@@ -105,6 +105,20 @@ def instructions(kernel: Key, change: str = "") -> float:
     return totals["instructions"] / totals["multiply_adds"]
 
 
+def loops(*kernels: Key) -> str:
+    """Return what each kernel's inner loop consists of on an H200, a line for each."""
+    lines = []
+    for kernel in kernels:
+        rows = records.rows(series="machine code", kernel=kernel)
+        found = {row.metric.removesuffix(" instructions"): row.median for row in rows
+                 if row.metric.endswith(" instructions")}  # fmt: skip
+        adds = found.pop("FFMA")
+        loads = ", ".join(f"{found.get(name, 0):.0f} {name}" for name in ("LDS", "LDS.128"))
+        others = sum(n for name, n in found.items() if not name.startswith("LDS"))
+        lines.append(f"kernel {kernel}: {adds:.0f} FFMA, {loads}, {others:.0f} others")
+    return "\n".join(lines)
+
+
 def time_of_a_warp(kernel: Key) -> dict[str, float]:
     """What a warp of a kernel does, as shares of its time, the largest first."""
     stalls = counts(kernel).stalls

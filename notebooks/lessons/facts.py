@@ -7,7 +7,7 @@ cents. Rates are those of the bare kernel on an H200 at 4096 x 4096 x 4096, if n
     rate K, tflops K        the rate of a kernel, with and without its unit
     share K, cublas K       that rate in per cent of the peak, and of cuBLAS SGEMM's
     times J -> K            how many times as fast K is as J; gain J -> K: the same as "4 %"
-    roof K, roof-rate K     the lowest ceiling, with the turns and instructions that the chip counted
+    roof K, roof-rate K     the lowest ceiling, with turns and instructions as the chip counted them
     turns K, instructions K turns of local memory, and instructions, per multiply-add, as counted
     slots K WHAT            per cent of a scheduler's cycles with "adds", "others", or "empty", or
                             empty because of "global", "local", or "barriers"
