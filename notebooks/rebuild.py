@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import jupytext
@@ -68,15 +68,24 @@ def with_words_of_cuda(book: nbformat.NotebookNode) -> None:
     for word, of_cuda in WORDS_OF_CUDA.items():
         if any(f"CUDA: {of_cuda}" in cell.source for cell in prose):
             continue
-        first = re.compile(rf"(\[\W*{word}s?\W*\]\([^)]*\)\**|\b{word}s?\b)(?![\w-])")
-        for cell in prose:
-            start = len(cell.source.partition("\n")[0]) if cell.source[:1] == "#" else 0
-            match = first.search(cell.source, start)
-            if match and "`" not in cell.source[max(0, match.start() - 1) : match.end() + 1]:
-                many = re.search(rf"{word}(s?)", match[0])[1]
-                words = f"{match[0]} (CUDA: {of_cuda}{many})"
-                cell.source = cell.source[: match.start()] + words + cell.source[match.end() :]
-                break
+        for cell, match in _mentions(prose, word):
+            many = "s" if re.search(rf"{word}s", match[0]) else ""
+            words = f"{match[0]} (CUDA: {of_cuda}{many})"
+            cell.source = cell.source[: match.start()] + words + cell.source[match.end() :]
+            break
+
+
+def _mentions(
+    prose: list[nbformat.NotebookNode], word: str
+) -> Iterator[tuple[nbformat.NotebookNode, re.Match[str]]]:
+    """The places of a word, with the link around it, outside of titles, code and the question."""
+    mention = re.compile(rf"\[\W*{word}s?\W*\]\([^)]*\)\**|\b{word}s?\b(?![\w-]|[^[]*?\]\()")
+    for cell in prose:
+        for match in mention.finditer(cell.source):
+            before = cell.source[: match.start()]
+            line = before.rpartition("\n")[2]
+            if before.count("`") % 2 == 0 and not line.startswith(("#", "**The", "<", "|")):
+                yield cell, match
 
 
 def kernel_text(kernel: int, changes: Iterable[tuple[str, str]] = ()) -> str:
