@@ -103,7 +103,8 @@ class Touches:
     and work-item.
 
     Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its
-    number among these entries), and whether it is a `store`.
+    number among these entries), and whether it is a `store`. Rows with the same `key`, of which
+    there are `size`, touch the same.
     """
 
     def __init__(self, entries: Sequence[Entry], memory: Memory):
@@ -114,7 +115,8 @@ class Touches:
             np.repeat(e.of(e.wave.number), place.shape[1])
             for e, place in zip(entries, places, strict=True)
         ]
-        self.place = np.concatenate([place.ravel() for place in places])
+        self.place = self.key = np.concatenate([place.ravel() for place in places])
+        self.size = memory.size_bytes * memory.copies // self.grain
         self.item = np.concatenate(items)
         copies = np.repeat([e.site.copy for e in entries], [place.size for place in places])
         #: Who touches it: an asynchronous copy acts beside all work-items of its group.
@@ -176,7 +178,7 @@ class Touches:
                 if pairs > MOST_PAIRS or not handovers.order(one, two):
                     keep[[row, other]] = True
         part = copy(self)
-        names = "place item actor entry store atomic value compared"
+        names = "place key item actor entry store atomic value compared"
         for name in names.split():
             setattr(part, name, getattr(self, name)[keep])
         return part
@@ -189,7 +191,9 @@ class Touches:
     def within_groups(self) -> Touches:
         """The same, as if each work-group had an array of its own."""
         part = copy(self)
-        part.place = self.place + self.group * (self.memory.size_bytes // self.grain)
+        keys = self.place + self.group * (self.memory.size_bytes // self.grain)
+        numbers, part.key = np.unique(keys, return_inverse=True)
+        part.size = len(numbers)
         return part
 
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
@@ -210,10 +214,7 @@ class Touches:
         """
         rows = np.flatnonzero(self.atomic if atomic else self.store)
         rows = rows[np.argsort(actor[rows], kind="stable")]
-        place, size = self.place, int(self.place.max(initial=0)) + 1
-        if size > 4 * len(place):
-            places, place = np.unique(place, return_inverse=True)
-            size = len(places)
+        place, size = self.key, self.size
         found, who = np.zeros(len(place), bool), np.zeros(len(place), int)
         for order in (rows[::-1], rows):
             last = np.full(size, -1)
