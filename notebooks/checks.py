@@ -16,7 +16,7 @@ from gemmlab.measurement import landscape
 from gemmlab.measurement.comparison import BUDGET
 from gemmlab.measurement.records import Row
 from gemmlab.widgets import panel
-from lessons import board, cluster, divergence, edges, rates, schedules, selection, tf32
+from lessons import board, cluster, divergence, edges, puzzles, rates, schedules, selection, tf32
 
 #: What an H200 gives a work-group, in bytes, by OpenCL.
 LOCAL_MEMORY = 48 * 1024
@@ -104,6 +104,19 @@ def _function(right, cases, because: str, typical: list):
         raise _NotYet(words)
 
     checked.typical = [wrong for wrong, _ in typical]
+    return checked
+
+
+def _puzzle(number: int, because: str):
+    """The check of a puzzle: see `puzzles.check`."""
+
+    @_safely
+    def checked(text):
+        if puzzles.PUZZLES[number - 1].gap in text:
+            raise _NotYet("the kernel is as it was; write your line where the comment says so.")
+        said = puzzles.check(number, text)
+        return gemmlab.verdict(said == "solved", because, f"{said}.")
+
     return checked
 
 
@@ -228,36 +241,9 @@ _MULTIPLIED = (
 _ADDED = (r"acc\[j\]\[i\]\s*=\s*a", "Add to a sum: += and not =.")
 _OFF = "elements are off"  # in a verdict
 
-check_00_1 = _number(
-    lambda: model.flops(300, 200, 100),
-    "M N elements of C, K terms each, two operations per term.",
-    {
-        300 * 200 * 100: "that counts the terms; each is a multiplication and an addition.",
-        300 * 200 * 199: "that leaves out the first addition, to zero; the field counts it.",
-        300 * 200: "that is the number of elements of C; how much work is one of them?",
-    },
-    "count the terms of one element.",
-)
-check_00_2 = _function(
-    model.gflops,
-    [(100, 200, 300, 0.5), (64, 64, 64, 1e-3), (4096, 4096, 4096, 0.01)],
-    "2 M N K operations over the time, in 10^9.",
-    [
-        (lambda m, n, k, s: m * n * k / s * 1e-9, "Half of it: a term is two operations."),
-        (lambda m, n, k, s: 2 * m * n * k / s, "That is FLOPS; giga is 10^9."),
-    ],
-)
-
-
-@_safely
-def check_00_3(place):
-    source = sources.read("01_naive.cl").replace("B[n*K + k]", f"B[{place}]")
-    wrong = _wrong(1, source, [(64, 64, 64), (32, 64, 96), (64, 32, 7)])
-    wrong = wrong.partition("; line")[0]  # the reason that follows is the answer
-    if "M=32" in wrong or "N=32" in wrong:
-        wrong = f"right for square matrices, but {wrong}. How far apart are two columns of B?"
-    return gemmlab.verdict(not wrong, "B is K x N, so column n begins at n*K.", wrong)
-
+check_00_1 = _puzzle(1, "64 work-items, and each did one element.")
+check_00_2 = _puzzle(3, "n columns of M elements come before, and m elements of its own column.")
+check_00_3 = _puzzle(4, "this is kernel 1 of the ladder.")
 
 check_01_1 = _number(
     lambda: 2 * 32 * 32 * 64,

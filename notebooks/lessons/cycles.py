@@ -99,6 +99,26 @@ def turns(kernel: Key, change: str = "") -> float:
     return totals["local_pipe"] / 100 * cycles / totals["multiply_adds"]
 
 
+def instructions(kernel: Key, change: str = "") -> float:
+    """Instructions of a warp per multiply-add, addresses and loops included, as counted."""
+    totals = counts(kernel, change).totals
+    return totals["instructions"] / totals["multiply_adds"]
+
+
+def loops(*kernels: Key) -> str:
+    """Return what each kernel's inner loop consists of on an H200, a line for each."""
+    lines = []
+    for kernel in kernels:
+        rows = records.rows(series="machine code", kernel=kernel)
+        found = {row.metric.removesuffix(" instructions"): row.median for row in rows
+                 if row.metric.endswith(" instructions")}  # fmt: skip
+        adds = found.pop("FFMA")
+        loads = ", ".join(f"{found.get(name, 0):.0f} {name}" for name in ("LDS", "LDS.128"))
+        others = sum(n for name, n in found.items() if not name.startswith("LDS"))
+        lines.append(f"kernel {kernel}: {adds:.0f} FFMA, {loads}, {others:.0f} others")
+    return "\n".join(lines)
+
+
 def time_of_a_warp(kernel: Key) -> dict[str, float]:
     """What a warp of a kernel does, as shares of its time, the largest first."""
     stalls = counts(kernel).stalls
@@ -118,11 +138,10 @@ def slots(words: Mapping[Key, str]) -> str:
     for kernel, what in words.items():
         _, shares, stalls, totals = counts(kernel)
         adds, others, *empty = shares.values()
-        per_add = totals["instructions"] / totals["multiply_adds"]
         waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
         lines.append(
             f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
-            f"{per_add:14.2f} {totals['local_pipe']:8.0f} % "
+            f"{instructions(kernel):14.2f} {totals['local_pipe']:8.0f} % "
             f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
         )
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import checks
 import rebuild
 from gemmlab import catalog
 from gemmlab.ladder import sources
-from lessons import tf32
+from lessons import puzzles, tf32
 
 NUMBERS = sorted(p.stem for p in (FOLDER / "solutions").iterdir())
 BARRIER = "        barrier(CLK_LOCAL_MEM_FENCE);\n"
@@ -114,9 +114,17 @@ def every_setting(rate, choices):
     return max((dict(zip(choices, setting, strict=True)) for setting in values), key=rate)
 
 
+def puzzle(number, lines=None):
+    """The text of a puzzle, with lines in its gap."""
+    text, gap = puzzles.written()[number - 1]["text"], puzzles.PUZZLES[number - 1].gap
+    return text if lines is None else text.replace(gap, lines)
+
+
 #: Other wrong answers.
 WRONG = {
-    "00_3": ["k*N + n", "n*N + k", "n*K + "],
+    "00_1": [puzzle(1), puzzle(1, "    y[i] = x[i];\n"), puzzle(1, "    y[i + 1] = 2*x[i];\n")],
+    "00_2": [puzzle(3), puzzle(3, "    const int at = m*M + n;\n")],
+    "00_3": [puzzle(4), puzzle(4, "    sum = A[m] * B[n];\n")],
     "01_2": [body(1)],
     "01_3": [
         body(1),
@@ -203,10 +211,10 @@ def wrong_answers(number: str, check) -> list:
 @pytest.mark.parametrize(
     ("number", "answer", "words"),
     [
-        ("00_1", "128", "no quotes"),
-        ("00_2", lambda *case: print(1.0), "`return`"),
-        ("00_2", lambda *case: ..., "yet"),
-        ("00_2", lambda m: m, "raises TypeError"),
+        ("01_1", "128", "no quotes"),
+        ("06_1", lambda *case: print(1.0), "`return`"),
+        ("06_1", lambda *case: ..., "yet"),
+        ("06_1", lambda m: m, "raises TypeError"),
     ],
 )
 def test_an_answer_that_is_none_gets_a_hint_that_says_so(number, answer, words):
