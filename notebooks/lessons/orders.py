@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from gemmlab.ladder import Key, find, sources
 
-#: The order of the kernels: column by column, where each factor of B is used WPTM times in a row.
+from . import cycles
+
+#: What the H200's record calls the order of the kernels, and one that the compiler cannot change.
+OWN, PINNED = "column by column", "serpentine in PTX"
+#: The loops of the kernels: each factor of B is used WPTM times in a row.
 _COLUMNS = re.compile(
     r"( +)for \(int j = 0; j < WPTN; j\+\+\) \{\n"
     r" +for \(int i = 0; i < WPTM; i\+\+\) \{\n +(acc.* \+= .*;)\n +\}\n +\}\n"
@@ -37,3 +42,18 @@ def text(kernel: Key, order: str) -> str:
         return "".join(f"{margin}{line}\n" for line in lines)
 
     return _COLUMNS.sub(loop, sources.read(find(kernel).file))
+
+
+def table(kernels: Iterable[Key]) -> str:
+    """Return the H200's rate, dispatch stalls and reused factors of kernels in each order."""
+    lines = ["kernel  order                 TFLOPS   dispatch stalls   factors from the cache"]
+    for kernel in kernels:
+        for order in (OWN, *ORDERS, PINNED):
+            counts = cycles.counts(kernel, order)
+            waiting = sum(w for why, w in counts.stalls.items() if why not in cycles.READY)
+            slots = (100 - counts.totals["issue"]) * counts.stalls["dispatch_stall"] / waiting
+            lines.append(
+                f"{kernel:6}  {order:19} {counts.gflops / 1000:8.1f} {slots:8.0f} % of slots "
+                f"{counts.totals['reused factors']:12.0%} of multiply-adds"
+            )
+    return "\n".join(lines)
