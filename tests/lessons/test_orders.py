@@ -1,10 +1,10 @@
 """Other orders of the multiply-adds are the same kernel."""
 
 import pytest
-from lessons import orders
+from texts import SMALL
 
 import gemmlab
-from texts import SMALL
+from lessons import orders
 
 
 @pytest.mark.optimised(False)
