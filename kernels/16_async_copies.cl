@@ -31,7 +31,8 @@ void gemm(const int M, const int N, const int K,
           const __global float* restrict B,
           __global float* restrict C)
 {
-    // identifiers; the blocks of warps and work-items are those of 15_warp_tiles
+    // identifiers; blocks are those of 15_warp_tiles: a work-item has 4 neighbouring rows from tm
+    // on, 4 more from tm + 4*WARPM on, and so on, and likewise its columns
     const int id = 4*get_local_id(0);        // first float of a tile that it copies
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
@@ -57,7 +58,8 @@ void gemm(const int M, const int N, const int K,
     float b[2][WPTN] __attribute__((aligned(16))); // [k%2][n]
 
     // load: start the copies of the first STAGES - 1 tiles of A and B. Each pair of tiles is a
-    // batch, which stays empty where K has ended, so that AWAIT can count batches
+    // batch, which stays empty where K has ended, so that AWAIT can count batches. Step k of A is
+    // a column, the M floats from A + k*M on, and step k of B the N floats from B + k*N on
     const __global float* a_from = A + id/TSM*M + m0 + id%TSM; // what it copies of the next tile
     const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
     int filled = 0;                          // the stage to fill next
@@ -106,7 +108,7 @@ void gemm(const int M, const int N, const int K,
                 // barrier: the next tiles are complete, and all work-items have read these
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                now = BEYOND || left > TSK ? after(now) : now;
+                now = BEYOND || left > TSK ? after(now) : now; // the last tile has no next one
             }
             for (int i = 0; i < WPTM; i += 4) {
                 *(float4*)&a[(k + 1)%2][i] = fragment(&Atile[now][(k + 1)%TSK][tm + i*WARPM]);

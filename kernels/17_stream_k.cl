@@ -34,7 +34,8 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C,
           __global float* restrict pieces)
 {
-    // identifiers; the blocks of warps and work-items are those of 15_warp_tiles
+    // identifiers; blocks are those of 15_warp_tiles: a work-item has 4 neighbouring rows from tm
+    // on, 4 more from tm + 4*WARPM on, and so on, and likewise its columns
     const int id = 4*get_local_id(0);        // first float of a tile that it copies
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
@@ -123,7 +124,7 @@ void gemm(const int M, const int N, const int K,
                     // barrier: the next tiles are complete, and all work-items have read these
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    now = BEYOND || left > TSK ? after(now) : now;
+                    now = BEYOND || left > TSK ? after(now) : now; // the last one has no next
                 }
                 for (int i = 0; i < WPTM; i += 4) {
                     *(float4*)&a[(k + 1)%2][i] = fragment(&Atile[now][(k + 1)%TSK][tm + i*WARPM]);

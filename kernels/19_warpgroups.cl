@@ -45,7 +45,7 @@ void gemm(const int M, const int N, const int K,
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
     // accumulators for two pairs of rows, and the sums of a pair that are in the tensor cores
-    const float zero = zero_if_revealed();
+    const float zero = zero_if_revealed();   // see parts/wgmma_tf32.cl
     float acc[2][64];
     float sum[64];
     for (int j = 0; j < 64; j++) {
@@ -55,7 +55,7 @@ void gemm(const int M, const int N, const int K,
     }
 
     // load: the first tile of B, and split it
-    float4 b[LPTB];                          // four steps of k of each of LPTB columns of B
+    float4 b[LPTB];                          // four steps of k of LPTB columns of B
     for (int l = 0; l < LPTB; l++) {
         b[l] = *(const __global float4*)&b_from[l*NB*K];
     }
