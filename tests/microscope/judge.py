@@ -24,8 +24,9 @@ from clscope.text import PREDEFINED, Preprocessor, TextError, shown
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
     "one value is expected|has no element|not one character|not a number|is not an integer|"
-    "#include|twice|a declaration needs its own block|expected '{', found 'case'|"
-    "there is no (atom|wait_group_events|async_work_group_.*, int\\),)|no '}'|expected a type, found ';'|"
+    "#include|twice|after this declaration, found '}'|a declaration needs its own block|"
+    "expected '{', found 'case'|no '}'|expected a type, found ';'|"
+    "there is no (atom|wait_group_events|async_work_group_.*, int\\),)|"
     "'. :' cannot be applied to .*[*] and an? u?(int|long)"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]
