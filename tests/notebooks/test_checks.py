@@ -34,8 +34,8 @@ CHANGES = {
     ],
     "04_2": [[("acc = fma(", "fma(")], [("k*WIDTH + w", "k")], [("(floatX)(LANE(b, w))", "b")]],
     "05_2": [
-        [("Btile[tm][j] = B", "// Btile")],
-        [("B[(k0 + j)*N + n0 + tm]", "B[(n0 + j)*K + k0 + tm]")],
+        [("Btile[i][j] = B", "// Btile")],
+        [("B[(k0 + j)*N + n0 + i]", "B[(n0 + j)*K + k0 + i]")],
         [("B[(k0 + j)*N", "B[(k0 + j)*M")],
     ],
     "06_2": [
@@ -55,8 +55,8 @@ CHANGES = {
     ],
     "09_2": [
         [("[next][j][i] =", "[now][j][i] =")],
-        [("(k1 + j)", "(k0 + j)")],
-        [("if (k1 < K) {", "{")],
+        [("(last + j)", "(k0 + j)")],
+        [("min(k1, K - TSK)", "k1")],
     ],
     "09_3": [
         [("tile[next][j][i] =", "tile[now][j][i] =")],
