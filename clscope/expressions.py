@@ -16,12 +16,14 @@ from . import tree, values
 from .arithmetic import BINARY, COMPARISONS
 from .finding import Site
 from .meaning import address_of, known
-from .text import Spot, TextError, UnknownError
+from .text import Spot, TextError, UnknownError, unescaped
 from .tree import Expr, Node, Variable, plain, written
 from .types import (
     BOOL,
+    CHAR,
     INT,
     LONG,
+    UCHAR,
     ULONG,
     VOID,
     Array,
@@ -57,6 +59,7 @@ class Place:
         at: if not empty, only these numbers of a `vector`.
         flat: elements of the whole array per element here, if all indices so far are a constant 0:
             t[0][i] is then an element of all rows.
+        packed: whether it is a part of a packed structure, and may begin at any byte.
     """
 
     type: Type
@@ -67,6 +70,7 @@ class Place:
     at: tuple[int, ...] = ()
     vector: Type = VOID
     flat: int = 1
+    packed: bool = False
 
     @property
     def whole(self) -> Type:
@@ -108,6 +112,7 @@ class Expressions:
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
+        self.tables: list[Value] = []  # what fills constant memory
         self.declared: set[Variable] = set()
         self.unset: set[Variable] = set()  # declared without a value
 
@@ -147,7 +152,7 @@ class Expressions:
                 return self.vector_literal(node)
             case tree.Call():
                 return self.call(node)
-        raise UnknownError(written(node), node.spot)  # a string that is not printf's
+        raise UnknownError(written(node), node.spot)
 
     def call(self, node: tree.Call) -> Value:
         raise NotImplementedError
@@ -196,7 +201,7 @@ class Expressions:
 
     def cast(self, node: tree.Cast) -> Value:
         operand = node.operand
-        if isinstance(operand.type, Array) and not isinstance(operand, tree.Text):
+        if isinstance(operand.type, Array):
             return self.pointer_to(self.place(operand), node)
         if node.type is BOOL:
             return self.truth(operand)
@@ -208,10 +213,7 @@ class Expressions:
         if isinstance(node, tree.Name):
             if node.variable not in self.declared:
                 self.fail(node, f"{node.name!r} is read in its own declaration")
-            variable = node.variable
-            if not variable.in_memory:
-                return Place(node.type, variable)
-            return Place(node.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+            return self.place_of_variable(node.variable)
         if isinstance(node, tree.Index):
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
@@ -221,20 +223,40 @@ class Expressions:
             return self.number_of(self.place_of(node.array), index, node.array.type)
         if isinstance(node, tree.Member):
             place, at = self.place_of(node.vector), node.at
+            if place.packed:
+                raise UnknownError(f"numbers of {written(node.vector)}, which is packed", node.spot)
             if place.at:
                 return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
             return replace(place, type=node.type, at=at, vector=node.vector.type)
         if isinstance(node, tree.Part):
-            base, offset = self.pointer_to(self.place_of(node.of), node), node.field.offset
-            number = node.type.scalar if isinstance(node.type, Vector) else node.type
-            simple = isinstance(node.type, (Scalar, Vector, Pointer))
-            if simple and offset % number.stride:
-                what = f"{written(node)}, which does not lie at a multiple of its size,"
-                raise UnknownError(what, node.spot)
-            return Place(node.type, base=lambda w: base(w) + offset)
+            return self.field(node)
         if isinstance(node, tree.Compound):
             return self.unnamed(node.variable, node.value)
+        if isinstance(node, tree.Text):
+            return self.string(node)
         self.fail(node, f"{written(node)} has no place")
+
+    @staticmethod
+    def place_of_variable(variable: Variable) -> Place:
+        if not variable.in_memory:
+            return Place(variable.type, variable)
+        return Place(variable.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+
+    def field(self, node: tree.Part) -> Place:
+        whole, offset = self.place_of(node.of), node.field.offset
+        base = self.pointer_to(whole, node)
+        packed = whole.packed or node.type.alignment > node.of.type.alignment
+        return Place(node.type, base=lambda w: base(w) + offset, packed=packed)
+
+    def string(self, node: tree.Text) -> Place:
+        """An array in constant memory."""
+        variable = Variable("a string", node.type, node.spot, "constant")
+        codes = [*unescaped(node.value[1:-1]).encode(), 0]
+        numbers = [tree.Number(node.spot, code, type=CHAR) for code in codes]
+        self.tables.append(
+            self.memory(variable, tree.Braces(node.spot, filled=list(enumerate(numbers))))
+        )
+        return self.place_of_variable(variable)
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
@@ -308,10 +330,14 @@ class Expressions:
         """What computes the value of a place, once it is found."""
         if place.variable:
             return self.register(place.variable, place, node)
+        of = place.type.scalar
+        if place.packed and of.size > 1:
+            load = self.access("load", self.bytes_of(place), node, packed=True)
+            n = place.type.length if isinstance(place.type, Vector) else 0
+            return lambda w, where: values.bits_as(load(w, where), UCHAR, of, n)
         parts = [self.access("load", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]
-        of = place.type.scalar
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
     def register(self, variable: Variable, place: Place, node: Expr) -> Change:
@@ -338,6 +364,11 @@ class Expressions:
 
         return taken
 
+    @staticmethod
+    def bytes_of(place: Place) -> Place:
+        """The bytes of a number or a vector, which may begin at any of them."""
+        return replace(place, type=Vector(UCHAR, place.type.length * place.type.scalar.size))
+
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, wide = place.type, place.whole.length
@@ -362,6 +393,10 @@ class Expressions:
                 w.assign(variable, values.changed(w.held[variable], at, x) if at else x)
 
             return write
+        if place.packed and (of := place.type.scalar).size > 1:
+            store = self.access("store", whole := self.bytes_of(place), node, packed=True)
+            n = whole.type.length
+            return lambda w, where, x: store(w, where, values.bits_as(x, of, UCHAR, n))
         parts = [self.access("store", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 from . import tree
 from .arithmetic import ASSIGNMENT, CHOICE, LEVEL
 from .budget import no_limit
-from .meaning import Meaning, as_number, constant, known
+from .meaning import Meaning, address_of, as_number, constant, known
 from .text import (
     Preprocessor,
     Spot,
@@ -68,12 +68,14 @@ QUALIFIERS = words(
 )
 TYPE_WORDS = {word for names in WORDS for word in names.split()}
 SIZED = {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"}  # depends on the device
+TYPEOF = {"__typeof__", "__typeof"}
 TAGS = ("struct", "union", "enum")
-BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
+BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *TYPEOF, "typedef"}
+SIZES = {"sizeof", "vec_step", "__alignof__", "__alignof"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
-KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
-    "if else for while do switch case default sizeof typedef __attribute__ half bool void"
+KEYWORDS = {*BEFORE_A_TYPE, *UNKNOWN, *JUMPS} | words(
+    "if else for while do switch case default sizeof __attribute__ half bool void"
 )
 
 
@@ -207,6 +209,13 @@ class Parser(Meaning):
                 continue
             if word in TAGS and of is None and not words:
                 of = self.tagged()
+                continue
+            if word in TYPEOF and of is None and not words:
+                self.at += 1
+                value = self.type_or_value()
+                of, at = value.type, address_of(value)
+                if at and at.space != "private":  # it is part of the type
+                    found.space, found.const = at.space, at.const
                 continue
             if word in SPACES or word in QUALIFIERS:
                 self.qualify(found, word)
@@ -442,29 +451,34 @@ class Parser(Meaning):
             found = self.unary(token.spot, token.text, self.prefix())
         elif token.text == "(" and self.is_type(self.ahead()):
             found = self.cast_expression()
-        elif token.text in ("sizeof", "vec_step"):
+        elif token.text in SIZES:
             found = self.sizeof()
         else:
             return self.postfix(start, self.primary())
         return self.of_tokens(start, found)
 
+    def type_or_value(self) -> Expr:
+        """An expression, or a type in brackets: then an expression of that type."""
+        spot = self.token.spot
+        if self.text != "(" or not self.is_type(self.ahead()):
+            return self.prefix()
+        self.at += 1
+        of = self.type_name()
+        self.expect(")")
+        return self.compound(spot, of) if self.text == "{" else Expr(spot, type=of)
+
     def sizeof(self) -> Expr:
-        """sizeof, and vec_step, of a type or of an expression."""
+        """The size of a type or of an expression, its alignment, or the numbers of a vector."""
         token = self.next()
-        if self.text == "(" and self.is_type(self.ahead()):
-            self.at += 1
-            of = self.type_name()
-            self.expect(")")
-            if self.text == "{":
-                of = self.compound(token.spot, of).type
-        else:
-            of = self.prefix().type
+        of = self.type_or_value().type
         self.complete(of, token.spot)
         if of is VOID:
             self.fail("void has no size", token.spot)
         size = of.stride
         if token.text == "vec_step":
             size = size // of.of.stride if isinstance(of, Vector) else 1
+        elif token.text != "sizeof":
+            size = of.alignment
         return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
@@ -498,9 +512,7 @@ class Parser(Meaning):
         if token.text in UNKNOWN and token.kind == "name":
             raise UnknownError(token.text, token.spot)
         if self.accept("("):
-            if self.text == "{":
-                raise UnknownError("a statement inside an expression", self.token.spot)
-            inner = self.expression()
+            inner = self.statements() if self.text == "{" else self.expression()
             self.expect(")")
             return inner
         begins = token.kind in ("number", "name", "string", "character")
@@ -520,6 +532,18 @@ class Parser(Meaning):
             self.next()
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
+
+    def statements(self) -> Expr:
+        """({ ... }), whose value is that of its last statement."""
+        if self.function is None:
+            self.here("statements in an expression are only allowed inside a function")
+        with self.scope():
+            block = self.block()
+        *body, last = block.body or [block]
+        if not isinstance(last, Expr):
+            return tree.Statements(block.spot, block.body, None)
+        last = self.decayed(last)
+        return tree.Statements(block.spot, body, last, type=last.type)
 
     @staticmethod
     def string(token: Token, text: str) -> Expr:

@@ -76,15 +76,15 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
     unit = parse_with(preprocessor, text)
     chosen = kernel_of(unit.functions, name)
     translator = Translator(preprocessor.clock)
-    tables = [
-        translator.memory(node.variable, node.value)
-        for node in unit.variables
-        if node.variable.constant is None or node.variable.addressed
-    ]
+    for node in unit.variables:
+        if node.variable.constant is None or node.variable.addressed:
+            translator.tables.append(translator.memory(node.variable, node.value))
     code, size = translator.function(chosen), chosen.size
     arrays, sites = translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
-    return Program(chosen, unit.functions, size, code, tables, arrays, sites, text, macros)
+    return Program(
+        chosen, unit.functions, size, code, translator.tables, arrays, sites, text, macros
+    )
 
 
 class Translator(Calls):
@@ -153,6 +153,23 @@ class Translator(Calls):
             return self.built_in(node)
         args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
+
+    def value(self, node: tree.Expr) -> Value:
+        if isinstance(node, tree.Statements):
+            return self.inner(node)
+        return super().value(node)
+
+    def inner(self, node: tree.Statements) -> Value:
+        outer, self.targets = self.targets, {}  # no jump leads out of an expression
+        steps = self.block(tree.Block(node.spot, node.body))
+        value = self.value(node.value) if node.value else None
+        self.targets = outer
+
+        def run(w: Wave) -> Any:
+            steps(w)
+            return value(w) if value else None
+
+        return run
 
     # ---- statements
     def statements(self, body: list[Node]) -> Value:
@@ -340,7 +357,7 @@ class Translator(Calls):
         target, function = self.targets.get(node.label or word), self.around[-1]
         gives = node.value is not None and node.value.type is not VOID
         if target is None:
-            raise UnknownError("goto into another block", node.spot)
+            raise UnknownError(f"{word} to another block", node.spot)
 
         def jump(w: Wave) -> None:
             if value:

@@ -189,6 +189,17 @@ class Compound(Expr):
         return (self.value,)
 
 
+@dataclass(slots=True)
+class Statements(Expr):
+    """({ ... }): statements, and the expression after them that is its value, if there is one."""
+
+    body: list[Node]
+    value: Expr | None
+
+    def children(self) -> Sequence[Node]:
+        return present(*self.body, self.value)
+
+
 @dataclass(eq=False)
 class Variable:
     """A name that is declared.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from .wave import Entry
 MOST_ACCESSES = 1 << 21
 #: Entries of the log that are compared at a time.
 MOST_ENTRIES = 1 << 14
+#: Fences and atomic functions that may hand something over, and pairs of accesses that are asked.
+MOST_MOMENTS, MOST_PAIRS = 1 << 12, 1 << 10
 
 
 class Conflict(NamedTuple):
@@ -34,6 +37,65 @@ class Conflict(NamedTuple):
     @property
     def place(self) -> str:
         return self.memory.element(self.at)
+
+
+class Moment(NamedTuple):
+    """When a work-item does something: `time` counts steps of the log and lanes of a step, `phase`
+    the barriers that it has passed.
+    """
+
+    group: int
+    item: int
+    phase: int
+    time: int
+
+    def before(self, other: Moment) -> bool:
+        """Whether the other comes later in this work-item, or behind a barrier of its group."""
+        return self.time < other.time and (self.item == other.item or self.phase < other.phase)
+
+
+def moments(e: Entry, number: int) -> list[Moment]:
+    """The moments of an entry's active lanes; `number` is the entry's in the log."""
+    groups, items, phases = (
+        e.of(x).tolist() for x in (e.wave.group_number, e.wave.number, e.phase)
+    )
+    lanes = enumerate(zip(groups, items, phases, strict=True))
+    return [Moment(*lane, (number << 20) + n) for n, lane in lanes]
+
+
+class Handovers:
+    """What work-groups hand over to others: one stores, has a fence of global memory, and calls an
+    atomic function; the other calls one on the same element later, and then reads.
+
+    OpenCL C 1.2 does not promise that this works, and devices do it.
+    """
+
+    def __init__(self, log: Sequence[Entry]):
+        self.fences: dict[int, list[Moment]] = {}  # by group
+        self.atomics: dict[tuple[int, int], list[Moment]] = {}  # by array and element
+        calls = [(n, e) for n, e in enumerate(log) if e.site.kind == "atomic"]
+        calls = [(n, e) for n, e in calls if e.memory and e.memory.space == "global"]
+        fences = [(n, e) for n, e in enumerate(log) if e.site.kind in ("fence", "barrier")]
+        fences = [(n, e) for n, e in fences if e.site.fence & 2]
+        if not calls or sum(np.count_nonzero(e.active) for _, e in fences + calls) > MOST_MOMENTS:
+            return
+        for n, e in fences:
+            for moment in moments(e, n):
+                self.fences.setdefault(moment.group, []).append(moment)
+        for n, e in calls:
+            for moment, at in zip(moments(e, n), e.of(e.at).tolist(), strict=True):
+                self.atomics.setdefault((id(e.memory), at), []).append(moment)
+
+    def order(self, one: Moment, other: Moment) -> bool:
+        """Whether the group of `other` gets what `one` has stored."""
+        fences = [f for f in self.fences.get(one.group, ()) if one.before(f)]
+        for calls in self.atomics.values() if fences else ():
+            own = (c for c in calls if c.group == one.group)
+            gives = [c.time for c in own if any(f.before(c) for f in fences)]
+            gets = (c.time for c in calls if c.group == other.group and c.before(other))
+            if gives and max(gets, default=0) > min(gives):
+                return True
+        return False
 
 
 class Touches:
@@ -56,9 +118,7 @@ class Touches:
         self.item = np.concatenate(items)
         copies = np.repeat([e.site.copy for e in entries], [place.size for place in places])
         #: Who touches it: an asynchronous copy acts beside all work-items of its group.
-        self.actor = np.where(
-            copies, -1 - self.item // entries[0].wave.machine.work_items, self.item
-        )
+        self.actor = np.where(copies, -1 - self.group, self.item)
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -87,6 +147,51 @@ class Touches:
         key = self.place * (self.item.max(initial=0) + 1) + self.item
         return np.isin(key, key[exchange])
 
+    def unordered(self, handovers: Handovers, numbers: Sequence[int], budget: Budget) -> Touches:
+        """The rows that another work-group conflicts with, and does not hand over; `numbers` are
+        those of the entries in the log.
+        """
+        if len(self.place) > MOST_MOMENTS:
+            return self
+        phases = [np.broadcast_to(e.phase, e.wave.lanes)[e.active] for e in self.entries]
+        rows_of = np.bincount(self.entry, minlength=len(phases)).tolist()
+        phase = np.concatenate(
+            [np.repeat(p, n // len(p)) for p, n in zip(phases, rows_of, strict=True) if n]
+        )
+        group = self.group
+        when = [
+            Moment(g, i, p, numbers[e] << 20)
+            for g, i, p, e in zip(group.tolist(), self.item.tolist(), phase.tolist(),
+                                  self.entry.tolist(), strict=True)
+        ]  # fmt: skip
+        keep = np.zeros(len(when), bool)
+        pairs = 0
+        for row in np.flatnonzero(self.store | self.atomic).tolist():
+            others = (self.place == self.place[row]) & (group != group[row])
+            others &= ~(self.atomic & self.atomic[row])
+            for other in np.flatnonzero(others).tolist():
+                one, two = sorted((when[row], when[other]), key=lambda moment: moment.time)
+                budget()
+                pairs += 1
+                if pairs > MOST_PAIRS or not handovers.order(one, two):
+                    keep[[row, other]] = True
+        part = copy(self)
+        names = "place item actor entry store atomic value compared"
+        for name in names.split():
+            setattr(part, name, getattr(self, name)[keep])
+        return part
+
+    @property
+    def group(self) -> np.ndarray:
+        """The number of each row's work-group."""
+        return self.item // self.entries[0].wave.machine.work_items
+
+    def within_groups(self) -> Touches:
+        """The same, as if each work-group had an array of its own."""
+        part = copy(self)
+        part.place = self.place + self.group * (self.memory.size_bytes // self.grain)
+        return part
+
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
         """One of stores, and one of atomic functions with plain reads, if there are any."""
         both = (self.conflict(actor, atomic) for atomic in (False, True))
@@ -105,12 +210,15 @@ class Touches:
         """
         rows = np.flatnonzero(self.atomic if atomic else self.store)
         rows = rows[np.argsort(actor[rows], kind="stable")]
-        size = self.memory.size_bytes * self.memory.copies // self.grain
-        found, who = np.zeros(len(self.place), bool), np.zeros(len(self.place), int)
+        place, size = self.place, int(self.place.max(initial=0)) + 1
+        if size > 4 * len(place):
+            places, place = np.unique(place, return_inverse=True)
+            size = len(places)
+        found, who = np.zeros(len(place), bool), np.zeros(len(place), int)
         for order in (rows[::-1], rows):
             last = np.full(size, -1)
-            last[self.place[order]] = order
-            other = last[self.place]
+            last[place[order]] = order
+            other = last[place]
             bad = (other >= 0) & (actor[other] != actor)
             if atomic:
                 bad &= ~self.store & ~self.atomic & ~self.compared
@@ -149,36 +257,48 @@ def stores(entries: Iterable[Entry]) -> bool:
     return any(e.site.stores for e in entries)
 
 
-def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
+def races(log: Sequence[Entry], budget: Budget) -> Iterator[Finding]:
     """Every pair of places in the text at which one work-item stores what another touches, with
     nothing to order them.
 
     Barriers order the work-items of a group: two accesses of a group race if both passed as many
-    barriers. Work-items of different groups are ordered by nothing at all. Raises OutOfBudget at
-    the end of the budget, and if it could compare only the first `MOST_ACCESSES`.
+    barriers. Work-items of different groups are ordered by nothing at all, or hand something over
+    (see `Handovers`), which is a note. Raises OutOfBudget at the end of the budget, and if it could
+    compare only the first `MOST_ACCESSES`.
     """
     shared: dict[int, list[Entry]] = {}
+    handovers: Handovers | None = None
     for e in log:
         if e.memory is not None:
             shared.setdefault(id(e.memory), []).append(e)
     too_many = False
     for entries in filter(stores, shared.values()):
-        memory, machine = entries[0].memory, entries[0].wave.machine
+        memory = entries[0].memory
         assert memory is not None
         budget()
+        between: list[Conflict] = []
         if memory.space == "global":
             some = _first(entries)
             too_many |= len(some) < len(entries)
             every = Touches(some, memory)
             if len(some) == len(entries) and not every.conflicts(every.actor):
                 continue
-            for c in every.conflicts(every.item // machine.work_items):
+            between = conflicts = every.conflicts(every.group)
+            handovers = handovers or (Handovers(log) if between else None)
+            if handovers and handovers.atomics:
+                numbers = {id(e): n for n, e in enumerate(log)}
+                left = every.unordered(handovers, [numbers[id(e)] for e in some], budget)
+                if not len(left.place):
+                    yield from map(_handed_over, between)
+                conflicts = left.conflicts(left.group)
+            for c in conflicts:
                 yield _race(c, "and nothing orders work-groups")
         for phase in filter(stores, by_phase(entries).values()):
             budget()
             some = _first(phase)
             too_many |= len(some) < len(phase)
             now = Touches(some, memory)
+            now = now.within_groups() if between else now
             for c in now.conflicts(now.actor):
                 yield _race(c, _unordered(c, memory.space))
     if too_many:
@@ -219,6 +339,13 @@ def _race(c: Conflict, why: str) -> Finding:
     return found_at(
         c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.memory.name, element=number
     )
+
+
+def _handed_over(c: Conflict) -> Finding:
+    text = f"{c.who} uses {c.place} in line {c.one.line}, which {c.whom} changes in line "
+    text += f"{c.other.line}: a fence and atomic functions order them on devices, and OpenCL C 1.2 "
+    text += "does not promise it"
+    return found_at(c.one, "handed over", text, (c.whom, c.who))
 
 
 def first_difference(log: Sequence[Entry], other: Sequence[Entry]) -> Site | None:

@@ -683,7 +683,7 @@ class Entry(NamedTuple):
 
     Attributes:
         site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add",
-            "branch", "loop" or "barrier".
+            "branch", "loop", "barrier" or "fence".
         memory: the array, for an access.
         at: the first number that each lane touches, counted from the beginning of the array (of its
             group's own, if it is local); an int if it is the same for all. Entries of lanes outside

@@ -390,11 +390,11 @@ check_04_2 = _kernel(
     [(32, 32, 32), (32, 64, 96), (64, 32, 32)],
     [
         (_A_IS_READ, "A's tile is not read yet: vector tm, at step k."),
-        (r"LANE\s*\((?!vector)", "a vector of B holds WIDTH steps of k: step w is LANE(b, w)."),
+        (r"Bf\[(?!.*get_local_id)[^;]*\bk\b", "B's tile is not read yet: element k of column tn."),
         (r"\bfma\s*\(", "there is no call of fma in the kernel yet."),
         (r"acc\s*=\s*fma\s*\(", "fma returns the new sum: assign it, acc = fma(...)."),
     ],
-    [(_OFF, "Vector k of Btile[tn] holds WIDTH steps from k*WIDTH on: which rows of Atile?")],
+    [(_OFF, "Step k of A's tile meets element k of column tn of B's.")],
     "one rounding instead of two. A compiler may have done this before; the times tell.",
     {"TS": 32, "WIDTH": 4},
 )
@@ -699,7 +699,7 @@ check_11_2 = _kernel(
     [(64, 32, 16), (64, 64, 7), (128, 32, 33)],
     [
         (r"vload4\s*\(", "there is no vload4 in the kernel yet."),
-        (r"(?s)\A(?!.*\(floatX\)\s*\(\s*B(?:_AT\(|\[))", "B is still loaded element by element."),
+        (r"(?s)\A(?!.*=\s*(?:TRANSPOSED|B\s*\[))", "B is still loaded element by element."),
     ],
     [
         (r"(?s)\A(?!.*acc\[[^;]*=[^;]*\ba\[)", "Nothing is multiplied yet: acc[j][i] += a[i] * b."),
@@ -924,7 +924,7 @@ check_16_2 = _kernel(
     16,
     [(64, 64, 8), (64, 128, 40), (128, 64, 64)],
     [
-        (_LOOP + r"FRAGMENT[\s\S]*k\s*\+\s*1", "load the fragments of step k + 1 in the loop."),
+        (_LOOP + r"fragment\([\s\S]*k\s*\+\s*1", "load the fragments of step k + 1 in the loop."),
         (
             _LOOP + r"AWAIT\(",
             "AWAIT the copies before reading the next stage; a CPU never notices.",
@@ -1073,9 +1073,15 @@ def check_18_3(answer):
     ):
         if bits not in parts.lower():
             raise _NotYet(hint)
-    lines = r"#define BIG\(x\).*\n#define SMALL\(x\).*\n"
-    text = re.sub(lines, lambda _: parts.strip() + "\n", sources.read(gemmlab.catalog[18].file))
-    text = re.sub(r"\(PARTS - 1\)\*.*BIG\(a\)\*BIG\(b\)", lambda _: added, text)
+    # one call of `mma` for the three of kernel 18, which adds all products
+    text = re.sub(r" *sum = mma\(sum.*SMALL.*\n", "", sources.read(gemmlab.catalog[18].file))
+    text = re.sub(r"cut\(part\((\w+\[.+?\]), part_\w\)\)", r"\1", text)
+    text = re.sub(r"\b(x\d)\*(y\d)\b", r"added(\1, \2)", text)
+    function = f"static inline float added(float a, float b) {{ return {added}; }}"
+    text = text.replace("static inline float4 mma", f"{function}\nstatic inline float4 mma")
+    text = text.replace("#define BIG 0\n#define SMALL 1\n", f"{parts.strip()}\n")
+    text = re.sub(r"which == BIG", "which == 0", text)
+    text = re.sub(r"\bBIG,", "0,", text)
     params = {"TSM": 64, "TSN": 64, "TSK": 8, "TENSOR": 0}
     wrong = _wrong(18, text, [(64, 64, 40), (64, 128, 24)], params)
     if wrong:
@@ -1112,15 +1118,13 @@ check_19_2 = _function(
 def check_19_3(split):
     code = re.sub(r"//.*", "", split)
     for wanted, hint in (
-        (r"BIG\(", "an instruction truncates: round with BIG, or the parts lose a bit."),
-        (r"Bsmall", "the small parts belong into Bsmall; nothing is stored there yet."),
+        (r"BIG\)", "an instruction truncates: round with BIG, or the parts lose a bit."),
+        (r"to_small", "the small parts belong to to_small; nothing is stored there yet."),
     ):
         if not re.search(wanted, code):
             raise _NotYet(hint)
-    lines = [line.rstrip() for line in code.splitlines() if line.strip()]
-    macro = "#define SPLIT_B(to) \\\n" + " \\\n".join(lines) + " \\\n    SHOW()\n"
     text = sources.read(gemmlab.catalog[19].file)
-    text = re.sub(r"#define SPLIT_B\(to\).*?SHOW\(\)\n", lambda _: macro, text, flags=re.S)
+    text = re.sub(r"(void split\(.*\)\n\{\n)[^}]*\}\n\}", lambda m: f"{m[1]}{code}}}", text)
     params = {"TSM": 128, "TSK": 8, "TENSOR": 0}
     wrong = _wrong(19, text, [(128, 128, 24), (128, 256, 16)], params)
     because = "each number is split once, for all 256 rows that will meet it."

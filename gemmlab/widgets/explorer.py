@@ -14,6 +14,7 @@ from typing import Any
 import ipywidgets as w
 import traitlets
 
+from .. import background
 from ..draw.picture import Picture
 from ..ladder import KernelSpec, Key, find, sources
 from ..ladder.spec import positive
@@ -140,7 +141,7 @@ class Explorer(Shell):
         self._client = f"explorer {next(_numbers)}"
         self._messages: deque[Message] = deque()
         self._handling = threading.Lock()  # held by the thread that handles messages
-        self._complete = threading.Event()  # set after an answer, and what it is compared with
+        self._complete = background.Event()  # set after an answer, and what it is compared with
         self.settings: Settings = Settings(spec, values, lambda *move: self.post(Moved(*move)))
         self._lay_out()
         self._keep()
@@ -190,9 +191,7 @@ class Explorer(Shell):
     def _run(self, effect: Effect) -> None:
         match effect:
             case Wait(move):
-                timer = threading.Timer(SETTLE, self.post, [Settled(move)])
-                timer.daemon = True
-                timer.start()
+                background.start_after(SETTLE, self.post, Settled(move))
             case Measure(request):
                 step = partial(self._step, request)
                 self._desk.submit(self._client, request, self._answer, step)
@@ -215,7 +214,7 @@ class Explorer(Shell):
         self.post(Learned(question, peak, [*ceilings] if question.request["texts"] else []))
 
     @property
-    def _desk(self) -> client.Sandbox | Browser:
+    def _desk(self) -> client.Sandbox | client.Inline | Browser:
         """Who measures."""
         device = self.state.device
         return device if isinstance(device, Browser) else client.shared_sandbox()
@@ -419,7 +418,7 @@ class Explorer(Shell):
             self.set(self.state.values)
             if isinstance(self.state.device, Browser):
                 return  # no page answers while a cell runs
-            self._complete.wait(sum(client.shared_sandbox().limits.values()))
+            self._complete.wait(sum(client.shared_sandbox().limits.values()) or None)
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.shared_sandbox().stop(self._client)
             self._complete.wait(5)

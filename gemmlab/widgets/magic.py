@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import threading
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -13,6 +12,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from clscope import views
 
+from .. import background
 from ..ladder import Key, find, key, sources
 from ..sandbox.client import simulate_small
 from .cells import Cell, Kept, running_cell
@@ -100,7 +100,7 @@ def _add_stepper(explorer: Explorer) -> None:
         kept.stepping = change["new"]
         inside.children = (w.HTML("simulating …"),) if change["new"] else ()
         if change["new"]:
-            threading.Thread(target=fill, daemon=True).start()
+            background.start(fill)
 
     button.observe(pressed, names="value")
     explorer.head.children += (button,)

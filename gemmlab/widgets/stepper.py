@@ -14,6 +14,7 @@ from typing import Any
 
 import ipywidgets as w
 
+from .. import background
 from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simulation import ProductRun
@@ -99,7 +100,7 @@ class Stepper(Shell):
             if self._following:
                 return
             self._following = True
-        threading.Thread(target=self._follow, daemon=True).start()
+        background.start(self._follow)
 
     def _follow(self) -> None:
         """Show the newest of the moves, until there is none."""

@@ -81,8 +81,8 @@ def status(state: State) -> str:
     if state.moving or not state.request:
         return ""
     step, request = state.step, state.request
-    limit = "" if step == "page" else f"{client.shared_sandbox().limit(step, request):g}"
-    clock = f'data-job="{id(request)}" data-step="{step}" data-limit="{limit}"'
+    limit = None if step == "page" else client.shared_sandbox().limit(step, request)
+    clock = f'data-job="{id(request)}" data-step="{step}" data-limit="{limit or ""}"'
     return (
         f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
         f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'

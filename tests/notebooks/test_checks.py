@@ -32,7 +32,7 @@ CHANGES = {
         [("n0 + tn*WPT + j", "n0 + tn + j*RTS")],
         [("acc[j] += a * Btile", "acc[0] = a * Btile")],
     ],
-    "04_2": [[("acc = fma(", "fma(")], [("k*WIDTH + w", "k")], [("(floatX)(LANE(b, w))", "b")]],
+    "04_2": [[("acc = fma(", "fma(")], [("Atile[k]", "Atile[k/WIDTH]")], [("tn*TS + k", "tn*TS")]],
     "05_2": [
         [("Btile[i][j] = B", "// Btile")],
         [("B[(k0 + j)*N + n0 + i]", "B[(n0 + j)*K + k0 + i]")],
@@ -69,7 +69,7 @@ CHANGES = {
         [("(k1 + j)", "j")],
     ],
     "11_2": [
-        [("(floatX)(four[j])", "(floatX)(B_AT(k, n + j))")],
+        [("= four[j]", "= B[k*N + n + j]")],
         [("four[j]", "four[0]")],
         [("&B[k*N + n]", "&B[n]")],
     ],
@@ -101,9 +101,9 @@ CHANGES = {
     ],
     "18_3": [[("0x8000u", "0x1000u")], [("MIDDLE(a)*MIDDLE(b) + ", "")]],
     "19_3": [
-        [("Bsmall", "Bbig")],
-        [("= b[l] - big", "= b[l]")],
-        [("Bsmall[to][kb][ib + l*NB]", "Bsmall[to][kb][ib + l]")],
+        [("to_small = b", "to_big = b")],
+        [("= b - big", "= b")],
+        [("*(__local float4*)to_big", "to_big[0] = big.x; *(__local float4*)to_small")],
     ],
 }
 
