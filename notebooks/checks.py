@@ -496,7 +496,7 @@ check_06_2 = _kernel(
         (r"i\s*\*\s*RTSN|j\s*\*\s*RTSM", "Rows are RTSM apart, columns RTSN; equal by accident."),
         (r"Btile\[\s*k\s*\]", "Btile is [n][k]: k is its second index."),
     ],
-    "WPTM + WPTN loads, WPTM WPTN multiply-adds.",
+    "WPTM + WPTN loads, WPTM WPTN multiply-adds, and WPTM - 1 registers less.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
 

@@ -85,9 +85,9 @@ CHANGES = {
     ],
     "14_2": [[("fmax(sum, 0.0f)", "sum")], [("fmax", "fmin")], [("beta*C0", "0.0f*C0")]],
     "15_2": [
-        [("*(floatX*)&b[j] = *(const __local floatX*)&Btile", "b[j] = Btile")],
+        [("*(floatX*)&b[j0] = *(const __local floatX*)&Btile", "b[j0] = Btile")],
         [("tm + i*WARPM]", "tm + i]")],
-        [("tn + j*WARPN]", "tn + j]")],
+        [("tn + j0*WARPN]", "tn + j0]")],
     ],
     "16_2": [
         [("AWAIT(STAGES - 2);", "")],
