@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from gemmlab import model
@@ -103,6 +104,22 @@ def instructions(kernel: Key, change: str = "") -> float:
     """Instructions of a warp per multiply-add, addresses and loops included, as counted."""
     totals = counts(kernel, change).totals
     return totals["instructions"] / totals["multiply_adds"]
+
+
+def counted(rung: model.Explanation) -> model.Explanation:
+    """Return a recorded kernel beside its ceilings, those of turns and instructions as the chip
+    counted them. Where it did not count, they stay those of the model.
+    """
+    try:
+        local, issue = 0.25 / turns(rung.kernel), 1 / instructions(rung.kernel)
+    except KeyError:
+        return rung
+    shares = {"local memory": local, "L1 cache": local, "instruction issue": issue}
+    ceilings = []
+    for ceiling in rung.ceilings:
+        share = min(1.0, shares.get(ceiling.resource, ceiling.share))
+        ceilings.append(replace(ceiling, share=share, low=min(share, ceiling.low)))
+    return replace(rung, ceilings=tuple(sorted(ceilings, key=lambda c: c.share)))
 
 
 def loops(*kernels: Key) -> str:

@@ -66,13 +66,7 @@ def percent(share: float) -> str:
 
 def roof(kernel: int) -> float:
     """The share of the peak that the lowest ceiling of a kernel allows, as the chip counted it."""
-    counted = 0.25 / cycles.turns(kernel), 1 / cycles.instructions(kernel)
-    others = (
-        ceiling.share
-        for ceiling in rungs.rung(kernel).ceilings
-        if ceiling.resource not in ("local memory", "L1 cache", "instruction issue")
-    )
-    return min(*counted, *others)
+    return cycles.counted(rungs.rung(kernel)).roof.share
 
 
 def _gflops(who: str) -> float:

@@ -7,11 +7,11 @@
                 barrier(CLK_LOCAL_MEM_FENCE);
                 now = BEYOND || left > TSK ? after(now) : now;
             }
-            for (int i = 0; i < WPTM; i += 4) {
-                *(float4*)&a[(k + 1)%2][i] = fragment(&Atile[now][(k + 1)%TSK][tm + i*WARPM]);
-            }
             for (int j = 0; j < WPTN; j += 4) {
                 *(float4*)&b[(k + 1)%2][j] = fragment(&Btile[now][(k + 1)%TSK][tn + j*WARPN]);
+            }
+            for (int i = 0; i < WPTM; i += 4) {
+                *(float4*)&a[(k + 1)%2][i] = fragment(&Atile[now][(k + 1)%TSK][tm + i*WARPM]);
             }
             for (int j = 0; j < WPTN; j++) {
                 for (int i = 0; i < WPTM; i++) {

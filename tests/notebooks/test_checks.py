@@ -34,8 +34,8 @@ CHANGES = {
     ],
     "04_2": [[("acc = fma(", "fma(")], [("Atile[k]", "Atile[k/WIDTH]")], [("tn*TS + k", "tn*TS")]],
     "05_2": [
-        [("Btile[tm][j] = B", "// Btile")],
-        [("B[(k0 + j)*N + n0 + tm]", "B[(n0 + j)*K + k0 + tm]")],
+        [("Btile[i][j] = B", "// Btile")],
+        [("B[(k0 + j)*N + n0 + i]", "B[(n0 + j)*K + k0 + i]")],
         [("B[(k0 + j)*N", "B[(k0 + j)*M")],
     ],
     "06_2": [
@@ -55,8 +55,8 @@ CHANGES = {
     ],
     "09_2": [
         [("[next][j][i] =", "[now][j][i] =")],
-        [("(k1 + j)", "(k0 + j)")],
-        [("if (k1 < K) {", "{")],
+        [("(last + j)", "(k0 + j)")],
+        [("min(k1, K - TSK)", "k1")],
     ],
     "09_3": [
         [("tile[next][j][i] =", "tile[now][j][i] =")],
@@ -85,9 +85,9 @@ CHANGES = {
     ],
     "14_2": [[("fmax(sum, 0.0f)", "sum")], [("fmax", "fmin")], [("beta*C0", "0.0f*C0")]],
     "15_2": [
-        [("*(floatX*)&b[j] = *(const __local floatX*)&Btile", "b[j] = Btile")],
+        [("*(floatX*)&b[j0] = *(const __local floatX*)&Btile", "b[j0] = Btile")],
         [("tm + i*WARPM]", "tm + i]")],
-        [("tn + j*WARPN]", "tn + j]")],
+        [("tn + j0*WARPN]", "tn + j0]")],
     ],
     "16_2": [
         [("AWAIT(STAGES - 2);", "")],
