@@ -51,12 +51,21 @@ def some(x: Lanes) -> bool:
     return bool(x.any() if x.__class__ is array else x)
 
 
+def blend(mask: Any, yes: Any, no: Any) -> np.ndarray:
+    """`yes` where the mask is set, `no` elsewhere; whole numbers have 64 bits.
+
+    Of two numbers of Python NumPy makes whole numbers of the platform's size, 32 bits in a browser.
+    """
+    x: np.ndarray = np.where(mask, yes, no)
+    return x.astype(np.int64) if x.dtype == np.int32 else x
+
+
 def pick(condition: Lanes, yes: Lanes, no: Lanes) -> Lanes:
     """condition ? yes : no of computed sides; one is None if no lane wants it."""
     if yes is None or no is None:
         return no if yes is None else yes
     if condition.__class__ is array:
-        return np.where(condition, yes, no)
+        return blend(condition, yes, no)
     return yes if condition else no
 
 

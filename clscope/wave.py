@@ -14,7 +14,7 @@ from .memory import Memory
 from .printing import printed
 from .tree import Variable
 from .types import INT, Scalar, Type
-from .values import Lanes, Mask, array, cut, extremes, some, union
+from .values import Lanes, Mask, array, blend, cut, extremes, some, union
 
 #: A pointer is a number: which array, times 2**SHIFT, and how many bytes from its first, plus
 #: MIDDLE, so that a pointer which has walked a little in front of its array still belongs to it.
@@ -182,8 +182,11 @@ class Wave:
         self.number = self.group_number * machine.work_items + self.items
         self.every, self.slot = np.arange(self.lanes), np.repeat(np.arange(len(groups)), self.per)
         size, count = machine.local_size, machine.num_groups
-        local = np.unravel_index(self.items, size, order="F")
-        group = np.unravel_index(self.group_number, count, order="F")
+        # an index of the platform has 32 bits in a browser, too few for what becomes a pointer
+        places = ((self.items, size), (self.group_number, count))
+        local, group = (
+            np.array(np.unravel_index(x, sides, order="F"), np.int64) for x, sides in places
+        )
         both = [g * s + x for g, s, x in zip(group, size, local, strict=True)]
         self.ids: dict[str, Sequence[Lanes]] = {
             "local_id": [one_for_all(x) for x in local],
@@ -251,7 +254,7 @@ class Wave:
         result = None
         for memory, at in cells:
             value = self.read(site, memory, at)
-            result = value if result is None else np.where(self.mask, value, result)
+            result = value if result is None else blend(self.mask, value, result)
         return result
 
     def store(self, site: Site, cells: Iterable[tuple[Memory, Lanes]], value: Lanes) -> None:
@@ -519,7 +522,7 @@ class Wave:
         """Give a variable a value."""
         # with the same lanes as at its declaration, a number that is the same for all may stay one
         if self.mask is not None and self.mask is not self.since.get(variable, ()):
-            x = np.where(self.mask, x, self.held[variable])
+            x = blend(self.mask, x, self.held[variable])
         self.held[variable] = x
         if variable in self.given:
             self.given[variable] = union(None, self.given[variable], self.mask)

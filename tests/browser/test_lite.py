@@ -109,25 +109,35 @@ def chapter(browser, site: str, name: str, script: str = ""):
     assert len(hosts - {""}) == 1, "all comes from the own host"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["00_start_here", "02_tiled", "03_work_per_thread", "06_register_blocking", "the_ladder"],
-)
-def test_a_chapter_runs_and_its_sliders_move(browser, site, name):
+#: Chapters, and what their cells ask for that WebGPU does not have.
+CHAPTERS = {
+    "00_start_here": [],
+    "02_tiled": [],
+    "03_work_per_thread": [],
+    "06_register_blocking": [],
+    "puzzles": [],
+    "the_ladder": ["takes vectors of 4 floats at most"],
+}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_all_cells_of_a_chapter_run(browser, site, name):
+    """And a slider of its first explorer moves, if it has one."""
     with chapter(browser, site, name) as book:
-        book.run_all()
+        code = [n for n, (kind, text) in enumerate(book.cells()) if kind == "code" and text.strip()]
+        for number in code:
+            book.run(number)
+            book.wait_until(lambda number=number: book.counts(number) != [None])
+        found = book.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
+        errors = found.all_inner_texts()
+        known = CHAPTERS[name]
+        assert len(errors) == len(known), f"{len(code)} cells: {errors}"
+        assert all(words in error for words, error in zip(known, errors, strict=True)), errors
         explorers = [n for n in book.widgets() if book.shown(n)["state"] and book.names(n)]
-        assert explorers
-        number = explorers[0]
-        book.cell(number).scroll_into_view_if_needed()
-        before = book.shown(number)["key"]
-        after = book.move(number, book.names(number)[0])
-        assert after["state"] == "ok" and after["key"] != before
-
-
-def test_the_puzzles_run(browser, site):
-    with chapter(browser, site, "puzzles") as book:
-        book.run_all()
+        assert explorers or name == "puzzles"
+        for number in explorers[:1]:
+            book.cell(number).scroll_into_view_if_needed()
+            assert book.move(number, "M")["state"] == "ok"
 
 
 def test_the_device_and_what_reaches_it(browser, site):
