@@ -223,8 +223,6 @@ class Expressions:
             return self.number_of(self.place_of(node.array), index, node.array.type)
         if isinstance(node, tree.Member):
             place, at = self.place_of(node.vector), node.at
-            if place.packed:
-                raise UnknownError(f"numbers of {written(node.vector)}, which is packed", node.spot)
             if place.at:
                 return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
             return replace(place, type=node.type, at=at, vector=node.vector.type)
@@ -330,14 +328,10 @@ class Expressions:
         """What computes the value of a place, once it is found."""
         if place.variable:
             return self.register(place.variable, place, node)
-        of = place.type.scalar
-        if place.packed and of.size > 1:
-            load = self.access("load", self.bytes_of(place), node, packed=True)
-            n = place.type.length if isinstance(place.type, Vector) else 0
-            return lambda w, where: values.bits_as(load(w, where), UCHAR, of, n)
         parts = [self.access("load", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]
+        of = place.type.scalar
         return lambda w, where: values.vector([part(w, where) for part in parts], of)
 
     def register(self, variable: Variable, place: Place, node: Expr) -> Change:
@@ -364,14 +358,22 @@ class Expressions:
 
         return taken
 
-    @staticmethod
-    def bytes_of(place: Place) -> Place:
-        """The bytes of a number or a vector, which may begin at any of them."""
-        return replace(place, type=Vector(UCHAR, place.type.length * place.type.scalar.size))
+    def access_bytes(self, kind: str, place: Place, node: Node) -> Change:
+        """An access to numbers that may begin at any byte."""
+        of, n = place.type.scalar, place.type.length
+        at = tuple(of.size * number for number in place.at)
+        whole = replace(place, type=Vector(UCHAR, n * of.size), at=at, packed=False)
+        access = self.access(kind, whole, node, packed=True)
+        if kind == "store":
+            return lambda w, where, x: access(w, where, values.bits_as(x, of, UCHAR, n * of.size))
+        n = n if isinstance(place.type, Vector) else 0
+        return lambda w, where: values.bits_as(access(w, where), UCHAR, of, n)
 
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, wide = place.type, place.whole.length
+        if place.packed and of.scalar.size > 1:
+            return self.access_bytes(kind, place, node)
         if packed or isinstance(of, Struct):
             wide = 0
         elif wide == 3:  # stored as four
@@ -393,10 +395,6 @@ class Expressions:
                 w.assign(variable, values.changed(w.held[variable], at, x) if at else x)
 
             return write
-        if place.packed and (of := place.type.scalar).size > 1:
-            store = self.access("store", whole := self.bytes_of(place), node, packed=True)
-            n = whole.type.length
-            return lambda w, where, x: store(w, where, values.bits_as(x, of, UCHAR, n))
         parts = [self.access("store", one, node) for one in place.ones()]
         if len(parts) == 1:
             return parts[0]

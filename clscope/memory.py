@@ -50,6 +50,7 @@ class Memory:
         self.numbers = self.bytes.view(scalar.dtype)
         self.address = 0
         self.grain = 8  # the smallest number that has been stored, in bytes
+        self.ended = False  # whether the block of its declaration has ended
         #: For each byte the event of the asynchronous copy that may be filling it, or reading it;
         #: 0 for none.
         self.incoming: np.ndarray | None = None

@@ -170,9 +170,10 @@ class Parser(Meaning):
         return [name for scope in self.scopes for name in scope]
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
-        known_one = self.scopes[-1].get(token.text)
+        outside = len(self.scopes) == 1
+        known_one = self.scopes[-1].get(token.text, named(token.text) if outside else None)
         again = known_one is not None and not (isinstance(what, Type) and known_one == what)
-        if again or (len(self.scopes) == 1 and token.text in self.functions):
+        if again or (outside and token.text in self.functions):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         self.scopes[-1][token.text] = what
 
@@ -314,23 +315,36 @@ class Parser(Meaning):
             self.expect("(")
             self.expect("(")
             while self.text != ")":
-                token = self.name("an attribute")
-                name = token.text.strip("_")
-                values[name] = []
-                if name in ("reqd_work_group_size", "aligned") and self.accept("("):
-                    values[name] = [constant(size) for size in self.arguments(name)]
-                    if min(values[name], default=1) < 1:
-                        self.fail(f"{name} must be more than 0", token.spot)
-                    if name == "aligned" and any(n & (n - 1) for n in values[name]):
-                        self.fail("an alignment must be a power of two", token.spot)
-                elif self.text == "(":
-                    self.skip("(", ")")
-                if not self.accept(","):
+                if self.accept(","):
+                    continue
+                if self.token.kind != "name":
+                    self.here(f"expected the name of an attribute, {self.found()}")
+                token = self.next()
+                values[token.text.strip("_")] = self.attribute_sizes(token)
+                if self.text != ",":
                     break
             for _ in range(2):
                 if not self.accept(")"):
                     self.missing("expected ')' at the end of __attribute__((...))", True)
         return values
+
+    def attribute_sizes(self, token: Token) -> list[int]:
+        """The sizes in brackets of an attribute that has some; of any other what is skipped."""
+        name = token.text.strip("_")
+        if self.text != "(":
+            return []
+        if name not in ("reqd_work_group_size", "aligned"):
+            self.skip("(", ")")
+            return []
+        self.next()
+        sizes = [constant(size) for size in self.arguments(name)]
+        if name != "aligned" and len(sizes) != 3:
+            self.fail(f"{name} needs three sizes", token.spot)
+        if min(sizes, default=1) < 1:
+            self.fail(f"{name} must be more than 0", token.spot)
+        if name == "aligned" and any(n & (n - 1) for n in sizes):
+            self.fail("an alignment must be a power of two", token.spot)
+        return sizes
 
     def skip(self, opening: str, closing: str) -> None:
         start, depth = self.token, 0
@@ -970,7 +984,7 @@ class Parser(Meaning):
         mine = next((f for f in choices if [p.type for p in f.params] == types), None)
         other = mine or (choices[0] if choices else found)
         defines = not self.accept(";")
-        if name.text in self.scopes[0]:
+        if name.text in self.scopes[0] or named(name.text):
             self.refuse(name, "is declared twice")
         if one.space not in ("", "private"):
             self.refuse(name, f"cannot have its result in {one.space} memory")
@@ -1028,7 +1042,7 @@ class Parser(Meaning):
             if isinstance(one.type, Array):  # it is handed over as a pointer to its first element
                 one.type = Pointer(one.type.of, one.space or "private", one.const)
                 one.const = False
-            elif one.space in ("local", "global", "constant") and not isinstance(one.type, Pointer):
+            elif one.space not in ("", "private"):
                 self.here(f"a parameter cannot itself be in {one.space} memory; make it a pointer")
             if one.name is not None and not isinstance(one.type, Opaque):
                 self.usable(one.type, name)

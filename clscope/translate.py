@@ -128,7 +128,7 @@ class Translator(Calls):
         made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
         end, result = self.target("return"), f"the result of {function.name}"
-        body = self.statements(nodes)
+        body = self.scoped(nodes)
         site = self.site("unset", function.spot, result)
 
         def run(w: Wave, args: list[Any]) -> Any:
@@ -161,9 +161,10 @@ class Translator(Calls):
 
     def inner(self, node: tree.Statements) -> Value:
         outer, self.targets = self.targets, {}  # no jump leads out of an expression
-        steps = self.block(tree.Block(node.spot, node.body))
+        skips, self.skips = self.skips, False
+        steps = self.statements(node.body)
         value = self.value(node.value) if node.value else None
-        self.targets = outer
+        self.targets, self.skips = outer, skips
 
         def run(w: Wave) -> Any:
             steps(w)
@@ -250,9 +251,25 @@ class Translator(Calls):
         raise TypeError(f"{type(node).__name__} is not a statement")
 
     def block(self, node: tree.Block) -> Value:
-        outer, self.skips = self.skips, self.skips and not node.scope
-        steps, self.skips = self.statements(node.body), outer
+        if not node.scope:
+            return self.statements(node.body)
+        outer, self.skips = self.skips, False
+        steps, self.skips = self.scoped(node.body), outer
         return steps
+
+    def scoped(self, body: list[Node]) -> Value:
+        """Statements, at whose end their variables end."""
+        steps = self.statements(body)
+        parts = [n.body if isinstance(n, tree.Block) and not n.scope else [n] for n in body]
+        declared = [n.variable for part in parts for n in part if isinstance(n, tree.Declaration)]
+        ending = [v for v in declared if v.in_memory and v.space == "private"]
+
+        def run(w: Wave) -> None:
+            steps(w)
+            for variable in ending:
+                w.end(variable)
+
+        return run if ending else steps
 
     def declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value

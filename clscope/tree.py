@@ -23,9 +23,11 @@ class Node:
         return ()
 
     def walk(self) -> Iterator[Node]:
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        nodes: list[Node] = [self]
+        while nodes:
+            node = nodes.pop()
+            yield node
+            nodes.extend(node.children()[::-1])
 
 
 def present(*nodes: Node | None) -> Sequence[Node]:

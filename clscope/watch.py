@@ -18,8 +18,9 @@ from .wave import Entry
 MOST_ACCESSES = 1 << 21
 #: Entries of the log that are compared at a time.
 MOST_ENTRIES = 1 << 14
-#: Fences and atomic functions that may hand something over, and pairs of accesses that are asked.
-MOST_MOMENTS, MOST_PAIRS = 1 << 12, 1 << 10
+#: Fences and atomic functions that may hand something over; rows that are compared with others, and
+#: pairs of these that are looked up.
+MOST_MOMENTS, MOST_COMPARED, MOST_PAIRS = 1 << 16, 1 << 24, 1 << 13
 
 
 class Conflict(NamedTuple):
@@ -88,12 +89,15 @@ class Handovers:
 
     def order(self, one: Moment, other: Moment) -> bool:
         """Whether the group of `other` gets what `one` has stored."""
-        fences = [f for f in self.fences.get(one.group, ()) if one.before(f)]
+        # the first fence of each work-item comes before whatever its others come before
+        later = {f.item: f for f in reversed(self.fences.get(one.group, [])) if one.before(f)}
+        fences = later.values()
         for calls in self.atomics.values() if fences else ():
             own = (c for c in calls if c.group == one.group)
-            gives = [c.time for c in own if any(f.before(c) for f in fences)]
-            gets = (c.time for c in calls if c.group == other.group and c.before(other))
-            if gives and max(gets, default=0) > min(gives):
+            gives = next((c.time for c in own if any(f.before(c) for f in fences)), None)
+            its = (c for c in reversed(calls) if c.group == other.group)
+            gets = next((c.time for c in its if c.before(other)), 0)
+            if gives is not None and gets > gives:
                 return True
         return False
 
@@ -103,7 +107,8 @@ class Touches:
     and work-item.
 
     Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its
-    number among these entries), and whether it is a `store`.
+    number among these entries), and whether it is a `store`. Rows with the same `key`, of which
+    there are `size`, touch the same.
     """
 
     def __init__(self, entries: Sequence[Entry], memory: Memory):
@@ -114,7 +119,8 @@ class Touches:
             np.repeat(e.of(e.wave.number), place.shape[1])
             for e, place in zip(entries, places, strict=True)
         ]
-        self.place = np.concatenate([place.ravel() for place in places])
+        self.place = self.key = np.concatenate([place.ravel() for place in places])
+        self.size = memory.size_bytes * memory.copies // self.grain
         self.item = np.concatenate(items)
         copies = np.repeat([e.site.copy for e in entries], [place.size for place in places])
         #: Who touches it: an asynchronous copy acts beside all work-items of its group.
@@ -151,37 +157,32 @@ class Touches:
         """The rows that another work-group conflicts with, and does not hand over; `numbers` are
         those of the entries in the log.
         """
-        if len(self.place) > MOST_MOMENTS:
+        changing = np.flatnonzero(self.store | self.atomic).tolist()
+        if len(changing) * len(self.place) > MOST_COMPARED:
             return self
-        phases = [np.broadcast_to(e.phase, e.wave.lanes)[e.active] for e in self.entries]
-        rows_of = np.bincount(self.entry, minlength=len(phases)).tolist()
-        phase = np.concatenate(
-            [np.repeat(p, n // len(p)) for p, n in zip(phases, rows_of, strict=True) if n]
-        )
-        group = self.group
-        when = [
-            Moment(g, i, p, numbers[e] << 20)
-            for g, i, p, e in zip(group.tolist(), self.item.tolist(), phase.tolist(),
-                                  self.entry.tolist(), strict=True)
-        ]  # fmt: skip
-        keep = np.zeros(len(when), bool)
-        pairs = 0
-        for row in np.flatnonzero(self.store | self.atomic).tolist():
-            others = (self.place == self.place[row]) & (group != group[row])
+        when: list[Moment] = []
+        for e, number in zip(self.entries, numbers, strict=True):
+            grains = e.site.width * e.site.scalar.size // self.grain
+            when += [moment for moment in moments(e, number) for _ in range(grains)]
+        keep, pairs = np.zeros(len(when), bool), 0
+        for row in changing:
+            others = (self.place == self.place[row]) & (self.group != self.group[row])
             others &= ~(self.atomic & self.atomic[row])
-            for other in np.flatnonzero(others).tolist():
+            for other in np.flatnonzero(others & ~(keep & keep[row])).tolist():
                 one, two = sorted((when[row], when[other]), key=lambda moment: moment.time)
                 budget()
                 pairs += 1
-                if pairs > MOST_PAIRS or not handovers.order(one, two):
+                if pairs > MOST_PAIRS:
+                    return self
+                if not handovers.order(one, two):
                     keep[[row, other]] = True
         part = copy(self)
-        names = "place item actor entry store atomic value compared"
+        names = "place key item group actor entry store atomic value compared"
         for name in names.split():
             setattr(part, name, getattr(self, name)[keep])
         return part
 
-    @property
+    @cached_property
     def group(self) -> np.ndarray:
         """The number of each row's work-group."""
         return self.item // self.entries[0].wave.machine.work_items
@@ -189,7 +190,9 @@ class Touches:
     def within_groups(self) -> Touches:
         """The same, as if each work-group had an array of its own."""
         part = copy(self)
-        part.place = self.place + self.group * (self.memory.size_bytes // self.grain)
+        keys = self.place + self.group * (self.memory.size_bytes // self.grain)
+        numbers, part.key = np.unique(keys, return_inverse=True)
+        part.size = len(numbers)
         return part
 
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
@@ -210,10 +213,7 @@ class Touches:
         """
         rows = np.flatnonzero(self.atomic if atomic else self.store)
         rows = rows[np.argsort(actor[rows], kind="stable")]
-        place, size = self.place, int(self.place.max(initial=0)) + 1
-        if size > 4 * len(place):
-            places, place = np.unique(place, return_inverse=True)
-            size = len(places)
+        place, size = self.key, self.size
         found, who = np.zeros(len(place), bool), np.zeros(len(place), int)
         for order in (rows[::-1], rows):
             last = np.full(size, -1)

@@ -310,6 +310,9 @@ class Wave:
                 text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
                 self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
             memory, total = self.machine.pointed[number - 1], offset // size + site.lead
+            if memory.ended:
+                text = f"{site.text}: {{}} {site.does} {memory.name} after the end of its block"
+                self.find("out of bounds", site, text)
             for nth, ((count, step, most), index) in enumerate(
                 zip(site.shape, indices, strict=True)
             ):
@@ -401,6 +404,13 @@ class Wave:
         data = np.zeros(0) if zeroes else None
         memory = Memory(variable.name, space, variable.type, copies, slot, data)
         return self.machine.new(memory)
+
+    def end(self, variable: Variable) -> None:
+        """The block of a variable ends, and its memory with it."""
+        memory = self.held.pop(variable, None)
+        if memory:
+            memory.ended = True
+            self.machine.used -= variable.type.stride * memory.copies
 
     def blank(self, name: str, of: Type) -> Lanes:
         """Return what a variable holds that has no value."""

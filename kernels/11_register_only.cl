@@ -57,7 +57,7 @@ void gemm(const int M, const int N, const int K,
             // compute
             #pragma unroll
             for (int j = 0; j < RY; j++) {
-                const float b = TRANSPOSED ? B[k*N + n + j] : B[(n + j)*K + k];
+                const float b = TRANSPOSED ? B[k*N + (n + j)] : B[(n + j)*K + k];
                 #pragma unroll
                 for (int i = 0; i < VX; i++) {
                     acc[j][i] += a[i] * b;

@@ -18,7 +18,7 @@
 //           -DASYNC=1   1: copy asynchronously where the device can [0, 1]
 
 #define WPTN 8                      // columns of C a work-item computes
-#define WARPM (64/WPTM)             // rows of work-items in a warp of 32
+#define WARPM (64/WPTM)             // rows of work-items in a warp, whose block has 64 rows
 #define WARPN (32/WARPM)            // columns of work-items in a warp
 #define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
 #include "parts/async_copy.cl"      // start_copy, end_batch, AWAIT, BEYOND
@@ -31,8 +31,9 @@ void gemm(const int M, const int N, const int K,
           const __global float* restrict B,
           __global float* restrict C)
 {
-    // identifiers; the blocks of warps and work-items are those of 15_warp_tiles
-    const int id = 4*get_local_id(0);        // first float of a tile that it copies
+    // identifiers; blocks are those of 15_warp_tiles: a work-item has 4 neighbouring rows from tm
+    // on, 4 more from tm + 4*WARPM on, and so on, and likewise its columns
+    const int id = 4*get_local_id(0);        // first float that this work-item copies
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;         // first row in the tile of C
@@ -56,9 +57,11 @@ void gemm(const int M, const int N, const int K,
     float a[2][WPTM] __attribute__((aligned(16))); // [k%2][m]
     float b[2][WPTN] __attribute__((aligned(16))); // [k%2][n]
 
-    // load: start the copies of the first STAGES - 1 tiles of A and B. Each pair of tiles is a
-    // batch, which stays empty where K has ended, so that AWAIT can count batches
-    const __global float* a_from = A + id/TSM*M + m0 + id%TSM; // what it copies of the next tile
+    // load: start the copies of the first STAGES - 1 pairs of tiles, of A and of B. Each pair is a
+    // batch, which is closed even if it is empty because K has ended: so the pair to multiply next
+    // is always in the oldest batch. Step k of A is a column, the M floats from A + k*M on, and
+    // step k of B the N floats from B + k*N on
+    const __global float* a_from = A + id/TSM*M + m0 + id%TSM; // what this work-item copies next
     const __global float* b_from = B + id/TSN*N + n0 + id%TSN;
     int filled = 0;                          // the stage to fill next
     int left = K;                            // steps of k that are left to multiply
@@ -73,8 +76,8 @@ void gemm(const int M, const int N, const int K,
         end_batch();
     }
 
-    // barrier: the first tiles are complete. AWAIT waits for this work-item's copies of them, the
-    // barrier for those of all
+    // barrier: the first pair of tiles is complete, since of STAGES - 1 batches all but STAGES - 2
+    // are. AWAIT waits for this work-item's copies, the barrier for those of all
     AWAIT(STAGES - 2);
     barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -89,7 +92,8 @@ void gemm(const int M, const int N, const int K,
 
     for (; left > 0; left -= TSK) {
 
-        // load: start the copies of one more pair of tiles, over the pair that was multiplied last
+        // load: start the copies of one more pair of tiles, if there is one beyond this one and the
+        // STAGES - 2 on their way, in the stage that the last barrier has released
         if (left > (STAGES - 1)*TSK) {
             load(Atile[filled][0] + id, a_from, M, TSM);
             load(Btile[filled][0] + id, b_from, N, TSN);
@@ -99,14 +103,16 @@ void gemm(const int M, const int N, const int K,
         }
         end_batch();
 
-        // compute, and load the next fragments
+        // compute, and load the next fragments; unrolled, so that k%2 is a constant, and a and b
+        // are registers
         #pragma unroll
         for (int k = 0; k < TSK; k++) {
             if (k == TSK - 1) {
-                // barrier: the next tiles are complete, and all work-items have read these
+                // barrier: the next tiles are complete, and all work-items have read these: the
+                // factors of the last step are in registers already
                 AWAIT(STAGES - 2);
                 barrier(CLK_LOCAL_MEM_FENCE);
-                now = BEYOND || left > TSK ? after(now) : now;
+                now = BEYOND || left > TSK ? after(now) : now; // the last tile has no next one
             }
             for (int i = 0; i < WPTM; i += 4) {
                 *(float4*)&a[(k + 1)%2][i] = fragment(&Atile[now][(k + 1)%TSK][tm + i*WARPM]);
@@ -131,8 +137,8 @@ void gemm(const int M, const int N, const int K,
     }
 }
 
-// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats. In global
-// memory the columns of the tile, of `side` floats, are `ld` floats apart
+// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats, which are
+// whole columns of `side` floats. In global memory the columns are `ld` floats apart
 void load(__local float* to, const __global float* from, int ld, int side)
 {
     for (int e = 0; e < TSK*side; e += 4*ITEMS) {

@@ -1,13 +1,13 @@
 // 17 Stream-K: equal work for all work-groups, and tiles in an order that suits the L2 cache.
 //
-// Before:   16_async_copies. There the last tiles leave most of the chip idle. Here GROUPS
-//           work-groups, as many as it holds, share the steps of all tiles equally (Stream-K, Osama
-//           et al. 2023), and a second launch, the fix-up below, adds up the parts of tiles.
+// Before:   16_async_copies. There the last tiles can leave most of the chip idle. Here GROUPS
+//           work-groups, as many as it holds, share the slices of all tiles equally (Stream-K,
+//           Osama et al. 2023). A second launch, the fix-up below, adds up the parts of tiles.
 // Costs:    as before, and a workspace of 2*GROUPS*TSM*TSN floats for parts of tiles.
 // Requires: M, N and K multiples of TSM, TSN and 8 (padded to them). B transposed, N x K.
 //
-//    tile   |     0     |     1     |     2     |     the steps of k of three tiles,
-//    group  |   0    |   1    |   2    |   3    |     shared by four work-groups
+//    tile   |     0     |     1     |     2     |     the slices of three tiles of C, each TSK
+//    group  |   0    |   1    |   2    |   3    |     steps of k, shared by four work-groups
 //
 // Compile:  -DTSM=256     rows of the tile of C [64, 128, 256]
 //           -DTSN=128     columns of the tile of C [64, 128]
@@ -19,7 +19,7 @@
 #define STAGES 3                    // tiles in local memory: one in use, the others being filled
 #define WPTM 16                     // rows of C a work-item computes
 #define WPTN 8                      // columns of C a work-item computes
-#define WARPM (64/WPTM)             // rows of work-items in a warp of 32
+#define WARPM (64/WPTM)             // rows of work-items in a warp, whose block has 64 rows
 #define WARPN (32/WARPM)            // columns of work-items in a warp
 #define ITEMS (TSM/WPTM*(TSN/WPTN)) // work-items in a work-group
 #include "parts/async_copy.cl"      // start_copy, end_batch, AWAIT, BEYOND
@@ -34,34 +34,36 @@ void gemm(const int M, const int N, const int K,
           __global float* restrict C,
           __global float* restrict pieces)
 {
-    // identifiers; the blocks of warps and work-items are those of 15_warp_tiles
-    const int id = 4*get_local_id(0);        // first float of a tile that it copies
+    // identifiers; blocks are those of 15_warp_tiles: a work-item has 4 neighbouring rows from tm
+    // on, 4 more from tm + 4*WARPM on, and so on, and likewise its columns
+    const int id = 4*get_local_id(0);        // first float that this work-item copies
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
     const int tm = warp%(TSM/64)*64 + lane%WARPM*4;         // first row in the tile of C
     const int tn = warp/(TSM/64)*WARPN*WPTN + lane/WARPM*4; // first column in the tile of C
 
-    // this work-group's share of the steps of all tiles, of which each has K/TSK
-    const long steps = (long)(M/TSM)*(N/TSN)*(K/TSK);
-    const int begin = steps*get_group_id(0)/get_num_groups(0);
-    const int end = steps*(get_group_id(0) + 1)/get_num_groups(0);
-    int piece = 2*get_group_id(0);           // where it stores its next part of a tile, if any
+    // this work-group's share of the slices of all tiles of C, each of which has K/TSK
+    const long slices = (long)(M/TSM)*(N/TSN)*(K/TSK);
+    const int begin = slices*get_group_id(0)/get_num_groups(0);
+    const int end = slices*(get_group_id(0) + 1)/get_num_groups(0);
+    int piece = 2*get_group_id(0);           // where its next part of a tile goes: only its first
+                                             // tile and its last one can be parts
 
     // local memory: a pair of tiles for each stage, one to compute from and the others to fill
     __local float Atile[STAGES][TSK][TSM] __attribute__((aligned(16))); // [stage][k][m]
     __local float Btile[STAGES][TSK][TSN] __attribute__((aligned(16))); // [stage][k][n]
 
-    for (int step = begin; step < end; ) {
+    for (int slice = begin; slice < end; ) {
 
-        // which tile, and which of its steps
-        const int tile = step/(K/TSK);
+        // which tile, and which of its slices
+        const int tile = slice/(K/TSK);
         const int2 place = place_of(tile, M/TSM, N/TSN); // its row and column of tiles
         const int m0 = place.x*TSM;          // first row of the tile of C
         const int n0 = place.y*TSN;          // first column of the tile of C
-        const int first = step%(K/TSK);      // its first step here
-        const int count = min(K/TSK - first, end - step); // and how many there are
+        const int first = slice%(K/TSK);     // its first slice here
+        const int count = min(K/TSK - first, end - slice); // and how many there are
 
-        // from here to the store, this is kernel 16, for `count` steps from `first` on
+        // from here to the store, this is kernel 16, for `count` slices from `first` on
 
         // accumulators
         float acc[WPTN][WPTM] __attribute__((aligned(16)));
@@ -75,7 +77,7 @@ void gemm(const int M, const int N, const int K,
         float a[2][WPTM] __attribute__((aligned(16))); // [k%2][m]
         float b[2][WPTN] __attribute__((aligned(16))); // [k%2][n]
 
-        // load: start the copies of the first STAGES - 1 tiles of A and B, a batch for each pair
+        // load: start the copies of the first STAGES - 1 pairs of tiles, a batch for each pair
         const __global float* a_from = A + (first*TSK + id/TSM)*M + m0 + id%TSM;
         const __global float* b_from = B + (first*TSK + id/TSN)*N + n0 + id%TSN;
         int filled = 0;                      // the stage to fill next
@@ -91,7 +93,7 @@ void gemm(const int M, const int N, const int K,
             end_batch();
         }
 
-        // barrier: the first tiles are complete
+        // barrier: the first pair of tiles is complete
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -123,7 +125,7 @@ void gemm(const int M, const int N, const int K,
                     // barrier: the next tiles are complete, and all work-items have read these
                     AWAIT(STAGES - 2);
                     barrier(CLK_LOCAL_MEM_FENCE);
-                    now = BEYOND || left > TSK ? after(now) : now;
+                    now = BEYOND || left > TSK ? after(now) : now; // the last one has no next
                 }
                 for (int i = 0; i < WPTM; i += 4) {
                     *(float4*)&a[(k + 1)%2][i] = fragment(&Atile[now][(k + 1)%TSK][tm + i*WARPM]);
@@ -150,15 +152,15 @@ void gemm(const int M, const int N, const int K,
             }
         }
         piece += !whole;
-        step += count;
+        slice += count;
 
-        // barrier: all work-items have read the stages, which the next tile will fill
+        // barrier: all work-items have read the last fragments; the next tile fills these stages
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 
-// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats. In global
-// memory the columns of the tile, of `side` floats, are `ld` floats apart
+// start to copy this work-item's share of a tile: 4 neighbours of every 4*ITEMS floats, which are
+// whole columns of `side` floats. In global memory the columns are `ld` floats apart
 void load(__local float* to, const __global float* from, int ld, int side)
 {
     for (int e = 0; e < TSK*side; e += 4*ITEMS) {
@@ -179,7 +181,7 @@ int after(int stage)
     return stage + 1 < STAGES ? stage + 1 : 0;
 }
 
-// the fix-up: a launch of its own, which sees all that the first one has stored
+// the fix-up: a launch of its own, which sees all that the first one has stored; and place_of
 #include "support/fixup.cl"
 
 #if !(TSM % 64 + TSN % 64 + 256 % TSM + 256 % TSN == 0)

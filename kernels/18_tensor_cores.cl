@@ -9,8 +9,9 @@
 //           1/TSM + 1/TSN global and 1/64 + 1/64 local loads per multiply-add.
 // Requires: M, N and K multiples of TSM, TSN and TSK (padded to them). B transposed, N x K.
 //
-//    Which rows and columns of C a piece consists of is for us to choose. Work-item 4g + t has rows
-//    4g ... 4g + 3 of 32 and columns 8t ... 8t + 7 of 32, so that it loads and stores neighbours.
+//    Which rows and columns of C a piece consists of is for us to choose. Of 32 rows and columns,
+//    work-item 4g + t loads rows 4g ... 4g + 3 of A and columns 4g ... 4g + 3 of B, and sums and
+//    stores rows 4g ... 4g + 3 and columns 8t ... 8t + 7 of C: neighbours, for wide accesses.
 //
 // Compile:  -DTSM=128   rows of the tile of C [64, 128]
 //           -DTSN=128   columns of the tile of C [64, 128]
@@ -19,7 +20,7 @@
 //           -DPARTS=2   TF32 numbers for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
 //           -DTENSOR=1  1: tensor cores where the device has them; 0: ordinary arithmetic [0, 1]
 
-#define PAD 8                      // floats added to each row of the tiles against bank conflicts
+#define PAD 8                      // floats added to each column of a tile against bank conflicts
 #define ITEMS (TSM/64*(TSN/64)*32) // work-items in a work-group
 #define ASYNC TENSOR
 #include "parts/async_copy.cl"     // start_copy, end_batch, AWAIT
@@ -35,8 +36,8 @@ void gemm(const int M, const int N, const int K,
     // identifiers
     const int lane = get_local_id(0)%32;     // number of the work-item in its warp
     const int warp = get_local_id(0)/32;     // number of the warp
-    const int g = lane/4;                    // which 4 rows of 32
-    const int t = lane%4;                    // which steps of k, and which 8 columns of 32
+    const int g = lane/4;                    // which 4 rows of A, and columns of B, of 32
+    const int t = lane%4;                    // which steps of k, and which 8 columns of C, of 32
     const int tm = warp%(TSM/64)*64;         // first row of the warp's block in the tile of C
     const int tn = warp/(TSM/64)*64;         // first column of it
     const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
@@ -63,7 +64,7 @@ void gemm(const int M, const int N, const int K,
         const int next = k1/TSK%STAGES;      // the stage to fill
         const int now = (next + 1)%STAGES;   // the stage to compute from, filled longest ago
 
-        // barrier: tile `now` is complete, and all work-items have read tile `next`
+        // barrier: stage `now` is complete, and nobody reads stage `next` any more
         AWAIT(STAGES - 2);
         barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -147,7 +148,7 @@ void load(__local float* tile, const __global float* from, int ld, int side)
 }
 
 #if !(TSM % 64 + TSN % 64 + TSK % 8 == 0)
-#error TSM or TSN is not a multiple of 64, or TSK is not one of 8
+#error TSM or TSN is not a multiple of 64, or TSK is not a multiple of 8
 #endif
 #if !(TSK * 32 % TSM + TSK * 32 % TSN == 0)
 #error uneven shares of a tile: TSK times 32 is not a multiple of TSM and of TSN

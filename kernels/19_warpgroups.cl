@@ -3,13 +3,14 @@
 // Before:   18_tensor_cores. Its instruction makes the warp wait. This one (wgmma, on Hopper) adds
 //           64 x 8 times 8 x 128 to the sums of the 128 work-items of a warpgroup, reads B from
 //           local memory by itself, and lets them go on: they split the next tile of B, once for
-//           all, and load what follows. A goes straight into registers.
+//           the work-group, and load what follows. A goes straight into registers.
 // Costs:    4*TSK*130 floats of local memory, 128 accumulators, 64 sums;
 //           1/TSM + 1/128 global loads per multiply-add.
 // Requires: M, N and K multiples of TSM, 128 and TSK (padded to them). B as it is, K x N.
 //
-//    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions, and
-//    columns 8j + 2t and 8j + 2t + 1. In B's tile 4 steps of k are neighbours: [k/4][n][k%4].
+//    Work-item 4g + t of warp w has rows 32w + 4g ... 32w + 4g + 3, a batch of instructions for the
+//    first two and one for the others, and columns 2t and 2t + 1 of every 8. In B's tile 4 steps of
+//    k are neighbours: [k/4][n][k%4].
 //
 // Compile:  -DTSM=256   rows of the tile of C: 128 for each warpgroup [128, 256]
 //           -DTSK=16    depth of the tiles of A and B, in steps of k [8, 16]
@@ -45,7 +46,7 @@ void gemm(const int M, const int N, const int K,
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
     // accumulators for two pairs of rows, and the sums of a pair that are in the tensor cores
-    const float zero = zero_if_revealed();
+    const float zero = zero_if_revealed();   // NaN if the instructions do not run, see the part
     float acc[2][64];
     float sum[64];
     for (int j = 0; j < 64; j++) {
@@ -55,7 +56,7 @@ void gemm(const int M, const int N, const int K,
     }
 
     // load: the first tile of B, and split it
-    float4 b[LPTB];                          // four steps of k of each of LPTB columns of B
+    float4 b[LPTB];                          // four steps of k of LPTB columns of B
     for (int l = 0; l < LPTB; l++) {
         b[l] = *(const __global float4*)&b_from[l*NB*K];
     }
@@ -110,7 +111,7 @@ void gemm(const int M, const int N, const int K,
                     b[l] = *(const __global float4*)&b_from[l*NB*K + k];
                 }
             } else {
-                // load the next tile of A; the instructions read the parts, not these registers
+                // load the next tile of A; the instructions have parts of it in other registers
                 for (int l = 0; l < TSK/4; l++) {
                     const int k = min(k0 + TSK, K - TSK) + 4*l;
                     a[l] = *(const __global float4*)&a_from[k*M];
@@ -125,7 +126,7 @@ void gemm(const int M, const int N, const int K,
         }
     }
 
-    // store: four rows at a time. Sums 4j and 4j + 1 are two columns of a row, the next two those
+    // store: four rows at a time. Sums j and j + 1 are two columns of a row, j + 2 and j + 3 those
     // of the row below
     for (int j = 0; j < 64; j += 4) {
         for (int h = 0; h < 2; h++) {
@@ -149,7 +150,7 @@ void split(__local float* to_big, __local float* to_small, float4 b)
 }
 
 #if !(TSM % 128 + TSK % 8 == 0)
-#error TSM is not a multiple of 128, or TSK not one of 8
+#error TSM is not a multiple of 128, or TSK is not a multiple of 8
 #endif
 #if !(TSK * 32 % TSM == 0)
 #error TSK times 32 is not a multiple of TSM

@@ -18,7 +18,7 @@ export async function open() {
 export const create = ({ device }, bytes) => device.createBuffer({ size: padded(bytes), usage: USAGE });
 
 // `array` is memory of Python.
-export function write({ device }, buffer, at, array) {
+export function send({ device }, buffer, at, array) {
   const view = array.getBuffer("u8"), rest = new Uint8Array(4), whole = view.data.length & ~3;
   if (whole) device.queue.writeBuffer(buffer, at, view.data, 0, whole);
   if (whole < view.data.length) {
@@ -39,7 +39,7 @@ async function mapped({ device }, size, fill) {
   return data;
 }
 
-export async function read(gpu, buffer, at, array) {
+export async function receive(gpu, buffer, at, array) {
   const size = words(array.nbytes);
   const data = await mapped(gpu, size, (encoder, copy) => encoder.copyBufferToBuffer(buffer, at, copy, 0, size));
   const view = array.getBuffer("u8"); // only now: Python's memory may have moved

@@ -88,10 +88,10 @@ class BrowserGPU:
         buffer.destroy()
 
     def write(self, buffer: Any, at: int, data: np.ndarray) -> None:
-        self._module.write(self._gpu, buffer, at, data)
+        self._module.send(self._gpu, buffer, at, data)
 
     def read(self, buffer: Any, at: int, data: np.ndarray) -> None:
-        _wait(self._module.read(self._gpu, buffer, at, data))
+        _wait(self._module.receive(self._gpu, buffer, at, data))
 
     def copy(self, source: Any, start: int, target: Any, at: int, size_bytes: int) -> None:
         self._module.copy(self._gpu, source, start, target, at, size_bytes)

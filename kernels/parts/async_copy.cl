@@ -14,10 +14,10 @@ static inline void end_batch(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// wait until all of this work-item's batches are complete but the last few; a macro, because the
-// instruction needs a constant
+// wait until all of this work-item's batches are complete but the last `batches`; a macro, because
+// the instruction needs a constant
 #define AWAIT(batches) asm volatile("cp.async.wait_group %0;" :: "n"(batches) : "memory")
-#define BEYOND 1 // 1: behind the last tile a stage may be read, since nothing uses what is there
+#define BEYOND 1 // 1: read a stage behind the last tile, whose contents nothing uses: no test
 #else
 static inline void start_copy(__local float* to, const __global float* from)
 {
@@ -29,5 +29,5 @@ static inline void end_batch(void)
 }
 
 #define AWAIT(batches)
-#define BEYOND 0
+#define BEYOND 0 // test it: without asynchronous copies, what was never stored is not read
 #endif

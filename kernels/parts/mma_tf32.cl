@@ -5,9 +5,10 @@
 //    b: column g of row t (b.x), then of row t + 4 (b.y)
 //    sum: columns 2t and 2t + 1 of row g (sum.x, sum.y), then of row g + 8 (sum.z, sum.w)
 //
-// `part_a` and `part_b`, BIG or SMALL, say which part of each factor is multiplied. Devices without
-// the instruction read the factors of the others in local memory: `at_a` is the first of the two
-// rows, which are neighbours, and `at_b` the first of the two columns, which are 4 floats apart.
+// `part_a` and `part_b`, BIG or SMALL, say which part of each factor is multiplied. Without the
+// instruction a work-item reads the factors of the other work-items in local memory: `at_a` is the
+// first of the two rows, which are neighbours, and `at_b` the first of the two columns, which are 4
+// floats apart.
 #if TENSOR && defined(__NV_CL_C_VERSION)
 static inline float4 mma(float4 sum, const float4 a, const int part_a, const float2 b,
                          const int part_b, const __local float* at_a, const __local float* at_b)

@@ -1,5 +1,5 @@
 // A float as a sum of two TF32 numbers, which have 10 bits after the point: BIG is the float
-// rounded to them, SMALL is the rest, of which a tensor core reads as many.
+// rounded to them, SMALL is the rest, of which a tensor core reads 10 bits after the point, too.
 #define BIG 0
 #define SMALL 1
 

@@ -1,18 +1,20 @@
 // wgmma: the 128 work-items of a warpgroup multiply 64 x 8 by 8 x 128 TF32 numbers, and go on while
 // the tensor cores work. Only Hopper's GPUs have the instruction.
 //
-// NVIDIA's OpenCL compiler does not know it. But this compiler only translates OpenCL C to PTX, a
-// text that the driver's assembler reads, and it copies the string of an `asm` statement into this
-// text unread. So each instruction hides in a comment of PTX, behind the mark //@:
+// NVIDIA's OpenCL compiler translates OpenCL C to PTX, a text, and has the driver assemble it for
+// the plain chip, where the instruction is an error. It copies the string of an `asm` statement
+// into the text without reading it, and fills in registers for %0 and so on, even in a comment. So
+// each instruction is a comment of PTX at first, on one line, behind the mark //@:
 //
 //     .target sm_90                               what the compiler returns
 //     //@ wgmma.commit_group.sync.aligned;
 //
-//     .target sm_90a                              what gemmlab/opencl/build.py makes of it, and
-//     wgmma.commit_group.sync.aligned;            has assembled: for Hopper, without the marks
+//     .target sm_90a                              what gemmlab/opencl/build.py makes of it:
+//     wgmma.commit_group.sync.aligned;            it names Hopper's target, removes the marks,
+//                                                 and has that assembled
 //
 // Without this step the kernel would run without these instructions, and be wrong in silence. So
-// all sums begin as NaN, and only an instruction that is hidden, too, sets them to zero.
+// all sums begin as NaN, and what sets them to zero is itself such a comment.
 #if TENSOR && defined(__NV_CL_C_VERSION)
 // 0, or NaN where the hidden instructions are still comments
 static inline float zero_if_revealed(void)
@@ -22,13 +24,15 @@ static inline float zero_if_revealed(void)
     return zero;
 }
 
-// make what this work-item has stored in local memory visible to the tensor cores
+// make what this work-item has stored in local memory visible to the tensor cores, which read it by
+// another path than work-items, so that a barrier is not enough
 static inline void show_stores(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// before the first instruction of a batch
+// before the first instruction of a batch: what was written to the registers that it reads and
+// writes, sums and factors, is complete
 static inline void begin_batch(void)
 {
     asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory");
@@ -47,7 +51,7 @@ static inline void await_batch(void)
 }
 
 // where 8 steps of k of B's tile are: the address, and how far away the next 4 steps and the next 8
-// columns are, all in units of 16 bytes
+// columns are, in units of 16 bytes, with 14 bits each from bits 0, 16 and 32 on
 static inline ulong descriptor(const __local float* b)
 {
     return (ulong)((uint)(size_t)b >> 4 & 0x3fff) | (ulong)ROW << 16 | (ulong)8 << 32;

@@ -3,10 +3,10 @@
 // After:    17_stream_k.cl, and production/warp_tiling.cl where that does not do so itself. As a
 //           second launch it sees everything that the first one has stored.
 // Compile:  with TSM, TSN, TSK and ORDER of the first launch.
-// Launch:   in dimension 0, one work-group per tile (by_tile) or one per cut, whichever are fewer.
-//           There is one cut fewer than the first launch has work-groups, but at least one. In
-//           dimension 1, in which a work-group has size 1, enough work-groups for each work-item
-//           to sum 4 elements.
+// Launch:   in dimension 0 a number per tile (by_tile) or per cut, whichever are fewer; a cut is
+//           the border between the shares of two work-groups, and there is at least one. In
+//           dimension 1, in which a work-group has size 1, as many work-groups per number as it
+//           takes for each work-item to sum 4 elements of the tile.
 
 #include "../parts/tile_order.cl"
 
@@ -15,20 +15,21 @@ __kernel void fixup(const int M, const int N, const int K,
                     const __global float* restrict pieces,
                     __global float* restrict C)
 {
-    // the line of all steps, of which work-group g of the first launch had line*g/groups and so on
+    // the line of the slices of all tiles. Work-group g of the first launch had those from
+    // line*g/groups on, to the one before line*(g + 1)/groups
     const int tiles_m = (M - 1)/TSM + 1;
     const int tiles_n = (N - 1)/TSN + 1;
-    const int steps = (K - 1)/TSK + 1;       // steps of a tile
-    const long line = (long)tiles_m*tiles_n*steps;
+    const int slices = (K - 1)/TSK + 1;      // slices of a tile, of TSK steps of k
+    const long line = (long)tiles_m*tiles_n*slices;
 
     // the tile, by its own number or by that of a cut, and the work-groups that computed its first
-    // and its last step. A tile of one work-group is complete; one with several cuts belongs to the
-    // first of them
+    // and its last slice: for slice s the last g with line*g/groups <= s. A tile of one work-group
+    // is complete; one with several cuts belongs to the first of them
     const int number = get_group_id(0);
-    const int tile = by_tile ? number : line*(number + 1)/groups/steps;
-    const long begin = (long)tile*steps;
+    const int tile = by_tile ? number : line*(number + 1)/groups/slices;
+    const long begin = (long)tile*slices;
     const int first = ((begin + 1)*groups - 1)/line;
-    const int last = ((begin + steps)*groups - 1)/line;
+    const int last = ((begin + slices)*groups - 1)/line;
     if (first == last || (!by_tile && first != number)) {
         return;
     }
@@ -42,14 +43,14 @@ __kernel void fixup(const int M, const int N, const int K,
         return;
     }
 
-    // add up: the tile is the first that a work-group had a part of, and its part in the first of
-    // two pieces; but work-group `first` may have had a part of the tile before
+    // add up. Work-groups after `first` began inside this tile: their part is their first piece.
+    // That of work-group `first` is its second one if it began inside a tile before
     const long from = line*first/groups;
-    const int second = from < begin && from%steps != 0;
+    const int second = from < begin && from%slices != 0;
     float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*TSM*TSN + id];
     #pragma unroll 8
     for (int group = first + 1; group <= last; group++) {
-        // where work-groups outnumber steps, some had none
+        // if work-groups outnumber all slices, some had none
         if (line >= groups || line*group/groups < line*(group + 1)/groups) {
             sum += *(const __global float4*)&pieces[(size_t)(2*group)*TSM*TSN + id];
         }

@@ -47,7 +47,7 @@ WRONG = [
     (13, "tile shifted", "Btile[now][k][tn + j*RTSN];", "Btile[now][k][(tn + 1) % RTSN + j*RTSN];"),
     (13, "the last row unwritten", "m >= own_m &&", "m >= own_m && m < M - 1 &&"),
     (13, "columns swapped", "= acc[j][i];", "= acc[WPTN - 1 - j][i];"),
-    (11, "columns shifted", "B[k*N + n + j]", "B[k*N + n + (j + 1) % RY]"),
+    (11, "columns shifted", "B[k*N + (n + j)]", "B[k*N + (n + (j + 1) % RY)]"),
     (15, "vector of the neighbour", "[k][tn + j*WARPN]", "[k][(tn + 4)%TSN + j*WARPN]"),
     (15, "columns swapped", "+ j%LWIDTH;", "+ (j ^ 1)%LWIDTH;"),
     (16, "old fragment", "Btile[now][(k + 1)%TSK]", "Btile[now][k]"),

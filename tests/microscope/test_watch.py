@@ -84,6 +84,12 @@ def test_a_finding_has_its_kind_its_line_and_its_work_items(kind, body, part, co
     assert (finding.line, finding.count) == (line_of(source, part), count), finding
 
 
+def test_the_result_of_a_function_cannot_be_its_own_variable():
+    source = kernel("int* p = of(m);\nC[n*M + m] = *p;",
+                    before="int* of(int x) { int y = x;\n return &y; }")  # fmt: skip
+    assert found(source, "out of bounds").line == line_of(source, "= *p")
+
+
 def test_a_race_names_both_lines_and_both_work_items():
     source = kernel("""
     __local float T[8][8];
