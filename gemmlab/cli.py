@@ -1,4 +1,5 @@
-"""The commands: `gemmlab doctor | bench | tune | forget | model | verify | worker | notebooks`.
+"""The commands: `gemmlab doctor | bench | tune | forget | model | verify | worker | notebooks |
+grades`.
 
 Also as `python -m gemmlab ...`.
 """
@@ -170,6 +171,12 @@ def _worker_options(parser: argparse.ArgumentParser) -> None:
 def _notebooks_options(parser: argparse.ArgumentParser) -> None:
     text = "a folder for the notebooks: a new one, or one that has them"
     parser.add_argument("folder", metavar="DIR", type=Path, help=text)
+    parser.add_argument("--student", action="store_true", help="leave the solutions out")
+
+
+def _grades_options(parser: argparse.ArgumentParser) -> None:
+    text = "a progress file; it or its folder has the student's name"
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help=text)
 
 
 # Commands: the docstring of each function is its help
@@ -284,7 +291,7 @@ def run_notebooks(options: Arguments) -> int:
     """
     from . import working_copy
 
-    newer = working_copy.update(options.folder)
+    newer = working_copy.update(options.folder, student=options.student)
     if newer:
         names = ", ".join(path.name for path in newer[:3])
         names += f" and {len(newer) - 3} more" if len(newer) > 3 else ""
@@ -294,6 +301,21 @@ def run_notebooks(options: Arguments) -> int:
     if not environment.is_installed("jupyterlab"):
         command = environment.install_command("'gemmlab[lab]'")
     print(f"the notebooks are in {options.folder}; next: {command}")
+    return 0
+
+
+def run_grades(options: Arguments) -> int:
+    """Print how many exercises of each chapter each student has solved, as CSV with the columns
+    that nbgrader exports. A student's file is progress.json in the folder GEMMLAB_DATA.
+    """
+    import csv
+
+    from .ladder import sources
+    from .widgets.progress import grades
+
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["assignment", "student_id", "score", "max_score"])
+    table.writerows(grades(options.files, sources.folder("notebooks")))
     return 0
 
 
@@ -319,4 +341,5 @@ COMMANDS = {
     "verify": (_verify_options, run_verify),
     "worker": (_worker_options, run_worker),
     "notebooks": (_notebooks_options, run_notebooks),
+    "grades": (_grades_options, run_grades),
 }

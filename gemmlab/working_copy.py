@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -18,15 +18,20 @@ from .ladder import sources
 FOLDERS = ("notebooks", "docs", "kernels")
 #: What readers do not need, by the first folder below those or by its name.
 UNNEEDED = ("__pycache__", ".ipynb_checkpoints", "text", "rebuild.py")
+SOLUTIONS = "solutions"
 #: The file of a copy that has the versions of all its files.
 RECORD = ".gemmlab.json"
 
 
-def update(target: Path) -> list[Path]:
+def update(target: Path, *, student: bool = False) -> list[Path]:
     """Write the notebooks, and the pages and kernels that they link to, into a folder.
 
     A file that is there is replaced if the reader has neither edited nor run it. Otherwise it
     stays, and a newer version is written next to it, as ``new_NAME``, once.
+
+    Args:
+        target: the folder.
+        student: leave the solutions out.
 
     Returns:
         These newer versions.
@@ -44,7 +49,7 @@ def update(target: Path) -> list[Path]:
         files.replace(record, "{}\n")
     known = files.load_json(record, dict)
     newer = []
-    for source, name in _shipped():
+    for source, name in _shipped((*UNNEEDED, *([SOLUTIONS] if student else ()))):
         path = target / name
         before, version = known.get(name), _version(source)
         there = _version(path) if path.exists() else None
@@ -59,13 +64,13 @@ def update(target: Path) -> list[Path]:
     return newer
 
 
-def _shipped() -> Iterator[tuple[Path, str]]:
+def _shipped(unneeded: Iterable[str]) -> Iterator[tuple[Path, str]]:
     """The files of the package or of the clone, with their names in a copy."""
     for folder in FOLDERS:
         root = sources.folder(folder)
         for path in sorted(root.rglob("*")):
             name = path.relative_to(root)
-            if path.is_file() and not set(name.parts) & set(UNNEEDED) and name.name[0] != ".":
+            if path.is_file() and not set(name.parts) & set(unneeded) and name.name[0] != ".":
                 yield path, f"{folder}/{name.as_posix()}"
 
 

@@ -55,6 +55,8 @@ def from_text(path: Path) -> nbformat.NotebookNode:
             if "part" in declared:
                 text = sources.part(text, declared["part"])
             cell.source = f"{cell.source}\n{text}"
+        if cell.cell_type == "markdown" and re.search(r"^#+ ", cell.source, re.M):
+            cell.metadata["slideshow"] = {"slide_type": "slide"}  # for nbconvert --to slides
         # the same at every build, so that differences are those of the chapter
         cell["id"] = f"cell-{number:02d}"
     if path.stem[0].isdigit():

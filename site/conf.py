@@ -48,6 +48,7 @@ CONTENTS = """
 :hidden:
 :caption: Start
 docs/install
+docs/teaching
 docs/drivers
 docs/colab
 docs/programs

@@ -16,6 +16,7 @@ import statistics
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import common
 import compare
@@ -34,19 +35,49 @@ def markdown(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join([lines[0], f"|{ruler}", *lines[1:]])
 
 
-def chapters() -> str:
-    """Each chapter with its question, from the first lines of its text."""
-    rows = []
+class Chapter(NamedTuple):
+    """What the first lines of a chapter's text say of it."""
+
+    file: str
+    title: str
+    question: str
+    minutes: int
+    after: list[str]  # numbers of the chapters that it builds on
+    goal: str
+
+
+def written() -> list[Chapter]:
+    """The chapters, from the first lines of their texts."""
+    found = []
     for path in sorted((common.ROOT / "notebooks" / "text").glob("[0-9]*.md")):
         text = path.read_text(encoding="utf-8")
         title = re.search(r"^# \d+ ([^:\n]+)", text, re.M)
         question = re.search(r"\*\*The question(?: of this chapter)?: (.+?)\*\*", text, re.S)
-        if not title or not question:
-            raise SystemExit(f"{path.name} has no title, or no line with the chapter's question")
+        plan = r"^\*(\d+) minutes(?:, after (.+?))?\. Afterwards you can (.+)\.\*$"
+        head = re.search(plan, text, re.M)
+        if not title or not question or not head:
+            raise SystemExit(f"{path.name} lacks its title, its question, or its minutes and goal")
         words = " ".join(question[1].split())
-        link = f"[{title[1]}]({path.stem}.ipynb)"
-        rows.append([path.stem[:2], link, words[0].upper() + words[1:]])
-    return markdown(["", "chapter", "question"], rows)
+        after = re.findall(r"\d\d", head[2] or "")
+        question_ = words[0].upper() + words[1:]
+        found.append(Chapter(path.stem, title[1], question_, int(head[1]), after, head[3]))
+    return found
+
+
+def chapters() -> str:
+    """Each chapter with its question, its minutes, and what it teaches to do."""
+    rows = [
+        [c.file[:2], f"[{c.title}]({c.file}.ipynb)", c.question, c.minutes, c.goal]
+        for c in written()
+    ]
+    return markdown(["", "chapter", "question", ">minutes", "afterwards you can"], rows)
+
+
+def order() -> str:
+    """Which chapter builds on which, as a graph."""
+    lines = [f'    {c.file[:2]}["{c.file[:2]} {c.title}"]' for c in written()]
+    lines += [f"    {before} --> {c.file[:2]}" for c in written() for before in c.after]
+    return "\n".join(["```mermaid", "flowchart LR", *lines, "```"])
 
 
 def main_line() -> str:
@@ -142,7 +173,7 @@ def calls_on_cpus() -> str:
 #: The tables of each file, by the name in its comments.
 TABLES = {
     "README.md": {"main line": main_line},
-    "notebooks/README.md": {"chapters": chapters},
+    "notebooks/README.md": {"chapters": chapters, "order": order},
     "docs/speed.md": {
         "ladder": ladder,
         "calls": calls,

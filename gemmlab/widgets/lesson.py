@@ -12,7 +12,7 @@ from IPython.display import display
 
 from ..draw import plot, style
 from ..draw.picture import Picture
-from ..ladder import KernelSpec, Key, find, in_order, sources
+from ..ladder import KernelSpec, Key, cuda, find, in_order, sources
 from ..measurement import records, rungs
 from .progress import Progress
 from .shell import Shell
@@ -156,6 +156,10 @@ class Difference:
         title = f"{self.old.file} → {self.new.file}"
         look = "white-space:pre;font:12px/1.25 monospace;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{look}"><b>{title}</b>{"".join(parts)}</pre>'
+        if self.new.number in cuda.TRANSLATED:
+            whole = escape(sources.body(cuda.translate(self.new, self.new.complete({}))))
+            whole = f'<pre style="{look}">{whole}</pre>'
+            html += f"<details><summary>as CUDA C++</summary>{whole}</details>"
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
 

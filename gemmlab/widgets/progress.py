@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
@@ -13,6 +13,7 @@ from typing import Any
 from .. import files
 from ..ladder import sources
 
+FILE = "progress.json"
 LEGEND = "● predicted right, ◐ predicted wrong, ○ not predicted; ■ solved, □ not solved."
 
 
@@ -50,6 +51,28 @@ def chapters(folder: str | Path = ".") -> list[Chapter]:
     return found
 
 
+def grades(paths: Iterable[str | Path], folder: str | Path) -> Iterator[tuple[str, str, int, int]]:
+    """Yield how many exercises each student has solved of each chapter, as (chapter, student,
+    solved, all).
+
+    Args:
+        paths: progress files; a student is named by the file, or by its folder if the file is
+            called progress.json.
+        folder: of the chapters.
+
+    Raises:
+        FileNotFoundError: if a file does not exist.
+    """
+    for path in map(Path, paths):
+        if not path.is_file():
+            raise FileNotFoundError(f"FILE={path} does not exist")
+        student = path.resolve().parent.name if path.name == FILE else path.stem
+        entries = files.load_json(path, dict)
+        for chapter in chapters(folder):
+            solved = sum(bool(entries.get(n, {}).get("right")) for n in chapter.exercises)
+            yield chapter.file.removesuffix(".ipynb"), student, solved, len(chapter.exercises)
+
+
 class Progress:
     """What the reader has predicted and solved; a notebook shows it as a map of the series.
 
@@ -60,7 +83,7 @@ class Progress:
     """
 
     def __init__(self, path: str | Path | None = None, folder: str | Path = "."):
-        self.path: Path = Path(path or sources.own_folder() / "progress.json")
+        self.path: Path = Path(path or sources.own_folder() / FILE)
         self.folder: Path = Path(folder)
 
     @property

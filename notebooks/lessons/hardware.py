@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 from matplotlib.patches import Rectangle
 
-import clscope
-from clscope import views
 from gemmlab import model
-from gemmlab.draw import diagram
 from gemmlab.draw.picture import (
     BLUE,
     GREEN,
@@ -23,10 +19,7 @@ from gemmlab.draw.picture import (
     label_rows,
     lines,
 )
-from gemmlab.ladder import sources
 
-#: Rows and columns of the matrix that is transposed.
-SIDE = 32
 #: Colour of a shifted tile by whether it moves (up, left), and the words of the description.
 _SHIFTS = {
     (False, False): (BLUE, ""),
@@ -34,30 +27,6 @@ _SHIFTS = {
     (False, True): (GREEN, "left"),
     (True, True): (MAGENTA, "both ways"),
 }
-
-
-def transposing(tile: int, coalesced: bool) -> Picture:
-    """What a warp loads and stores when a square matrix is transposed, and in how many memory
-    segments: if `coalesced`, through a local tile with `tile` rows and columns; else directly.
-    """
-    before, after = np.arange(SIDE**2, dtype=np.float32), clscope.Empty(SIDE**2)
-    if coalesced:
-        file, args = "support/transpose.cl", [SIDE, SIDE, SIDE, 0, before, SIDE, after]
-    else:
-        file, args = "support/transpose_naive.cl", [SIDE, SIDE, before, after]
-    macros = {"TT": tile, "TR": tile}
-    r = clscope.run(sources.read(file), None, (SIDE, SIDE), (tile, tile), args, macros)
-    touched = {name: diagram.touched(r, name, 0, store=name == "out") for name in ("in", "out")}
-    segments = {name: count(views.segments(t), "segment") for name, t in touched.items()}
-    words = f"a warp's loads fall into {segments['in']}, its stores into {segments['out']}"
-    how = "through a tile in local memory" if coalesced else "directly"
-    picture = Picture(7, 3.0, f"Transposing {how}: {words}")
-    ax = picture.axes_plain()
-    for name, x in (("in", 0), ("out", SIDE + 4)):
-        marks = [(i % SIDE, i // SIDE, diagram.COLOURS[name], "") for i in touched[name]]
-        title = f"{name}  {SIDE} x {SIDE}: {segments[name]}"
-        diagram.grid(ax, diagram.Area(x, 0, SIDE, SIDE), diagram.COLOURS[name], title, marks)
-    return diagram.bare(ax, picture)
 
 
 def banks(indices: Iterable[int], bank_bytes: int = 4) -> Picture:

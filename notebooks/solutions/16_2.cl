@@ -1,4 +1,5 @@
-        // compute, and load the next fragments
+        // compute, and load the next fragments; unrolled, so that k%2 is a constant, and a and b
+        // are registers
         #pragma unroll
         for (int k = 0; k < TSK; k++) {
             if (k == TSK - 1) {

@@ -27,7 +27,6 @@ PICTURES = {
     "roofline": lambda: charts.roofline(PEAKS, {"1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
     "ladder": lambda: charts.ladder(BOTH, {"a library": 50_000.0}, {2: (20.0, 26.0)}),
     "bars": lambda: charts.bars(CEILINGS, "a title"),
-    "transposing": lambda: hardware.transposing(32, False),
     "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8),
     "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
     "occupancy of many": lambda: hardware.occupancy(model.H200, 32, 16, 0),
@@ -49,6 +48,7 @@ PICTURES = {
         {"first": 5000.0, "second": 30000.0, "third": 20000.0},
         {"second": "local memory: 20 % to 80 %"},
         {"a library": 25000.0},
+        {"third": 5000.0},
     ),
 }
 

@@ -104,6 +104,15 @@ def test_a_removed_or_damaged_chapter_can_be_had_again(shipped, mine):
     assert (mine / "00_a.ipynb").exists() and (mine / "01_b.ipynb").read_text() == "{"
 
 
+def test_a_student_gets_no_solutions(shipped, tmp_path):
+    (shipped / "solutions").mkdir()
+    (shipped / "solutions" / "00_1.py").touch()
+    working_copy.update(tmp_path / "theirs", student=True)
+    working_copy.update(tmp_path / "ours")
+    found = [path.parents[2].name for path in tmp_path.rglob("notebooks/solutions/*")]
+    assert sorted(found) == ["ours", "release"]
+
+
 def test_a_folder_with_anything_else_is_refused(shipped, tmp_path, capsys):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter").touch()

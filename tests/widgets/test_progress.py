@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from gemmlab import Progress
+from gemmlab import Progress, cli
 from gemmlab.widgets import progress
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -78,3 +78,16 @@ def test_a_folder_without_chapters_says_so_and_titles_are_no_html(tmp_path):
         "A &lt; B"
         in Progress(tmp_path / "progress.json", tmp_path)._repr_mimebundle_()["text/html"]
     )
+
+
+def test_grades_are_solved_exercises_of_each_chapter(tmp_path, capsys):
+    """A file, or its folder, has the student's name."""
+    progress.Progress(tmp_path / "anna.json").note("01.1", True)
+    (tmp_path / "ben").mkdir()
+    for number, right in (("01.2", True), ("02.1", False)):
+        progress.Progress(tmp_path / "ben" / "progress.json").note(number, right)
+    found = [str(tmp_path / "anna.json"), str(tmp_path / "ben" / "progress.json")]
+    assert cli.main(["grades", *found]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "assignment,student_id,score,max_score"
+    assert {"01_naive,anna,1,3", "01_naive,ben,1,3", "02_tiled,ben,0,3"} <= set(lines)
