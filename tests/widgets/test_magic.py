@@ -1,5 +1,6 @@
 """%%gemm: whatever a learner writes into the cell, the panel explains it and the next cell runs."""
 
+import re
 import shlex
 
 import nbformat
@@ -58,10 +59,12 @@ def shell():
 
 
 def panel(shell, line: str, cell: str) -> str:
-    """What the panel shows for a cell."""
+    """What the panel shows for a cell; each link must go to the line that it names."""
     explorer = shell.run_cell_magic("gemm", line, cell)
     explorer.ready()
-    return explorer.panel.value
+    links = re.findall(r'data-line="(\d+)">line (\d+)', explorer.panel.answer)
+    assert all(number == named for number, named in links)
+    return re.sub(r"<a [^>]*>|</a>", "", explorer.panel.answer)
 
 
 @pytest.mark.parametrize(
