@@ -139,6 +139,7 @@ class Explorer(Shell):
         self._complete = background.Event()  # set after an answer, and what it is compared with
         self._choices: list[Device | str] = [*devices(), NAME]
         self._stepper: CellStepper | None = None
+        self.panel.cell = cell.id if cell else ""
         self.panel.recorded_first = where.kind == "CPU" and bool(found)
         self.panel.unfolded = self._kept.unfolded
         self._keep()
@@ -348,7 +349,7 @@ class Explorer(Shell):
     def _write(self, code: str) -> None:
         """Put code into the cell, below its first line."""
         if self.cell:
-            self.panel.send({"cell": self.cell.id, "code": code})
+            self.panel.send({"code": code})
 
     def ready(self) -> None:
         """Run the initial settings, so that the cell ends with an answer."""

@@ -99,7 +99,7 @@ class Prediction(Shell):
             said = f'<div class="gemmlab-note">{later}</div>'
             Progress().note(self.question, None, self.answer)
         elif self.answer is not None:
-            words = _bar(self._words(), self.answer == right)
+            words = _bar(self._words(), True if self.answer == right else None)
             said = f'<div data-key="{escape(self.answer)}" class="gemmlab-said">{words}</div>'
             Progress().note(self.question, self.answer == right, self.answer)
         self.panel.show(

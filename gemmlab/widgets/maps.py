@@ -169,6 +169,7 @@ def recorded_cell(found: Landscape, spec: KernelSpec, setting: Values) -> dict[s
     return cell | {"text": text.removesuffix(" %")}
 
 
+@lru_cache(512)
 def _shade(share: float) -> dict[str, str]:
     shade = viridis(share)
     return {"shade": ",".join(str(round(255 * part)) for part in shade[:3]),

@@ -143,11 +143,11 @@ function render({ model, el }) {
     }
     for (const type of ["mouseenter", "focusin"]) {
       control.box.addEventListener(type, () => {
-        light("name", places(row.name));
+        lightUses(row.name);
         if (kind !== "stepper") say({ near: row.name });
       });
     }
-    for (const type of ["mouseleave", "focusout"]) control.box.addEventListener(type, () => light("name", []));
+    for (const type of ["mouseleave", "focusout"]) control.box.addEventListener(type, () => lightUses(""));
     return control;
   };
   const drawControls = () => {
@@ -422,17 +422,48 @@ function render({ model, el }) {
     }
     return found;
   };
-  // The cursor goes to a line, which is marked. An editor has only those lines in the page that are near the window.
-  const goToLine = (number) => {
-    const text = editor(), lines = [...(text?.querySelectorAll(".cm-line") ?? [])];
-    const line = lines[number - 1];
-    if (!line) return;
+  // An editor has only those lines in the page that are near the window: the element of a line, if it is there. Lines that
+  // follow one another are found in the cell's source together.
+  const lineElement = (number) => {
+    const source = [...cells()].find((cell) => cell.id === model.get("cell"))?.sharedModel.source.split("\n") ?? [];
+    let group = [];
+    for (const line of editor()?.querySelectorAll(".cm-line") ?? []) {
+      group = line.previousElementSibling === group.at(-1) ? [...group, line] : [line];
+      if (line.nextElementSibling?.matches(".cm-line")) continue;
+      const start = source.findIndex((_, at) => group.every((one, by) => one.textContent === source[at + by]));
+      if (start >= 0 && group[number - 1 - start]) return group[number - 1 - start];
+    }
+    return null;
+  };
+  // What is lit stays lit while the editor scrolls: the uses of a name, and a line.
+  let litName = "", litLine = 0;
+  const relight = () => {
+    light("name", litName ? places(litName) : []);
+    const line = litLine && lineElement(litLine), range = new Range();
+    if (line) range.selectNodeContents(line);
+    light("line", line ? [range] : []);
+  };
+  const changes = new MutationObserver(relight);
+  undo.push(() => { changes.disconnect(); litName = ""; litLine = 0; relight(); });
+  const watchEditor = () => {
+    relight();
+    changes.disconnect();
+    if ((litName || litLine) && editor()) changes.observe(editor(), { childList: true, subtree: true });
+  };
+  const lightUses = (word) => { litName = word; watchEditor(); };
+  // The cursor goes to a line, which is marked; where it is not in the page yet, the page is scrolled towards it.
+  const goToLine = (number, attempts = 8) => {
+    const line = lineElement(number), gaps = [...(editor()?.querySelectorAll(".cm-gap") ?? [])];
+    if (!line) {
+      gaps[attempts % gaps.length]?.scrollIntoView({ block: "center" });
+      if (attempts && gaps.length) setTimeout(() => goToLine(number, attempts - 1), 50);
+      return;
+    }
     line.scrollIntoView({ block: "center" });
-    text.focus();
+    editor().focus({ preventScroll: true });
     getSelection().collapse(line, 0);
-    const range = new Range();
-    range.selectNodeContents(line);
-    light("line", [range]);
+    litLine = number;
+    watchEditor();
   };
   listen(el, "click", (event) => {
     const link = event.target.closest?.("a[data-line]");
@@ -446,9 +477,9 @@ function render({ model, el }) {
       if (cell.type === "code" && /^%%(gemm|puzzle)\b/.test(cell.sharedModel.source)) cell.mimeType = "text/x-csrc";
     }
   };
-  const write = ({ cell, code }) => {
+  const write = ({ code }) => {
     for (const one of cells()) {
-      if (one.id === cell) one.sharedModel.setSource(`${one.sharedModel.source.split("\n", 1)[0]}\n${code}`);
+      if (one.id === model.get("cell")) one.sharedModel.setSource(`${one.sharedModel.source.split("\n", 1)[0]}\n${code}`);
     }
   };
   const refuse = ({ refused, words }) => {
@@ -459,7 +490,7 @@ function render({ model, el }) {
   for (const type of ["keydown", "pointerdown"]) listen(el, type, clear);
   on("msg:custom", (message) => {
     if (message.file) save(message);
-    if (message.cell) write(message);
+    if (message.code !== undefined) write(message);
     if (message.refused) refuse(message);
   });
 

@@ -93,6 +93,14 @@ def verdict(
     return _head("✘", text, colour) + note
 
 
+def judge(right: bool, words: str) -> str:
+    """Whether the code of a cell is right, and why not."""
+    if right:
+        return _head("✔", escape(words), "right")
+    code = f'<div class="gemmlab-problem gemmlab-said">{linked(escape(words))}</div>'
+    return _head("✎", "Not yet", "model") + code
+
+
 def judged(older: str) -> str:
     """A verdict whose rate is still being measured, above an older rate."""
     return f'<div class="gemmlab-judged">{_head("✔", RIGHT, "right")}</div>{older}'

@@ -90,6 +90,7 @@ class Panel(Listener):
 
     Attributes:
         kind: "instrument", "verdict", "stepper" or "prediction".
+        cell: the id of the notebook's cell whose code it is about, or "".
         recorded_first: whether the recorded GPU is above the answer.
         controls: see `Control.data`.
         heard: the page's newest move that the controls show.
@@ -106,6 +107,7 @@ class Panel(Listener):
     _esm = script("talk.js", "panel.js")
     _css = style.css() + script("panel.css")
     kind: Any = traitlets.Unicode().tag(sync=True)
+    cell: Any = traitlets.Unicode().tag(sync=True)
     recorded_first: Any = traitlets.Bool(False).tag(sync=True)
     controls: Any = traitlets.List().tag(sync=True)
     heard: Any = traitlets.Int(0).tag(sync=True)

@@ -125,8 +125,9 @@ class Stepper(Shell):
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
-        self.controls |= {name: _in_order(name, values, start) for name, values in ranges.items()}
-        self.controls["step"] = replace(self.controls["step"], film=True)
+        for name, values in ranges.items():
+            control = _in_order(name, values, start)
+            self.controls[name] = replace(control, film=name == "step")
 
     def _replay(self, values: dict[str, Any]) -> Replay:
         """The run for these positions, with its pictures."""
@@ -156,7 +157,9 @@ class Stepper(Shell):
         replay = self._replay(values)
         self._fit(values, replay)
         step, item = values["step"], values["item"]
-        text = listing(replay.run, replay.steps[step - 1].line)
+        run = replay.run
+        numbers = {"M": run.m, "N": run.n, "K": run.k, **run.params}
+        text = listing(run, replay.steps[step - 1].line, numbers)
         side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
         words = (
             '<p class="gemmlab-said" style="margin:2px '
