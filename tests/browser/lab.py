@@ -324,7 +324,7 @@ class Book:
 
     def show_all(self, number: int) -> None:
         """Open what an explorer folds away."""
-        fold = self.box(number).locator(".gemmlab-fold:not([open]) > summary")
+        fold = self.box(number).locator(".gemmlab-fold:not([open]) > summary:visible")
         if fold.count():
             fold.click()
         self.control(number, "K").wait_for(state="visible")
