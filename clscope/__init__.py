@@ -10,9 +10,9 @@
     clscope.parse(text)       # the functions of a text: trees in which every expression has a type
     clscope.to_wgsl(text)     # the same kernel for WebGPU, with a map to the kernel's lines
 
-`clscope` reads OpenCL C 1.2 except images, inline assembly, bit-fields, function pointers, jumps
-into inner blocks (by `goto` or `case`), and packed fields that are not aligned. It names what it
-cannot read, with the line, and claims nothing about that text (`UnknownError`).
+`clscope` reads OpenCL C 1.2 except images, inline assembly, bit-fields, function pointers, and
+jumps into inner blocks (by `goto` or `case`) or out of an expression. It names what it cannot read,
+with the line, and claims nothing about that text (`UnknownError`).
 
 A text passes through `text` (tokens, macros), `parser` and `meaning` with the tables of `builtins`
 and `types` (a `tree`); up to here, and for `wgsl`, no package is needed. `translate` with

@@ -29,6 +29,7 @@ arguments of the kernel:
   --arg x=@input.npy         an array that NumPy has saved
   --arg t=float:16           for a pointer to local memory: 16 floats without a value
   --arg v=1,2,3,4            a vector
+  --arg s=@struct.npy        a structure: an array of its bytes
 
 exit status: 0 if nothing is wrong; 1 for findings, or if a limit ended the run; 2 if the command
 is wrong, or the text is not a kernel that clscope can run

@@ -13,6 +13,7 @@ import numpy as np
 from . import count, values
 from .budget import OutOfBudget
 from .finding import Finding, Site, distinct
+from .lint import slips
 from .machine import Local, Machine, Order
 from .memory import Memory
 from .translate import Program, compile_kernel
@@ -33,9 +34,9 @@ EVENT = np.dtype(
 )
 
 #: What C does not allow, and is right on all devices.
-HARMLESS = ("unset", "row", "wraps")
+HARMLESS = ("unset", "row", "wraps", "handed over")
 #: Kinds of notes.
-NOTES = ("ratio", "cut", *HARMLESS)
+NOTES = ("ratio", "cut", "slip", "whole division", *HARMLESS)
 #: Runs a kernel again with other values where there are none.
 Again = Callable[[Spoil], Machine]
 
@@ -53,8 +54,8 @@ class Run:
     Attributes:
         text: the kernel's.
         arrays: every buffer after the run, by the name of the kernel's parameter, flat.
-        findings: what was wrong; notes: what C allows and is rarely meant, divisions of floats by
-            zero and fractions that a conversion to an integer discards.
+        findings: what was wrong; notes: what C allows and is rarely meant, such as a float divided
+            by zero, or a fraction that is lost; see `Finding`.
         stop: the finding after which the kernel could not go on, or None.
         unfinished: the limit that ended the run or the search for races, or None. What was found
             until then is true.
@@ -70,10 +71,10 @@ class Run:
         self.arrays = {m.name: m.view(m.scalar)[: m.sizes[0]] for m in memories}
         self.text = machine.program.text
         self.log: list[Entry] = machine.log
-        seen = [f for f in machine.findings if f.kind not in NOTES]
-        self.notes = [f for f in machine.findings if f.kind in NOTES]
         unordered, missed = find_races(machine)
-        self.findings: list[Finding] = distinct([*unordered, *seen])
+        seen = [*unordered, *machine.findings, *slips(machine.program.functions)]
+        self.findings: list[Finding] = distinct(f for f in seen if f.kind not in NOTES)
+        self.notes = distinct(f for f in seen if f.kind in NOTES)
         self.stop, self.printed = machine.stop, machine.printed
         self.unfinished = machine.unfinished or missed
         self.global_size = machine.global_size
@@ -229,7 +230,8 @@ def run(  # noqa: PLR0913
         global_size: work-items of the launch; local_size: of a work-group, None if the text
             requires a size.
         args: in the order of the kernel's parameters: numbers, sequences of them for vectors, NumPy
-            arrays (which are copied) and `Empty`; for a pointer to local memory its size in bytes.
+            arrays (which are copied) and `Empty`; for a pointer to local memory its size in bytes;
+            for a structure its bytes, such as a NumPy scalar of a structured dtype.
         defines: macros.
         order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
             between barriers in an order drawn from `seed`. A race is found in both; in the second
@@ -288,6 +290,11 @@ def _argument(param: Variable, value: object) -> object:
         if numbers.shape != (of.n,):
             raise TypeError(f"{name} is {an(of)} and needs {of.n} numbers, not {value!r}")
         return values.vector([_number(name, of.of, x.item()) for x in numbers], of.of)
+    if isinstance(of, Struct):
+        data = value.tobytes() if isinstance(value, (np.ndarray, np.void)) else value
+        if not isinstance(data, bytes) or len(data) != of.size:
+            raise TypeError(f"{name} is {an(of)} and needs its {of.size} bytes, not {value!r}")
+        return np.frombuffer(data, np.uint8)[:, None].astype(np.int64)
     if not isinstance(of, Pointer) or unreadable(of.to):
         raise TypeError(f"{name}: arguments of type {of} are not supported")
     return _array(name, of, value)

@@ -134,7 +134,7 @@ for _row in _TABLE.replace("\n    ", " ").strip().split("\n"):
         FUNCTIONS.setdefault(_name, []).append((_kind, _signature))
 
 IDENTIFIERS = {name for name in FUNCTIONS if name.startswith("get_")}
-#: Functions that do nothing here.
+#: Functions that order a work-item's accesses, or hint at them: they change no value.
 FENCES = {"mem_fence", "read_mem_fence", "write_mem_fence", "prefetch"}
 #: Atomic functions by how many arguments they take.
 ATOMIC = {"inc": 1, "dec": 1, "cmpxchg": 3} | dict.fromkeys(

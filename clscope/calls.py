@@ -13,6 +13,7 @@ import numpy as np
 from . import tree, values
 from .builtins import FENCES, IDENTIFIERS
 from .expressions import Expressions, Place, Value, as_int
+from .finding import Site
 from .meaning import known
 from .text import UnknownError
 from .tree import written
@@ -75,15 +76,21 @@ class Calls(Expressions):
 
     # ---- by name
     def barrier(self, node: tree.Call) -> Value:
+        return self.with_flags(node, "barrier", Wave.barrier)
+
+    def fence(self, node: tree.Call) -> Value:
+        return self.with_flags(node, "fence", Wave.record)
+
+    def with_flags(self, node: tree.Call, kind: str, do: Callable[[Wave, Site], None]) -> Value:
+        """What orders the memory that its argument names."""
         (arg,), flags = self.args(node), known(node.args[0])
-        fence = 3 if flags is None else int(flags)
-        site = self.site("barrier", node.spot, "barrier", fence=fence)
+        site = self.site(kind, node.spot, node.name, fence=3 if flags is None else int(flags))
 
-        def wait(w: Wave) -> None:
+        def run(w: Wave) -> None:
             arg(w)
-            w.barrier(site)
+            do(w, site)
 
-        return wait
+        return run
 
     def wait_group_events(self, node: tree.Call) -> Value:
         count, events = self.args(node)
@@ -265,6 +272,8 @@ class Calls(Expressions):
     BY_NAME: ClassVar[dict[str, Callable[[Calls, tree.Call], Value]]] = {
         "get_work_dim": work_dim,
         "barrier": barrier,
+        "mem_fence": fence,
+        "write_mem_fence": fence,
         "wait_group_events": wait_group_events,
         "async_work_group_copy": asynchronous_copy,
         "async_work_group_strided_copy": asynchronous_copy,

@@ -144,7 +144,9 @@ def most_of_a_bank(words: np.ndarray) -> np.ndarray:
     """In each row (-1: none) the number of different words of the bank that is asked for most."""
     words, first = _first_of_each(words)
     row, column = np.nonzero(first)
-    wanted = np.bincount(row * BANKS + words[row, column] % BANKS, minlength=len(words) * BANKS)
+    banks = row * BANKS + words[row, column] % BANKS
+    # `bincount` takes indices of the platform's size, which has 32 bits in a browser
+    wanted = np.bincount(banks.astype(np.intp), minlength=len(words) * BANKS)
     return wanted.reshape(-1, BANKS).max(1)
 
 

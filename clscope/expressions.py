@@ -16,12 +16,14 @@ from . import tree, values
 from .arithmetic import BINARY, COMPARISONS
 from .finding import Site
 from .meaning import address_of, known
-from .text import Spot, TextError, UnknownError
+from .text import Spot, TextError, UnknownError, unescaped
 from .tree import Expr, Node, Variable, plain, written
 from .types import (
     BOOL,
+    CHAR,
     INT,
     LONG,
+    UCHAR,
     ULONG,
     VOID,
     Array,
@@ -57,6 +59,7 @@ class Place:
         at: if not empty, only these numbers of a `vector`.
         flat: elements of the whole array per element here, if all indices so far are a constant 0:
             t[0][i] is then an element of all rows.
+        packed: whether it is a part of a packed structure, and may begin at any byte.
     """
 
     type: Type
@@ -67,6 +70,7 @@ class Place:
     at: tuple[int, ...] = ()
     vector: Type = VOID
     flat: int = 1
+    packed: bool = False
 
     @property
     def whole(self) -> Type:
@@ -108,6 +112,7 @@ class Expressions:
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
+        self.tables: list[Value] = []  # what fills constant memory
         self.declared: set[Variable] = set()
         self.unset: set[Variable] = set()  # declared without a value
 
@@ -147,7 +152,7 @@ class Expressions:
                 return self.vector_literal(node)
             case tree.Call():
                 return self.call(node)
-        raise UnknownError(written(node), node.spot)  # a string that is not printf's
+        raise UnknownError(written(node), node.spot)
 
     def call(self, node: tree.Call) -> Value:
         raise NotImplementedError
@@ -196,7 +201,7 @@ class Expressions:
 
     def cast(self, node: tree.Cast) -> Value:
         operand = node.operand
-        if isinstance(operand.type, Array) and not isinstance(operand, tree.Text):
+        if isinstance(operand.type, Array):
             return self.pointer_to(self.place(operand), node)
         if node.type is BOOL:
             return self.truth(operand)
@@ -208,10 +213,7 @@ class Expressions:
         if isinstance(node, tree.Name):
             if node.variable not in self.declared:
                 self.fail(node, f"{node.name!r} is read in its own declaration")
-            variable = node.variable
-            if not variable.in_memory:
-                return Place(node.type, variable)
-            return Place(node.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+            return self.place_of_variable(node.variable)
         if isinstance(node, tree.Index):
             index = self.value(node.index)
             if not isinstance(node.array.type, Vector):
@@ -225,16 +227,34 @@ class Expressions:
                 return replace(place, type=node.type, at=tuple(place.at[i] for i in at))
             return replace(place, type=node.type, at=at, vector=node.vector.type)
         if isinstance(node, tree.Part):
-            base, offset = self.pointer_to(self.place_of(node.of), node), node.field.offset
-            number = node.type.scalar if isinstance(node.type, Vector) else node.type
-            simple = isinstance(node.type, (Scalar, Vector, Pointer))
-            if simple and offset % number.stride:
-                what = f"{written(node)}, which does not lie at a multiple of its size,"
-                raise UnknownError(what, node.spot)
-            return Place(node.type, base=lambda w: base(w) + offset)
+            return self.field(node)
         if isinstance(node, tree.Compound):
             return self.unnamed(node.variable, node.value)
+        if isinstance(node, tree.Text):
+            return self.string(node)
         self.fail(node, f"{written(node)} has no place")
+
+    @staticmethod
+    def place_of_variable(variable: Variable) -> Place:
+        if not variable.in_memory:
+            return Place(variable.type, variable)
+        return Place(variable.type, None, lambda w: w.machine.address(w.held[variable]), named=True)
+
+    def field(self, node: tree.Part) -> Place:
+        whole, offset = self.place_of(node.of), node.field.offset
+        base = self.pointer_to(whole, node)
+        packed = whole.packed or node.type.alignment > node.of.type.alignment
+        return Place(node.type, base=lambda w: base(w) + offset, packed=packed)
+
+    def string(self, node: tree.Text) -> Place:
+        """An array in constant memory."""
+        variable = Variable("a string", node.type, node.spot, "constant")
+        codes = [*unescaped(node.value[1:-1]).encode(), 0]
+        numbers = [tree.Number(node.spot, code, type=CHAR) for code in codes]
+        self.tables.append(
+            self.memory(variable, tree.Braces(node.spot, filled=list(enumerate(numbers))))
+        )
+        return self.place_of_variable(variable)
 
     def place_of(self, node: Expr) -> Place:
         """The same for any value; one without an address is put into memory."""
@@ -338,9 +358,22 @@ class Expressions:
 
         return taken
 
+    def access_bytes(self, kind: str, place: Place, node: Node) -> Change:
+        """An access to numbers that may begin at any byte."""
+        of, n = place.type.scalar, place.type.length
+        at = tuple(of.size * number for number in place.at)
+        whole = replace(place, type=Vector(UCHAR, n * of.size), at=at, packed=False)
+        access = self.access(kind, whole, node, packed=True)
+        if kind == "store":
+            return lambda w, where, x: access(w, where, values.bits_as(x, of, UCHAR, n * of.size))
+        n = n if isinstance(place.type, Vector) else 0
+        return lambda w, where: values.bits_as(access(w, where), UCHAR, of, n)
+
     def access(self, kind: str, place: Place, node: Node, packed: bool = False) -> Change:
         """What loads from a place in memory, or stores there, once it is found."""
         of, wide = place.type, place.whole.length
+        if place.packed and of.scalar.size > 1:
+            return self.access_bytes(kind, place, node)
         if packed or isinstance(of, Struct):
             wide = 0
         elif wide == 3:  # stored as four

@@ -16,8 +16,8 @@ class Site:
 
     Attributes:
         number: it counts the sites of a kernel.
-        kind: "load", "store", "atomic", "branch", "loop", "barrier", "multiply-add", "overflow",
-            "wraps", "division", "ratio", "unset".
+        kind: "load", "store", "atomic", "branch", "loop", "barrier", "fence", "multiply-add",
+            "overflow", "wraps", "division", "ratio", "unset".
         spot: line and column, and the macro that it came through.
         text: the expression as the reader wrote it.
         scalar, width: the type of the numbers that an access moves, and how many a work-item moves
@@ -27,7 +27,7 @@ class Site:
             index leads, and how many elements there are up to the end of the array.
         wide: how many numbers a vector has that must begin at a multiple of them, 0 if it may begin
             anywhere; lead: the first of its numbers that is accessed.
-        fence: of a barrier, which memory it orders: 1 local, 2 global, 3 both.
+        fence: of a barrier or a fence, which memory it orders: 1 local, 2 global, 3 both.
         exchange: whether an atomic function compares before it stores.
         copy: whether an asynchronous copy makes the access, beside all work-items.
     """
@@ -84,8 +84,9 @@ class Finding:
             "slip" (of the pen), "division by zero", "wrong product" or "inaccurate"; of notes
             "ratio" (a float divided by zero), "cut" (a fraction that a conversion discards),
             "unset" (a value that is read where there is none, and does not matter), "row" (an index
-            beyond its row, inside the array) or "wraps" (a product of a hash); of what was not
-            looked at "unfinished".
+            beyond its row, inside the array), "wraps" (a product of a hash), "handed over" (from
+            one work-group to another, by a fence and atomic functions), "slip" or "whole division"
+            (an integer one that becomes a float); of what was not looked at "unfinished".
         message: a sentence or two, with the work-items; line and column are not repeated in it.
         line, column: where in the kernel's text, from 1; 0 where it is about no line.
         items: work-items that do it, the first few.

@@ -39,11 +39,11 @@ def _rounds(of: Type, to: Type) -> bool:
     return to.scalar.whole or to.scalar.size < of.scalar.size
 
 
-def slips(functions: Iterable[tree.Function], kind: str = "slip") -> Iterator[Finding]:
-    """What C allows, but is rarely meant: reported where a product is wrong."""
+def slips(functions: Iterable[tree.Function]) -> Iterator[Finding]:
+    """What C allows, but is rarely meant: "slip" or "whole division"."""
     for node in (n for f in functions if f.body for n in f.body.walk()):
-        its_kind, text = _slip(node)
-        if its_kind == kind:
+        kind, text = _slip(node)
+        if kind:
             yield Finding(kind, text, node.spot.line, node.spot.column, macro=node.spot.macro)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from . import background
 from .budget import Budget, OutOfBudget
 from .finding import Finding, Site, Stop, found_at
 from .memory import Memory
@@ -31,46 +30,61 @@ class Local:
     type: Array
 
 
-class Turn(Thread):
+class Turn:
     """Runs a wave from barrier to barrier, while nobody else runs."""
 
     def __init__(self, machine: Machine, wave: Wave, args: list[Any]):
-        super().__init__(daemon=True)
         self.machine, self.wave, self.args = machine, wave, args
-        self.goes: SimpleQueue[bool] = SimpleQueue()  # False: it is not to go on
-        # the site where it waits, None at its end, or an error
-        self.comes: SimpleQueue[Site | BaseException | None] = SimpleQueue()
+        self._may_go, self._has_come = background.Event(), background.Event()
+        self._is_closed = self._has_ended = False
+        #: Where it waits, None at its end, or an error.
+        self._came: Site | BaseException | None = None
         wave.pause = self.wait
-        self.start()
+        background.start(self.run)
 
     def run(self) -> None:
-        came = None
+        """Run the wave; this is another thread."""
         try:
-            if self.goes.get():
-                self.machine.wave = self.wave
-                with np.errstate(all="ignore"):
-                    self.machine.program.code(self.wave, self.args)
+            self._pass()
+            with np.errstate(all="ignore"):
+                self.machine.program.code(self.wave, self.args)
+            self._came = None
         except BaseException as error:
-            came = error
-        self.comes.put(came)
+            self._came = error
+        self._has_ended = True
+        self._has_come.set()
 
     def wait(self, site: Site) -> None:
-        self.comes.put(site)
-        if not self.goes.get():
+        """Wait at a barrier; this is the other thread."""
+        self._came, self._may_go = site, background.Event()
+        self._has_come.set()
+        self._pass()
+
+    def _pass(self) -> None:
+        self._may_go.wait()
+        if self._is_closed:
             raise SystemExit
         self.machine.wave = self.wave
 
     def go_on(self) -> Site | None:
         """To the next barrier."""
-        self.goes.put(True)
-        came = self.comes.get()
-        if isinstance(came, BaseException):
-            raise came
-        return came
+        self._has_come = background.Event()
+        self._may_go.set()
+        if not self._has_come.wait():
+            raise RuntimeError(
+                "warps cannot take turns here: Python in a browser suspends them, which Chrome and "
+                "Edge allow from version 137"
+            )
+        if isinstance(self._came, BaseException):
+            raise self._came
+        return self._came
 
     def close(self) -> None:
-        self.goes.put(False)
-        self.join()
+        """End what has not ended."""
+        if not self._has_ended:
+            self._is_closed, self._has_come = True, background.Event()
+            self._may_go.set()
+            self._has_come.wait()
 
 
 class Machine(Launch):

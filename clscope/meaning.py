@@ -166,6 +166,8 @@ class Meaning:
         """An expression as another type, as C converts it where one is assigned to another."""
         node = self.decayed(node)
         of = node.type
+        if isinstance(to, Pointer) and isinstance(plain(node), tree.Compound):
+            self.fail(f"{written(node)} has no address", node.spot)
         if of == to:
             return node
         self.allow(node, to, node.spot)

@@ -49,6 +49,8 @@ class Memory:
         self.bytes = np.zeros(-(-self.size_bytes * copies // 16) * 16, np.uint8)
         self.numbers = self.bytes.view(scalar.dtype)
         self.address = 0
+        self.grain = 8  # the smallest number that has been stored, in bytes
+        self.ended = False  # whether the block of its declaration has ended
         #: For each byte the event of the asynchronous copy that may be filling it, or reading it;
         #: 0 for none.
         self.incoming: np.ndarray | None = None
@@ -73,9 +75,11 @@ class Memory:
         return self._stored
 
     def known(self, size: int) -> np.ndarray:
-        """Return for each element of `size` bytes whether it has a value."""
+        """Return for each element of `size` bytes whether all of it has a value."""
         stored = self.stored
-        return np.ones(len(self.bytes) // size, bool) if stored is None else stored[::size]
+        if stored is None:
+            return np.ones(len(self.bytes) // size, bool)
+        return stored[::size] if size <= self.grain else np.all(stored.reshape(-1, size), axis=1)
 
     def spoil(self, sign: int) -> None:
         """Fill what nobody has stored with other values of a sign: 1, -1 or 0."""
@@ -121,6 +125,7 @@ class Memory:
         """Give numbers a value; of a whole number that is too large, the lower bits."""
         self.view(scalar)[places] = np.asarray(cut(value, scalar)) if scalar.whole else value
         if self._stored is not None:
+            self.grain = min(self.grain, scalar.size)
             self._stored.reshape(-1, scalar.size)[places] = True
 
     def give(self, first: int, width: int, value: Lanes, scalar: Scalar) -> None:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 from . import tree
 from .arithmetic import ASSIGNMENT, CHOICE, LEVEL
 from .budget import no_limit
-from .meaning import Meaning, as_number, constant, known
+from .meaning import Meaning, address_of, as_number, constant, known
 from .text import (
     Preprocessor,
     Spot,
@@ -68,12 +68,14 @@ QUALIFIERS = words(
 )
 TYPE_WORDS = {word for names in WORDS for word in names.split()}
 SIZED = {"size_t", "ptrdiff_t", "intptr_t", "uintptr_t"}  # depends on the device
+TYPEOF = {"__typeof__", "__typeof"}
 TAGS = ("struct", "union", "enum")
-BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, "typedef"}
+BEFORE_A_TYPE = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *TYPEOF, "typedef"}
+SIZES = {"sizeof", "vec_step", "__alignof__", "__alignof"}
 UNKNOWN = {"asm", "__asm__", "__asm"}
 JUMPS = ("break", "continue", "return", "goto")
-KEYWORDS = {*QUALIFIERS, *SPACES, *TYPE_WORDS, *TAGS, *UNKNOWN, *JUMPS} | words(
-    "if else for while do switch case default sizeof typedef __attribute__ half bool void"
+KEYWORDS = {*BEFORE_A_TYPE, *UNKNOWN, *JUMPS} | words(
+    "if else for while do switch case default sizeof __attribute__ half bool void"
 )
 
 
@@ -168,9 +170,10 @@ class Parser(Meaning):
         return [name for scope in self.scopes for name in scope]
 
     def declare(self, token: Token, what: Variable | Type | int) -> None:
-        known_one = self.scopes[-1].get(token.text)
+        outside = len(self.scopes) == 1
+        known_one = self.scopes[-1].get(token.text, named(token.text) if outside else None)
         again = known_one is not None and not (isinstance(what, Type) and known_one == what)
-        if again or (len(self.scopes) == 1 and token.text in self.functions):
+        if again or (outside and token.text in self.functions):
             self.fail(f"{token.text!r} is declared twice", token.spot)
         self.scopes[-1][token.text] = what
 
@@ -207,6 +210,13 @@ class Parser(Meaning):
                 continue
             if word in TAGS and of is None and not words:
                 of = self.tagged()
+                continue
+            if word in TYPEOF and of is None and not words:
+                self.at += 1
+                value = self.type_or_value()
+                of, at = value.type, address_of(value)
+                if at and at.space != "private":  # it is part of the type
+                    found.space, found.const = at.space, at.const
                 continue
             if word in SPACES or word in QUALIFIERS:
                 self.qualify(found, word)
@@ -305,23 +315,36 @@ class Parser(Meaning):
             self.expect("(")
             self.expect("(")
             while self.text != ")":
-                token = self.name("an attribute")
-                name = token.text.strip("_")
-                values[name] = []
-                if name in ("reqd_work_group_size", "aligned") and self.accept("("):
-                    values[name] = [constant(size) for size in self.arguments(name)]
-                    if min(values[name], default=1) < 1:
-                        self.fail(f"{name} must be more than 0", token.spot)
-                    if name == "aligned" and any(n & (n - 1) for n in values[name]):
-                        self.fail("an alignment must be a power of two", token.spot)
-                elif self.text == "(":
-                    self.skip("(", ")")
-                if not self.accept(","):
+                if self.accept(","):
+                    continue
+                if self.token.kind != "name":
+                    self.here(f"expected the name of an attribute, {self.found()}")
+                token = self.next()
+                values[token.text.strip("_")] = self.attribute_sizes(token)
+                if self.text != ",":
                     break
             for _ in range(2):
                 if not self.accept(")"):
                     self.missing("expected ')' at the end of __attribute__((...))", True)
         return values
+
+    def attribute_sizes(self, token: Token) -> list[int]:
+        """The sizes in brackets of an attribute that has some; of any other what is skipped."""
+        name = token.text.strip("_")
+        if self.text != "(":
+            return []
+        if name not in ("reqd_work_group_size", "aligned"):
+            self.skip("(", ")")
+            return []
+        self.next()
+        sizes = [constant(size) for size in self.arguments(name)]
+        if name != "aligned" and len(sizes) != 3:
+            self.fail(f"{name} needs three sizes", token.spot)
+        if min(sizes, default=1) < 1:
+            self.fail(f"{name} must be more than 0", token.spot)
+        if name == "aligned" and any(n & (n - 1) for n in sizes):
+            self.fail("an alignment must be a power of two", token.spot)
+        return sizes
 
     def skip(self, opening: str, closing: str) -> None:
         start, depth = self.token, 0
@@ -442,29 +465,34 @@ class Parser(Meaning):
             found = self.unary(token.spot, token.text, self.prefix())
         elif token.text == "(" and self.is_type(self.ahead()):
             found = self.cast_expression()
-        elif token.text in ("sizeof", "vec_step"):
+        elif token.text in SIZES:
             found = self.sizeof()
         else:
             return self.postfix(start, self.primary())
         return self.of_tokens(start, found)
 
+    def type_or_value(self) -> Expr:
+        """An expression, or a type in brackets: then an expression of that type."""
+        spot = self.token.spot
+        if self.text != "(" or not self.is_type(self.ahead()):
+            return self.prefix()
+        self.at += 1
+        of = self.type_name()
+        self.expect(")")
+        return self.compound(spot, of) if self.text == "{" else Expr(spot, type=of)
+
     def sizeof(self) -> Expr:
-        """sizeof, and vec_step, of a type or of an expression."""
+        """The size of a type or of an expression, its alignment, or the numbers of a vector."""
         token = self.next()
-        if self.text == "(" and self.is_type(self.ahead()):
-            self.at += 1
-            of = self.type_name()
-            self.expect(")")
-            if self.text == "{":
-                of = self.compound(token.spot, of).type
-        else:
-            of = self.prefix().type
+        of = self.type_or_value().type
         self.complete(of, token.spot)
         if of is VOID:
             self.fail("void has no size", token.spot)
         size = of.stride
         if token.text == "vec_step":
             size = size // of.of.stride if isinstance(of, Vector) else 1
+        elif token.text != "sizeof":
+            size = of.alignment
         return tree.Number(token.spot, size, type=ULONG)
 
     def cast_expression(self) -> Expr:
@@ -498,9 +526,7 @@ class Parser(Meaning):
         if token.text in UNKNOWN and token.kind == "name":
             raise UnknownError(token.text, token.spot)
         if self.accept("("):
-            if self.text == "{":
-                raise UnknownError("a statement inside an expression", self.token.spot)
-            inner = self.expression()
+            inner = self.statements() if self.text == "{" else self.expression()
             self.expect(")")
             return inner
         begins = token.kind in ("number", "name", "string", "character")
@@ -520,6 +546,18 @@ class Parser(Meaning):
             self.next()
             return self.call(token.spot, token.text, self.arguments(token.text))
         return self.named_value(token)
+
+    def statements(self) -> Expr:
+        """({ ... }), whose value is that of its last statement."""
+        if self.function is None:
+            self.here("statements in an expression are only allowed inside a function")
+        with self.scope():
+            block = self.block()
+        *body, last = block.body or [block]
+        if not isinstance(last, Expr):
+            return tree.Statements(block.spot, block.body, None)
+        last = self.decayed(last)
+        return tree.Statements(block.spot, body, last, type=last.type)
 
     @staticmethod
     def string(token: Token, text: str) -> Expr:
@@ -946,7 +984,7 @@ class Parser(Meaning):
         mine = next((f for f in choices if [p.type for p in f.params] == types), None)
         other = mine or (choices[0] if choices else found)
         defines = not self.accept(";")
-        if name.text in self.scopes[0]:
+        if name.text in self.scopes[0] or named(name.text):
             self.refuse(name, "is declared twice")
         if one.space not in ("", "private"):
             self.refuse(name, f"cannot have its result in {one.space} memory")
@@ -1004,7 +1042,7 @@ class Parser(Meaning):
             if isinstance(one.type, Array):  # it is handed over as a pointer to its first element
                 one.type = Pointer(one.type.of, one.space or "private", one.const)
                 one.const = False
-            elif one.space in ("local", "global", "constant") and not isinstance(one.type, Pointer):
+            elif one.space not in ("", "private"):
                 self.here(f"a parameter cannot itself be in {one.space} memory; make it a pointer")
             if one.name is not None and not isinstance(one.type, Opaque):
                 self.usable(one.type, name)

@@ -91,18 +91,28 @@ class Token:
 
 #: What other languages call differently: CUDA, and OpenCL C from version 2 on.
 ELSEWHERE = {
-    "threadIdx": "get_local_id(0)",
-    "blockIdx": "get_group_id(0)",
-    "blockDim": "get_local_size(0)",
-    "gridDim": "get_num_groups(0)",
+    "threadIdx": "get_local_id(0), with 1 for y and 2 for z",
+    "blockIdx": "get_group_id(0), with 1 for y and 2 for z",
+    "blockDim": "get_local_size(0), with 1 for y and 2 for z",
+    "gridDim": "get_num_groups(0), with 1 for y and 2 for z",
     "warpSize": "32 on NVIDIA's devices",
     "__syncthreads": "barrier(CLK_LOCAL_MEM_FENCE)",
+    "__syncwarp": "barrier(CLK_LOCAL_MEM_FENCE), for the whole work-group",
     "__threadfence": "mem_fence(CLK_GLOBAL_MEM_FENCE)",
+    "__threadfence_block": "mem_fence(CLK_LOCAL_MEM_FENCE)",
     "__shared__": "__local",
+    "__constant__": "__constant",
     "__global__": "__kernel",
     "__device__": "nothing: a function needs no qualifier",
     "__ldg": "a plain load",
     "atomicAdd": "atomic_add, for integers",
+    "atomicCAS": "atomic_cmpxchg",
+    "atomicExch": "atomic_xchg",
+    "make_float4": "(float4)(x, y, z, w)",
+    "int32_t": "int",
+    "uint32_t": "uint",
+    "int64_t": "long",
+    "uint64_t": "ulong",
     "work_group_barrier": "barrier",
 }
 

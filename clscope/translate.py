@@ -76,15 +76,15 @@ def _compiled(text: str, name: str | None, preprocessor: Preprocessor) -> Progra
     unit = parse_with(preprocessor, text)
     chosen = kernel_of(unit.functions, name)
     translator = Translator(preprocessor.clock)
-    tables = [
-        translator.memory(node.variable, node.value)
-        for node in unit.variables
-        if node.variable.constant is None or node.variable.addressed
-    ]
+    for node in unit.variables:
+        if node.variable.constant is None or node.variable.addressed:
+            translator.tables.append(translator.memory(node.variable, node.value))
     code, size = translator.function(chosen), chosen.size
     arrays, sites = translator.locals, translator.sites
     macros = {n: m for n, m in preprocessor.macros.items() if m is not PREDEFINED.get(n)}
-    return Program(chosen, unit.functions, size, code, tables, arrays, sites, text, macros)
+    return Program(
+        chosen, unit.functions, size, code, translator.tables, arrays, sites, text, macros
+    )
 
 
 class Translator(Calls):
@@ -128,7 +128,7 @@ class Translator(Calls):
         made = [self.memory(p) if p.in_memory else None for p in params]
         self.declared.update(params)
         end, result = self.target("return"), f"the result of {function.name}"
-        body = self.statements(nodes)
+        body = self.scoped(nodes)
         site = self.site("unset", function.spot, result)
 
         def run(w: Wave, args: list[Any]) -> Any:
@@ -153,6 +153,24 @@ class Translator(Calls):
             return self.built_in(node)
         args, run = self.args(node), self.function(node.target)
         return lambda w: run(w, [arg(w) for arg in args])
+
+    def value(self, node: tree.Expr) -> Value:
+        if isinstance(node, tree.Statements):
+            return self.inner(node)
+        return super().value(node)
+
+    def inner(self, node: tree.Statements) -> Value:
+        outer, self.targets = self.targets, {}  # no jump leads out of an expression
+        skips, self.skips = self.skips, False
+        steps = self.statements(node.body)
+        value = self.value(node.value) if node.value else None
+        self.targets, self.skips = outer, skips
+
+        def run(w: Wave) -> Any:
+            steps(w)
+            return value(w) if value else None
+
+        return run
 
     # ---- statements
     def statements(self, body: list[Node]) -> Value:
@@ -233,9 +251,25 @@ class Translator(Calls):
         raise TypeError(f"{type(node).__name__} is not a statement")
 
     def block(self, node: tree.Block) -> Value:
-        outer, self.skips = self.skips, self.skips and not node.scope
-        steps, self.skips = self.statements(node.body), outer
+        if not node.scope:
+            return self.statements(node.body)
+        outer, self.skips = self.skips, False
+        steps, self.skips = self.scoped(node.body), outer
         return steps
+
+    def scoped(self, body: list[Node]) -> Value:
+        """Statements, at whose end their variables end."""
+        steps = self.statements(body)
+        parts = [n.body if isinstance(n, tree.Block) and not n.scope else [n] for n in body]
+        declared = [n.variable for part in parts for n in part if isinstance(n, tree.Declaration)]
+        ending = [v for v in declared if v.in_memory and v.space == "private"]
+
+        def run(w: Wave) -> None:
+            steps(w)
+            for variable in ending:
+                w.end(variable)
+
+        return run if ending else steps
 
     def declaration(self, node: tree.Declaration) -> Value:
         variable, value = node.variable, node.value
@@ -340,7 +374,7 @@ class Translator(Calls):
         target, function = self.targets.get(node.label or word), self.around[-1]
         gives = node.value is not None and node.value.type is not VOID
         if target is None:
-            raise UnknownError("goto into another block", node.spot)
+            raise UnknownError(f"{word} to another block", node.spot)
 
         def jump(w: Wave) -> None:
             if value:

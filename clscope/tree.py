@@ -23,9 +23,11 @@ class Node:
         return ()
 
     def walk(self) -> Iterator[Node]:
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        nodes: list[Node] = [self]
+        while nodes:
+            node = nodes.pop()
+            yield node
+            nodes.extend(node.children()[::-1])
 
 
 def present(*nodes: Node | None) -> Sequence[Node]:
@@ -187,6 +189,17 @@ class Compound(Expr):
 
     def children(self) -> Sequence[Node]:
         return (self.value,)
+
+
+@dataclass(slots=True)
+class Statements(Expr):
+    """({ ... }): statements, and the expression after them that is its value, if there is one."""
+
+    body: list[Node]
+    value: Expr | None
+
+    def children(self) -> Sequence[Node]:
+        return present(*self.body, self.value)
 
 
 @dataclass(eq=False)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .types import BOOL, Scalar, Type, Vector, words
+from .types import BOOL, DOUBLE, Scalar, Type, Vector, words
 
 array = np.ndarray
 Lanes = Any  # a number, or an array with an entry per lane
@@ -218,20 +218,15 @@ def mad(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
 def fma(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     """a*b + c, rounded once: an inexact sum in double is made odd, so it is not half-way."""
     if np.result_type(a, b, c) == np.float64:
-        return _fma_of_doubles(a, b, c)
+        return of_python(np.frompyfunc(_fused, 3, 1)(a, b, c), DOUBLE)
     return _odd_sum(np.multiply(a, b, dtype=np.float64), c)
-
-
-def _two_sum(x: Lanes, y: Lanes) -> tuple[Lanes, Lanes]:
-    """The sum of doubles, and its error."""
-    total = x + y
-    back = total - x
-    return total, (x - (total - back)) + (y - back)
 
 
 def _odd_sum(x: Lanes, y: Lanes) -> Lanes:
     """The sum of doubles; one that is inexact is rounded to the neighbour with an odd last bit."""
-    total, error = map(np.asarray, _two_sum(x, y))
+    total = np.asarray(x + y)
+    back = total - x
+    error = (x - (total - back)) + (y - back)
     if not np.any(error):
         return total[()]
     even = (total.view(np.int64) & 1) == 0
@@ -239,34 +234,8 @@ def _odd_sum(x: Lanes, y: Lanes) -> Lanes:
     return np.where(even & inexact, np.nextafter(total, np.copysign(np.inf, error)), total)[()]
 
 
-def _halves(x: Lanes) -> tuple[Lanes, Lanes]:
-    """A double as the sum of two whose products are exact (Veltkamp, 1968)."""
-    scaled = (2.0**27 + 1) * x
-    high = scaled - (scaled - x)
-    return high, x - high
-
-
-def _fma_of_doubles(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """By exact sums and products of pairs (Boldo and Melquiond, 2008), or as fractions where those
-    could overflow or underflow.
-    """
-    product = a * b
-    (a1, a2), (b1, b2) = _halves(a), _halves(b)
-    error = a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
-    high, low = _two_sum(c, error)
-    high, rest = _two_sum(product, high)
-    found = np.where((a == 0) | (b == 0), product + c, high + _odd_sum(low, rest))
-    size = np.abs(product)
-    plain = (size > 2.0**-900) & (size < 2.0**900) & (np.abs(c) < 2.0**1000)
-    plain &= (np.abs(a) < 2.0**900) & (np.abs(b) < 2.0**900)
-    other = ~(plain | (a == 0) | (b == 0))
-    if np.any(other):
-        found = np.where(other, np.frompyfunc(_fused, 3, 1)(a, b, c), found).astype(np.float64)
-    return found[()]
-
-
 def _fused(a: float, b: float, c: float) -> float:
-    """a*b + c of doubles, whose product a double cannot hold."""
+    """a*b + c of doubles, whose product a double cannot hold, by fractions."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return a * b + c
     if not math.isfinite(c):

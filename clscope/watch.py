@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,6 +18,9 @@ from .wave import Entry
 MOST_ACCESSES = 1 << 21
 #: Entries of the log that are compared at a time.
 MOST_ENTRIES = 1 << 14
+#: Fences and atomic functions that may hand something over; rows that are compared with others, and
+#: pairs of these that are looked up.
+MOST_MOMENTS, MOST_COMPARED, MOST_PAIRS = 1 << 16, 1 << 24, 1 << 13
 
 
 class Conflict(NamedTuple):
@@ -36,12 +40,75 @@ class Conflict(NamedTuple):
         return self.memory.element(self.at)
 
 
+class Moment(NamedTuple):
+    """When a work-item does something: `time` counts steps of the log and lanes of a step, `phase`
+    the barriers that it has passed.
+    """
+
+    group: int
+    item: int
+    phase: int
+    time: int
+
+    def before(self, other: Moment) -> bool:
+        """Whether the other comes later in this work-item, or behind a barrier of its group."""
+        return self.time < other.time and (self.item == other.item or self.phase < other.phase)
+
+
+def moments(e: Entry, number: int) -> list[Moment]:
+    """The moments of an entry's active lanes; `number` is the entry's in the log."""
+    groups, items, phases = (
+        e.of(x).tolist() for x in (e.wave.group_number, e.wave.number, e.phase)
+    )
+    lanes = enumerate(zip(groups, items, phases, strict=True))
+    return [Moment(*lane, (number << 20) + n) for n, lane in lanes]
+
+
+class Handovers:
+    """What work-groups hand over to others: one stores, has a fence of global memory, and calls an
+    atomic function; the other calls one on the same element later, and then reads.
+
+    OpenCL C 1.2 does not promise that this works, and devices do it.
+    """
+
+    def __init__(self, log: Sequence[Entry]):
+        self.fences: dict[int, list[Moment]] = {}  # by group
+        self.atomics: dict[tuple[int, int], list[Moment]] = {}  # by array and element
+        calls = [(n, e) for n, e in enumerate(log) if e.site.kind == "atomic"]
+        calls = [(n, e) for n, e in calls if e.memory and e.memory.space == "global"]
+        fences = [(n, e) for n, e in enumerate(log) if e.site.kind in ("fence", "barrier")]
+        fences = [(n, e) for n, e in fences if e.site.fence & 2]
+        if not calls or sum(np.count_nonzero(e.active) for _, e in fences + calls) > MOST_MOMENTS:
+            return
+        for n, e in fences:
+            for moment in moments(e, n):
+                self.fences.setdefault(moment.group, []).append(moment)
+        for n, e in calls:
+            for moment, at in zip(moments(e, n), e.of(e.at).tolist(), strict=True):
+                self.atomics.setdefault((id(e.memory), at), []).append(moment)
+
+    def order(self, one: Moment, other: Moment) -> bool:
+        """Whether the group of `other` gets what `one` has stored."""
+        # the first fence of each work-item comes before whatever its others come before
+        later = {f.item: f for f in reversed(self.fences.get(one.group, [])) if one.before(f)}
+        fences = later.values()
+        for calls in self.atomics.values() if fences else ():
+            own = (c for c in calls if c.group == one.group)
+            gives = next((c.time for c in own if any(f.before(c) for f in fences)), None)
+            its = (c for c in reversed(calls) if c.group == other.group)
+            gets = next((c.time for c in its if c.before(other)), 0)
+            if gives is not None and gets > gives:
+                return True
+        return False
+
+
 class Touches:
     """What entries of one memory touch: a row for each grain of it (the smallest number accessed)
     and work-item.
 
     Columns: which `place` (a grain), `item` (the work-item's number in the launch), `entry` (its
-    number among these entries), and whether it is a `store`.
+    number among these entries), and whether it is a `store`. Rows with the same `key`, of which
+    there are `size`, touch the same.
     """
 
     def __init__(self, entries: Sequence[Entry], memory: Memory):
@@ -52,13 +119,12 @@ class Touches:
             np.repeat(e.of(e.wave.number), place.shape[1])
             for e, place in zip(entries, places, strict=True)
         ]
-        self.place = np.concatenate([place.ravel() for place in places])
+        self.place = self.key = np.concatenate([place.ravel() for place in places])
+        self.size = memory.size_bytes * memory.copies // self.grain
         self.item = np.concatenate(items)
         copies = np.repeat([e.site.copy for e in entries], [place.size for place in places])
         #: Who touches it: an asynchronous copy acts beside all work-items of its group.
-        self.actor = np.where(
-            copies, -1 - self.item // entries[0].wave.machine.work_items, self.item
-        )
+        self.actor = np.where(copies, -1 - self.group, self.item)
         self.entry = np.repeat(np.arange(len(entries)), [place.size for place in places])
         self.store = np.array([e.site.kind == "store" for e in entries])[self.entry]
         self.atomic = np.array([e.site.kind == "atomic" for e in entries])[self.entry]
@@ -87,6 +153,48 @@ class Touches:
         key = self.place * (self.item.max(initial=0) + 1) + self.item
         return np.isin(key, key[exchange])
 
+    def unordered(self, handovers: Handovers, numbers: Sequence[int], budget: Budget) -> Touches:
+        """The rows that another work-group conflicts with, and does not hand over; `numbers` are
+        those of the entries in the log.
+        """
+        changing = np.flatnonzero(self.store | self.atomic).tolist()
+        if len(changing) * len(self.place) > MOST_COMPARED:
+            return self
+        when: list[Moment] = []
+        for e, number in zip(self.entries, numbers, strict=True):
+            grains = e.site.width * e.site.scalar.size // self.grain
+            when += [moment for moment in moments(e, number) for _ in range(grains)]
+        keep, pairs = np.zeros(len(when), bool), 0
+        for row in changing:
+            others = (self.place == self.place[row]) & (self.group != self.group[row])
+            others &= ~(self.atomic & self.atomic[row])
+            for other in np.flatnonzero(others & ~(keep & keep[row])).tolist():
+                one, two = sorted((when[row], when[other]), key=lambda moment: moment.time)
+                budget()
+                pairs += 1
+                if pairs > MOST_PAIRS:
+                    return self
+                if not handovers.order(one, two):
+                    keep[[row, other]] = True
+        part = copy(self)
+        names = "place key item group actor entry store atomic value compared"
+        for name in names.split():
+            setattr(part, name, getattr(self, name)[keep])
+        return part
+
+    @cached_property
+    def group(self) -> np.ndarray:
+        """The number of each row's work-group."""
+        return self.item // self.entries[0].wave.machine.work_items
+
+    def within_groups(self) -> Touches:
+        """The same, as if each work-group had an array of its own."""
+        part = copy(self)
+        keys = self.place + self.group * (self.memory.size_bytes // self.grain)
+        numbers, part.key = np.unique(keys, return_inverse=True)
+        part.size = len(numbers)
+        return part
+
     def conflicts(self, actor: np.ndarray) -> list[Conflict]:
         """One of stores, and one of atomic functions with plain reads, if there are any."""
         both = (self.conflict(actor, atomic) for atomic in (False, True))
@@ -105,12 +213,12 @@ class Touches:
         """
         rows = np.flatnonzero(self.atomic if atomic else self.store)
         rows = rows[np.argsort(actor[rows], kind="stable")]
-        size = self.memory.size_bytes * self.memory.copies // self.grain
-        found, who = np.zeros(len(self.place), bool), np.zeros(len(self.place), int)
+        place, size = self.key, self.size
+        found, who = np.zeros(len(place), bool), np.zeros(len(place), int)
         for order in (rows[::-1], rows):
             last = np.full(size, -1)
-            last[self.place[order]] = order
-            other = last[self.place]
+            last[place[order]] = order
+            other = last[place]
             bad = (other >= 0) & (actor[other] != actor)
             if atomic:
                 bad &= ~self.store & ~self.atomic & ~self.compared
@@ -149,36 +257,48 @@ def stores(entries: Iterable[Entry]) -> bool:
     return any(e.site.stores for e in entries)
 
 
-def races(log: Iterable[Entry], budget: Budget) -> Iterator[Finding]:
+def races(log: Sequence[Entry], budget: Budget) -> Iterator[Finding]:
     """Every pair of places in the text at which one work-item stores what another touches, with
     nothing to order them.
 
     Barriers order the work-items of a group: two accesses of a group race if both passed as many
-    barriers. Work-items of different groups are ordered by nothing at all. Raises OutOfBudget at
-    the end of the budget, and if it could compare only the first `MOST_ACCESSES`.
+    barriers. Work-items of different groups are ordered by nothing at all, or hand something over
+    (see `Handovers`), which is a note. Raises OutOfBudget at the end of the budget, and if it could
+    compare only the first `MOST_ACCESSES`.
     """
     shared: dict[int, list[Entry]] = {}
+    handovers: Handovers | None = None
     for e in log:
         if e.memory is not None:
             shared.setdefault(id(e.memory), []).append(e)
     too_many = False
     for entries in filter(stores, shared.values()):
-        memory, machine = entries[0].memory, entries[0].wave.machine
+        memory = entries[0].memory
         assert memory is not None
         budget()
+        between: list[Conflict] = []
         if memory.space == "global":
             some = _first(entries)
             too_many |= len(some) < len(entries)
             every = Touches(some, memory)
             if len(some) == len(entries) and not every.conflicts(every.actor):
                 continue
-            for c in every.conflicts(every.item // machine.work_items):
+            between = conflicts = every.conflicts(every.group)
+            handovers = handovers or (Handovers(log) if between else None)
+            if handovers and handovers.atomics:
+                numbers = {id(e): n for n, e in enumerate(log)}
+                left = every.unordered(handovers, [numbers[id(e)] for e in some], budget)
+                if not len(left.place):
+                    yield from map(_handed_over, between)
+                conflicts = left.conflicts(left.group)
+            for c in conflicts:
                 yield _race(c, "and nothing orders work-groups")
         for phase in filter(stores, by_phase(entries).values()):
             budget()
             some = _first(phase)
             too_many |= len(some) < len(phase)
             now = Touches(some, memory)
+            now = now.within_groups() if between else now
             for c in now.conflicts(now.actor):
                 yield _race(c, _unordered(c, memory.space))
     if too_many:
@@ -219,6 +339,13 @@ def _race(c: Conflict, why: str) -> Finding:
     return found_at(
         c.one, "race", f"{text}, {why}", (c.whom, c.who), array=c.memory.name, element=number
     )
+
+
+def _handed_over(c: Conflict) -> Finding:
+    text = f"{c.who} uses {c.place} in line {c.one.line}, which {c.whom} changes in line "
+    text += f"{c.other.line}: a fence and atomic functions order them on devices, and OpenCL C 1.2 "
+    text += "does not promise it"
+    return found_at(c.one, "handed over", text, (c.whom, c.who))
 
 
 def first_difference(log: Sequence[Entry], other: Sequence[Entry]) -> Site | None:

@@ -310,6 +310,9 @@ class Wave:
                 text = f"the pointer of {{}} points between two numbers of type {site.scalar}"
                 self.find("misaligned", site, f"{site.text}: {text}", odd != 0, stop=True)
             memory, total = self.machine.pointed[number - 1], offset // size + site.lead
+            if memory.ended:
+                text = f"{site.text}: {{}} {site.does} {memory.name} after the end of its block"
+                self.find("out of bounds", site, text)
             for nth, ((count, step, most), index) in enumerate(
                 zip(site.shape, indices, strict=True)
             ):
@@ -401,6 +404,13 @@ class Wave:
         data = np.zeros(0) if zeroes else None
         memory = Memory(variable.name, space, variable.type, copies, slot, data)
         return self.machine.new(memory)
+
+    def end(self, variable: Variable) -> None:
+        """The block of a variable ends, and its memory with it."""
+        memory = self.held.pop(variable, None)
+        if memory:
+            memory.ended = True
+            self.machine.used -= variable.type.stride * memory.copies
 
     def blank(self, name: str, of: Type) -> Lanes:
         """Return what a variable holds that has no value."""
@@ -683,7 +693,7 @@ class Entry(NamedTuple):
 
     Attributes:
         site: the place; `site.kind` says what happens: "load", "store", "atomic", "multiply-add",
-            "branch", "loop" or "barrier".
+            "branch", "loop", "barrier" or "fence".
         memory: the array, for an access.
         at: the first number that each lane touches, counted from the beginning of the array (of its
             group's own, if it is local); an int if it is the same for all. Entries of lanes outside

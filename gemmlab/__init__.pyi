@@ -9,7 +9,7 @@ from .blas.arrays import Number, Operand, Transposition
 from .blas.explain import auto as auto
 from .blas.product import Edges
 from .caches import clear_caches as clear_caches
-from .generate.choice import Precision
+from .generate.candidates import Precision
 from .ladder import Key
 from .ladder import ParameterError as ParameterError
 from .ladder import catalog as catalog

@@ -22,7 +22,7 @@ from .ladder import Key, catalog, key
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .generate.choice import Sizes
+    from .generate.candidates import Sizes
     from .measurement.records import Result
     from .opencl.devices import Device
 
@@ -188,12 +188,12 @@ def run_doctor(options: Arguments) -> int:
 
 def run_bench(options: Arguments) -> int:
     """Check and time kernels; print one line per result."""
-    from .generate import choice
+    from .generate import candidates
     from .measurement import peaks, records
     from .opencl.devices import find_device
 
     device = find_device(options.device)
-    runs = list(product(options.kernels, map(choice.dimensions, options.sizes)))
+    runs = list(product(options.kernels, map(candidates.dimensions, options.sizes)))
     measured = failed = 0
     for kernel, sizes in tqdm(runs, unit="run", disable=None):
         try:
@@ -231,10 +231,12 @@ def _measure(kernel: Key, sizes: Sizes, device: Device, repeats: int | None) -> 
 
 def run_tune(options: Arguments) -> int:
     """Time the best kernels for some shapes on this device; matmul runs the winners from now on."""
-    from .generate import choice
+    from .generate import candidates
     from .measurement import tuned
 
-    shapes = [choice.dimensions(size) for size in options.sizes] if options.sizes else tuned.USUAL
+    shapes = (
+        [candidates.dimensions(size) for size in options.sizes] if options.sizes else tuned.USUAL
+    )
     print(*tuned.tune(shapes, options.device, options.precision), sep="\n")
     return 0
 

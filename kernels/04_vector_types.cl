@@ -15,21 +15,11 @@
 //        3  a . . .       B as well: there WIDTH steps of k lie side by side.
 //        4  b . . .
 //
-// Compile:  -DTS=32    side of the square tiles of A, B and C, in elements [8, 16, 24, 32, 64]
+// Compile:  -DTS=32    side of the square tiles of A, B and C [8, 16, 24, 32, 64]
 //           -DWIDTH=4  floats in a vector [1, 2, 4, 8]
 
-#if WIDTH == 1
-#define floatX float
-#elif WIDTH == 2
-#define floatX float2
-#elif WIDTH == 4
-#define floatX float4
-#elif WIDTH == 8
-#define floatX float8
-#endif
-
-#define TSV (TS/WIDTH)                             // vectors along a side of the tile
-#define LANE(vector, i) (((const float*)&(vector))[i])
+#define TSV (TS/WIDTH)     // vectors along a side of the tile
+#include "parts/floatX.cl" // a vector of WIDTH floats
 
 __kernel __attribute__((reqd_work_group_size(TSV, TS, 1)))
 void gemm(const int M, const int N, const int K,
@@ -46,6 +36,7 @@ void gemm(const int M, const int N, const int K,
     // local memory
     __local floatX Atile[TS][TSV];           // [k][m]
     __local floatX Btile[TS][TSV];           // [n][k]
+    const __local float* Bf = (const __local float*)Btile; // the same, float by float
 
     // accumulators
     floatX acc = (floatX)(0.0f);
@@ -60,11 +51,8 @@ void gemm(const int M, const int N, const int K,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // compute
-        for (int k = 0; k < TSV; k++) {
-            const floatX b = Btile[tn][k];   // WIDTH steps of k
-            for (int w = 0; w < WIDTH; w++) {
-                acc += Atile[k*WIDTH + w][tm] * LANE(b, w);
-            }
+        for (int k = 0; k < TS; k++) {
+            acc += Atile[k][tm] * Bf[tn*TS + k]; // a vector by a float
         }
 
         // barrier: nobody needs the tiles any more

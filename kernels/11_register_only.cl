@@ -6,19 +6,12 @@
 //           likes it best of all, for its local memory is ordinary memory anyway.
 // Costs:    no local memory, no barrier, RX*RY accumulators and RX + 1 registers;
 //           1/RX + 1/RY global loads per multiply-add.
-// Requires: M and N multiples of RX*GX and RY*GY, K of RK.
-//           B transposed, N x K, so that RY neighbours lie side by side; with
-//           TRANSPOSED = 0 as it is, K x N, where a work-item goes down RY columns.
+// Requires: M and N multiples of RX*GX and RY*GY, K of RK. B as it is or transposed.
 //
-//               RY                   step k: RX floats of a column of A, RY of
-//              +--+                  a row of B, RX*RY multiply-adds; the loop
-//        B' k  |**|                  is unrolled RK times.
-//              +--+
-//      A k
-//      +--+    +--+
-//   RX |* |    |**|
-//      |* |    |**|  C
-//      +--+    +--+
+//         A's column k   B's row k, RY floats
+//                  *     * *         step k: RX*RY multiply-adds. A work-item has RX + 1
+//      RX floats   *     C C         factors in registers, and goes RK steps per iteration.
+//                  *     C C
 //
 // Compile:  -DRX=8          rows of C a work-item computes [4, 8, 16, 32, 48]
 //           -DRY=4          columns of C a work-item computes [2, 4, 8, 12]
@@ -28,21 +21,8 @@
 //           -DGY=8          columns of work-items [1, 4, 8, 16]
 //           -DTRANSPOSED=1  1: B is N x K; 0: B is K x N [0, 1]
 
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
-#if WIDTH == 1
-#define floatX float
-#else
-#define floatX JOIN(float, WIDTH)
-#endif
-
-#define VX (RX/WIDTH) // vectors of A per step
-
-#if TRANSPOSED
-#define B_AT(k, n) B[(k)*N + (n)]
-#else
-#define B_AT(k, n) B[(n)*K + (k)]
-#endif
+#define VX (RX/WIDTH)      // vectors of A per step
+#include "parts/floatX.cl" // a vector of WIDTH floats
 
 __kernel __attribute__((reqd_work_group_size(GX, GY, 1)))
 void gemm(const int M, const int N, const int K,
@@ -77,7 +57,7 @@ void gemm(const int M, const int N, const int K,
             // compute
             #pragma unroll
             for (int j = 0; j < RY; j++) {
-                const floatX b = (floatX)(B_AT(k, n + j));
+                const float b = TRANSPOSED ? B[k*N + (n + j)] : B[(n + j)*K + k];
                 #pragma unroll
                 for (int i = 0; i < VX; i++) {
                     acc[j][i] += a[i] * b;

@@ -1,143 +1,163 @@
 // 19 warpgroups: four warps multiply with one instruction, and go on while it runs.
 //
-// Before:   18_tensor_cores. Its instruction makes the warp wait. This one (wgmma, on Hopper) adds 64 x 8 times 8 x 128
-//           to the sums of the 128 work-items of a warpgroup, reads B from local memory by itself, and lets them go on:
-//           they split the next tile of B, once for all, and load what follows. A goes straight into registers.
-// Costs:    4*TSK*130 floats of local memory; 128 accumulators, 64 sums; 1/TSM + 1/128 global loads per multiply-add.
-// Requires: M, N and K multiples of TSM, 128 and TSK (padded to them); B as it lies, K x N. OpenCL's compiler does not
-//           know the instruction: comments with //@ hide it until gemmlab/opencl/build.py reveals it; else C is NaN.
+// Before:   18_tensor_cores. Its instruction makes the warp wait. This one (wgmma, on Hopper) adds
+//           64 x 8 times 8 x 128 to the sums of the 128 work-items of a warpgroup, reads B from
+//           local memory by itself, and lets them go on: they split the next tile of B, once for
+//           the work-group, and load what follows. A goes straight into registers.
+// Costs:    4*TSK*130 floats of local memory, 128 accumulators, 64 sums;
+//           1/TSM + 1/128 global loads per multiply-add.
+// Requires: M, N and K multiples of TSM, 128 and TSK (padded to them). B as it is, K x N.
 //
-//    Work-item 4g + t of warp w has rows 32w + 4g ... 4g + 3, two for each of two instructions, and columns 8j + 2t and
-//    8j + 2t + 1. In B's tile 4 steps of k lie side by side: [k/4][n][k%4].
+//    Work-item 4g + t of warp w has rows 32w + 4g ... 32w + 4g + 3, a batch of instructions for the
+//    first two and one for the others, and columns 2t and 2t + 1 of every 8. In B's tile 4 steps of
+//    k are neighbours: [k/4][n][k%4].
 //
 // Compile:  -DTSM=256   rows of the tile of C: 128 for each warpgroup [128, 256]
 //           -DTSK=16    depth of the tiles of A and B, in steps of k [8, 16]
-//           -DPARTS=2   TF32 numbers that stand for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
-//           -DTENSOR=1  1: tensor cores where the device has them; 0: the same products in ordinary arithmetic [0, 1]
+//           -DPARTS=2   TF32 numbers for a float: 1 (plain TF32) or 2 (3xTF32) [1, 2]
+//           -DTENSOR=1  1: tensor cores where the device has them; 0: ordinary arithmetic [0, 1]
 
-#define TSN (128)                   // columns of the tile of C
-#define ROW (TSN + 2)               // vectors in a row of B's tile; 2 more against bank conflicts
-#define ITEMS (TSM)                 // work-items in a work-group
-#define LPTB (TSK*TSN/4/ITEMS)      // vectors of B's tile that a work-item loads
-#define NB (ITEMS*4/TSK)            // columns of B's tile that a work-group loads at once
-// the parts of a float: rounded to 10 bits after the point, and the rest, of which an instruction reads as many
-#define BIG(x) as_float((as_uint(x) + 0x1000u) & 0xffffe000u)
-#define SMALL(x) ((x) - BIG(x))
-#define CUT(x) as_float(as_uint(x) & 0xffffe000u)
-
-#if TENSOR && defined(__NV_CL_C_VERSION)
-#define SHOW() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")         // makes stores visible to wgmma
-#define BEGIN() asm volatile("//@ wgmma.fence.sync.aligned;" ::: "memory")         // before the first instruction
-#define END() asm volatile("//@ wgmma.commit_group.sync.aligned;" ::: "memory")    // closes a batch
-#define FINISH() asm volatile("//@ wgmma.wait_group.sync.aligned 0;" ::: "memory") // waits for it
-#define REVEALED(x) asm volatile("//@ mov.f32 %0, 0f00000000;" : "+f"(x))
-// where 8 steps of k of B's tile are: the address, and how far the next 4 steps and the next 8 columns are, by 16 bytes
-#define AT(b) ((ulong)((uint)(size_t)(b) >> 4 & 0x3fff) | (ulong)ROW << 16 | (ulong)8 << 32)
-// sum = (more ? sum : 0) + a b
-#define EIGHT(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), \
-                 "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
-#define WGMMA(PART, b, more) \
-    asm volatile("//@ {.reg .pred p; setp.ne.b32 p, %69, 0; " \
-        "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 " \
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, " \
-        "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, " \
-        "%43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, " \
-        "{%64, %65, %66, %67}, %68, p, 1, 1;}" \
-        : EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56) \
-        : "r"(as_uint(PART(a[k][2*i]))), "r"(as_uint(PART(a[k][2*i + 1]))), "r"(as_uint(PART(a[k + 1][2*i]))), \
-          "r"(as_uint(PART(a[k + 1][2*i + 1]))), "l"(AT(b)), "r"(more))
-#else
-#define SHOW()
-#define FINISH()
-#define REVEALED(x) x = 0.0f
-#endif
-// load: from step k1 on four rows of A, at steps t, t + 4, ...; vectors of B, whose parts SPLIT_B stores
-#define LOAD_A(k1) \
-    for (int l = 0; l < TSK/4; l++) { \
-        *(float4*)a[l] = *(const __global float4*)&A[((k1) + 4*l + t)*M + m0 + row]; \
-    }
-#define LOAD_B(k1) \
-    for (int l = 0; l < LPTB; l++) { \
-        b[l] = *(const __global float4*)&B[(n0 + ib + l*NB)*K + (k1) + 4*kb]; \
-    }
-#define SPLIT_B(to) \
-    for (int l = 0; l < LPTB; l++) { \
-        const float4 big = (float4)(BIG(b[l].x), BIG(b[l].y), BIG(b[l].z), BIG(b[l].w)); \
-        *(__local float4*)Bbig[to][kb][ib + l*NB] = big; \
-        if (PARTS == 2) *(__local float4*)Bsmall[to][kb][ib + l*NB] = b[l] - big; \
-    } \
-    SHOW()
-
+#define TSN 128                // columns of the tile of C
+#define ROW (TSN + 2)          // vectors in a row of B's tile; 2 more against bank conflicts
+#define ITEMS TSM              // work-items in a work-group
+#define LPTB (TSK*TSN/4/ITEMS) // vectors of B's tile that a work-item loads
+#define NB (ITEMS*4/TSK)       // columns of B's tile that a work-group loads at once
+#include "parts/tf32.cl"       // BIG, SMALL, part
+#include "parts/wgmma_tf32.cl" // WGMMA, begin_batch, end_batch, await_batch, show_stores
+static inline void split(__local float* to_big, __local float* to_small, float4 b);
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void gemm(const int M, const int N, const int K,
-          const __global float* restrict A, const __global float* restrict B, __global float* restrict C)
+          const __global float* restrict A,
+          const __global float* restrict B,
+          __global float* restrict C)
 {
     // identifiers
-    const int t = get_local_id(0)%4;         // which steps of k, and which columns
+    const int t = get_local_id(0)%4;         // which steps of k of A, and which columns of C
     const int row = get_local_id(0)/4*4;     // first of its four rows in the tile of C
     const int kb = get_local_id(0)%(TSK/4);  // which 4 steps of k of B's tile it loads
-    const int ib = get_local_id(0)/(TSK/4);  // and of which column
-    const int m0 = get_group_id(0)*TSM; const int n0 = get_group_id(1)*TSN; // first row and column of the tile of C
+    const int column = get_local_id(0)/(TSK/4); // and the first column that it loads
+    const int m0 = get_group_id(0)*TSM;      // first row of the tile of C
+    const int n0 = get_group_id(1)*TSN;      // first column of the tile of C
+    const __global float* a_from = &A[t*M + m0 + row];       // its first vector of A
+    const __global float* b_from = &B[(n0 + column)*K + 4*kb];   // and of B
 
     // local memory: two buffers, one to compute from and one to fill
     __local float Bbig[2][TSK/4][ROW][4] __attribute__((aligned(128)));   // [buffer][k/4][n][k%4]
     __local float Bsmall[2][TSK/4][ROW][4] __attribute__((aligned(128)));
 
-    // accumulators, and sums that are still in the tensor cores
-    float acc[2][64], sum[64], zero = NAN; REVEALED(zero);
-    for (int j = 0; j < 64; j++) { acc[0][j] = acc[1][j] = sum[j] = zero; }
+    // accumulators for two pairs of rows, and the sums of a pair that are in the tensor cores
+    const float zero = zero_if_revealed();   // NaN if the instructions do not run, see the part
+    float acc[2][64];
+    float sum[64];
+    for (int j = 0; j < 64; j++) {
+        acc[0][j] = zero;
+        acc[1][j] = zero;
+        sum[j] = zero;
+    }
 
-    // load: the first tiles
-    float a[TSK/4][4] __attribute__((aligned(16))); float4 b[LPTB];
-    LOAD_B(0) SPLIT_B(0); LOAD_A(0) LOAD_B(min(TSK, K - TSK))
+    // load: the first tile of B, and split it
+    float4 b[LPTB];                          // four steps of k of LPTB columns of B
+    for (int l = 0; l < LPTB; l++) {
+        b[l] = *(const __global float4*)&b_from[l*NB*K];
+    }
+    for (int l = 0; l < LPTB; l++) {
+        split(Bbig[0][kb][column + l*NB], Bsmall[0][kb][column + l*NB], b[l]);
+    }
+    show_stores();
+
+    // load: the first tile of A, and the second one of B, or the first once more if there is none
+    float4 a[TSK/4];                         // four rows of A at steps t, t + 4, ...
+    for (int l = 0; l < TSK/4; l++) {
+        a[l] = *(const __global float4*)&a_from[4*l*M];
+    }
+    for (int l = 0; l < LPTB; l++) {
+        b[l] = *(const __global float4*)&b_from[l*NB*K + min(TSK, K - TSK)];
+    }
 
     for (int k0 = 0; k0 < K; k0 += TSK) {
         const int now = k0/TSK%2;            // the buffer to compute from
-        barrier(CLK_LOCAL_MEM_FENCE);        // this tile has been split, and nobody needs the other buffer any more
+        const int next = 1 - now;            // the buffer to fill
+
+        // barrier: this tile has been split, and no instruction reads the other buffer any more
+        barrier(CLK_LOCAL_MEM_FENCE);
+
         #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            // compute: start the instructions for two of the four rows
-#if TENSOR && defined(__NV_CL_C_VERSION)
-            BEGIN();
+        for (int i = 0; i < 2; i++) {        // the first and the second pair of its four rows
+
+            // compute: start the instructions for this pair of rows, the smallest products first
+            begin_batch();
             for (int k = 0; k < TSK/4; k += 2) {
-#if PARTS == 2
-                WGMMA(SMALL, Bbig[now][k], k > 0);
-                WGMMA(BIG, Bsmall[now][k], 1);
-#endif
-                WGMMA(BIG, Bbig[now][k], PARTS == 2 || k > 0);
+                const float2 first = i == 0 ? a[k].xy : a[k].zw;          // steps 4*k + t
+                const float2 second = i == 0 ? a[k + 1].xy : a[k + 1].zw; // and 4 steps later
+                const float4 x = (float4)(first, second);
+                const __global float* at_a = &A[(k0 + 4*k)*M + m0 + row + 2*i];
+                if (PARTS == 2) {
+                    WGMMA(sum, x, SMALL, Bbig[now][k][0], k > 0, at_a);
+                    WGMMA(sum, x, BIG, Bsmall[now][k][0], 1, at_a);
+                }
+                WGMMA(sum, x, BIG, Bbig[now][k][0], PARTS == 2 || k > 0, at_a);
             }
-            END();
-#else
-            for (int j = 0; j < 64; j++) {
-                sum[j] = 0.0f;
-                for (int k = 0; k < TSK; k++) {
-                    const float x = A[(k0 + k)*M + m0 + row + 2*i + j/2%2];
-                    const float big = Bbig[now][k/4][j/4*8 + 2*t + j%2][k%4];
-                    sum[j] += BIG(x)*big;
-#if PARTS == 2
-                    sum[j] += CUT(SMALL(x))*big + BIG(x)*CUT(Bsmall[now][k/4][j/4*8 + 2*t + j%2][k%4]);
-#endif
+            end_batch();
+
+            // load, while the tensor cores work. Behind the last tile it loads that one once more
+            if (i == 0) {
+                // split the next tile of B, and load the one after it
+                for (int l = 0; l < LPTB; l++) {
+                    split(Bbig[next][kb][column + l*NB], Bsmall[next][kb][column + l*NB], b[l]);
+                }
+                show_stores();
+                for (int l = 0; l < LPTB; l++) {
+                    const int k = min(k0 + 2*TSK, K - TSK);
+                    b[l] = *(const __global float4*)&b_from[l*NB*K + k];
+                }
+            } else {
+                // load the next tile of A; the instructions have parts of it in other registers
+                for (int l = 0; l < TSK/4; l++) {
+                    const int k = min(k0 + TSK, K - TSK) + 4*l;
+                    a[l] = *(const __global float4*)&a_from[k*M];
                 }
             }
-#endif
-            // meanwhile: split the next tile of B, load the one after it, and the next one of A
-            if (i == 0) { SPLIT_B(1 - now); LOAD_B(min(k0 + 2*TSK, K - TSK)) }
-            else { LOAD_A(min(k0 + TSK, K - TSK)) }
-            FINISH();                        // the sums move into ordinary floats, since tensor cores cut sums off
-            for (int j = 0; j < 64; j++) { acc[i][j] += sum[j]; }
+
+            // wait for the sums, and add them to floats, which rounds; tensor cores truncate
+            await_batch();
+            for (int j = 0; j < 64; j++) {
+                acc[i][j] += sum[j];
+            }
         }
     }
 
-    // store: four rows at a time
-    for (int j = 0; j < 64; j += 4) { for (int h = j; h < j + 2; h++) {
-        const float4 x = (float4)(acc[0][h], acc[0][h + 2], acc[1][h], acc[1][h + 2]);
-        *(__global float4*)&C[(n0 + 2*j + 2*t + h - j)*M + m0 + row] = x;
-    } }
+    // store: four rows at a time. Sums j and j + 1 are two columns of a row, j + 2 and j + 3 those
+    // of the row below
+    for (int j = 0; j < 64; j += 4) {
+        for (int h = 0; h < 2; h++) {
+            const int n = n0 + 2*j + 2*t + h;
+            const float4 rows = (float4)(acc[0][j + h], acc[0][j + h + 2],
+                                         acc[1][j + h], acc[1][j + h + 2]);
+            *(__global float4*)&C[n*M + m0 + row] = rows;
+        }
+    }
 }
 
-#if !(TSM % 128 + TSK % 8 + TSK * 32 % TSM == 0)
-#error TSM is not a multiple of 128, TSK not one of 8, or TSK times 32 not one of TSM
+// split four floats of B into their parts, and store both; an instruction reads only the first 10
+// bits of the small ones
+void split(__local float* to_big, __local float* to_small, float4 b)
+{
+    const float4 big = (float4)(part(b.x, BIG), part(b.y, BIG), part(b.z, BIG), part(b.w, BIG));
+    *(__local float4*)to_big = big;
+    if (PARTS == 2) {
+        *(__local float4*)to_small = b - big;
+    }
+}
+
+#if !(TSM % 128 + TSK % 8 == 0)
+#error TSM is not a multiple of 128, or TSK is not a multiple of 8
 #endif
-#if !((TENSOR < 2) * (PARTS > 0) * (PARTS < 3) == 1)
-#error TENSOR is neither 0 nor 1, or PARTS neither 1 nor 2
+#if !(TSK * 32 % TSM == 0)
+#error TSK times 32 is not a multiple of TSM
+#endif
+#if !((PARTS - 1) * (PARTS - 2) == 0)
+#error PARTS is neither 1 nor 2
+#endif
+#if !(TENSOR < 2)
+#error TENSOR is neither 0 nor 1
 #endif

@@ -16,7 +16,7 @@ from gemmlab.measurement import landscape
 from gemmlab.measurement.comparison import BUDGET
 from gemmlab.measurement.records import Row
 from gemmlab.widgets import panel
-from lessons import board, cluster, divergence, edges, rates, schedules, selection, tf32
+from lessons import board, cluster, divergence, edges, puzzles, rates, schedules, selection, tf32
 
 #: What an H200 gives a work-group, in bytes, by OpenCL.
 LOCAL_MEMORY = 48 * 1024
@@ -104,6 +104,19 @@ def _function(right, cases, because: str, typical: list):
         raise _NotYet(words)
 
     checked.typical = [wrong for wrong, _ in typical]
+    return checked
+
+
+def _puzzle(number: int, because: str):
+    """The check of a puzzle: see `puzzles.check`."""
+
+    @_safely
+    def checked(text):
+        if puzzles.PUZZLES[number - 1].gap in text:
+            raise _NotYet("the kernel is as it was; write your line where the comment says so.")
+        said = puzzles.check(number, text)
+        return gemmlab.verdict(said == "solved", because, f"{said}.")
+
     return checked
 
 
@@ -228,36 +241,9 @@ _MULTIPLIED = (
 _ADDED = (r"acc\[j\]\[i\]\s*=\s*a", "Add to a sum: += and not =.")
 _OFF = "elements are off"  # in a verdict
 
-check_00_1 = _number(
-    lambda: model.flops(300, 200, 100),
-    "M N elements of C, K terms each, two operations per term.",
-    {
-        300 * 200 * 100: "that counts the terms; each is a multiplication and an addition.",
-        300 * 200 * 199: "that leaves out the first addition, to zero; the field counts it.",
-        300 * 200: "that is the number of elements of C; how much work is one of them?",
-    },
-    "count the terms of one element.",
-)
-check_00_2 = _function(
-    model.gflops,
-    [(100, 200, 300, 0.5), (64, 64, 64, 1e-3), (4096, 4096, 4096, 0.01)],
-    "2 M N K operations over the time, in 10^9.",
-    [
-        (lambda m, n, k, s: m * n * k / s * 1e-9, "Half of it: a term is two operations."),
-        (lambda m, n, k, s: 2 * m * n * k / s, "That is FLOPS; giga is 10^9."),
-    ],
-)
-
-
-@_safely
-def check_00_3(place):
-    source = sources.read("01_naive.cl").replace("B[n*K + k]", f"B[{place}]")
-    wrong = _wrong(1, source, [(64, 64, 64), (32, 64, 96), (64, 32, 7)])
-    wrong = wrong.partition("; line")[0]  # the reason that follows is the answer
-    if "M=32" in wrong or "N=32" in wrong:
-        wrong = f"right for square matrices, but {wrong}. How far apart are two columns of B?"
-    return gemmlab.verdict(not wrong, "B is K x N, so column n begins at n*K.", wrong)
-
+check_00_1 = _puzzle(1, "64 work-items, and each did one element.")
+check_00_2 = _puzzle(3, "n columns of M elements come before, and m elements of its own column.")
+check_00_3 = _puzzle(4, "this is kernel 1 of the ladder.")
 
 check_01_1 = _number(
     lambda: 2 * 32 * 32 * 64,
@@ -404,11 +390,11 @@ check_04_2 = _kernel(
     [(32, 32, 32), (32, 64, 96), (64, 32, 32)],
     [
         (_A_IS_READ, "A's tile is not read yet: vector tm, at step k."),
-        (r"LANE\s*\((?!vector)", "a vector of B holds WIDTH steps of k: step w is LANE(b, w)."),
+        (r"Bf\[(?!.*get_local_id)[^;]*\bk\b", "B's tile is not read yet: element k of column tn."),
         (r"\bfma\s*\(", "there is no call of fma in the kernel yet."),
         (r"acc\s*=\s*fma\s*\(", "fma returns the new sum: assign it, acc = fma(...)."),
     ],
-    [(_OFF, "Vector k of Btile[tn] holds WIDTH steps from k*WIDTH on: which rows of Atile?")],
+    [(_OFF, "Step k of A's tile meets element k of column tn of B's.")],
     "one rounding instead of two. A compiler may have done this before; the times tell.",
     {"TS": 32, "WIDTH": 4},
 )
@@ -455,9 +441,8 @@ check_05_2 = _kernel(
     [
         (r"\bB\[[^;]*\*\s*K\b", "B comes transposed: element n of step k is B[k*N + n]."),
         _ROWS_OF_B,
-        (r"Btile\[\s*(?!tm)\w[^]]*\]\[\s*tm\s*\]\s*=", "Btile is [n][k], and tm counts n in it."),
-        (r"(?s)for \(int j0 = 0;(?!.*j0 \+ tn)", "Column j0 + tn is this work-item's."),
-        (r"(?s)\A(?!.*\+= RTS)", "The group loads RTS columns at a time: j0 += RTS."),
+        (r"Btile\[\s*j\s*\]\[\s*i\s*\]\s*=", "Btile is [n][k], and the row of the tile counts n."),
+        (r"(?s)\A(?!.*\+= *TS *\* *RTS)", "The group loads TS*RTS elements at a time."),
     ],
     "one loop for both tiles, at any depth.",
     {"TS": 32, "TSK": 16, "WPT": 8},
@@ -511,7 +496,7 @@ check_06_2 = _kernel(
         (r"i\s*\*\s*RTSN|j\s*\*\s*RTSM", "Rows are RTSM apart, columns RTSN; equal by accident."),
         (r"Btile\[\s*k\s*\]", "Btile is [n][k]: k is its second index."),
     ],
-    "WPTM + WPTN loads, WPTM WPTN multiply-adds.",
+    "WPTM + WPTN loads, WPTM WPTN multiply-adds, and WPTM - 1 registers less.",
     {"TSM": 32, "TSN": 32, "TSK": 16, "WPTM": 4, "WPTN": 2},
 )
 
@@ -683,7 +668,6 @@ check_10_2 = _kernel(
     [(64, 64, 32), (128, 32, 48), (64, 32, 16)],
     [_stored("Atile", _NEXT + ".*"), _stored("Btile", _NEXT + ".*")],
     [
-        (_NEXT + r"(?!.*TSK\s*\*\s*TSN)", "B's tile has TSK*TSN/WIDTH vectors: end there."),
         (_NEXT + r"(?!.*[%/]\s*\(?\s*TSN)", "A column of B's tile has TSN/WIDTH vectors."),
         (_NEXT + r".*\b[AB]\[\s*\(?\s*j\b", "Step j of the next tiles is step k1 + j of A and B."),
         _NEXT_BUFFER,
@@ -715,7 +699,7 @@ check_11_2 = _kernel(
     [(64, 32, 16), (64, 64, 7), (128, 32, 33)],
     [
         (r"vload4\s*\(", "there is no vload4 in the kernel yet."),
-        (r"(?s)\A(?!.*\(floatX\)\s*\(\s*B(?:_AT\(|\[))", "B is still loaded element by element."),
+        (r"(?s)\A(?!.*=\s*(?:TRANSPOSED|B\s*\[))", "B is still loaded element by element."),
     ],
     [
         (r"(?s)\A(?!.*acc\[[^;]*=[^;]*\ba\[)", "Nothing is multiplied yet: acc[j][i] += a[i] * b."),
@@ -940,7 +924,7 @@ check_16_2 = _kernel(
     16,
     [(64, 64, 8), (64, 128, 40), (128, 64, 64)],
     [
-        (_LOOP + r"FRAGMENT[\s\S]*k\s*\+\s*1", "load the fragments of step k + 1 in the loop."),
+        (_LOOP + r"fragment\([\s\S]*k\s*\+\s*1", "load the fragments of step k + 1 in the loop."),
         (
             _LOOP + r"AWAIT\(",
             "AWAIT the copies before reading the next stage; a CPU never notices.",
@@ -1089,9 +1073,15 @@ def check_18_3(answer):
     ):
         if bits not in parts.lower():
             raise _NotYet(hint)
-    lines = r"#define BIG\(x\).*\n#define SMALL\(x\).*\n"
-    text = re.sub(lines, lambda _: parts.strip() + "\n", sources.read(gemmlab.catalog[18].file))
-    text = re.sub(r"\(PARTS - 1\)\*.*BIG\(a\)\*BIG\(b\)", lambda _: added, text)
+    # one call of `mma` for the three of kernel 18, which adds all products
+    text = re.sub(r" *sum = mma\(sum.*SMALL.*\n", "", sources.read(gemmlab.catalog[18].file))
+    text = re.sub(r"cut\(part\((\w+\[.+?\]), part_\w\)\)", r"\1", text)
+    text = re.sub(r"\b(x\d)\*(y\d)\b", r"added(\1, \2)", text)
+    function = f"static inline float added(float a, float b) {{ return {added}; }}"
+    text = text.replace("static inline float4 mma", f"{function}\nstatic inline float4 mma")
+    text = text.replace("#define BIG 0\n#define SMALL 1\n", f"{parts.strip()}\n")
+    text = re.sub(r"which == BIG", "which == 0", text)
+    text = re.sub(r"\bBIG,", "0,", text)
     params = {"TSM": 64, "TSN": 64, "TSK": 8, "TENSOR": 0}
     wrong = _wrong(18, text, [(64, 64, 40), (64, 128, 24)], params)
     if wrong:
@@ -1128,15 +1118,13 @@ check_19_2 = _function(
 def check_19_3(split):
     code = re.sub(r"//.*", "", split)
     for wanted, hint in (
-        (r"BIG\(", "an instruction truncates: round with BIG, or the parts lose a bit."),
-        (r"Bsmall", "the small parts belong into Bsmall; nothing is stored there yet."),
+        (r"BIG\)", "an instruction truncates: round with BIG, or the parts lose a bit."),
+        (r"to_small", "the small parts belong to to_small; nothing is stored there yet."),
     ):
         if not re.search(wanted, code):
             raise _NotYet(hint)
-    lines = [line.rstrip() for line in code.splitlines() if line.strip()]
-    macro = "#define SPLIT_B(to) \\\n" + " \\\n".join(lines) + " \\\n    SHOW()\n"
     text = sources.read(gemmlab.catalog[19].file)
-    text = re.sub(r"#define SPLIT_B\(to\).*?SHOW\(\)\n", lambda _: macro, text, flags=re.S)
+    text = re.sub(r"(void split\(.*\)\n\{\n)[^}]*\}\n\}", lambda m: f"{m[1]}{code}}}", text)
     params = {"TSM": 128, "TSK": 8, "TENSOR": 0}
     wrong = _wrong(19, text, [(128, 128, 24), (128, 256, 16)], params)
     because = "each number is split once, for all 256 rows that will meet it."

@@ -1,11 +1,11 @@
 """Build the site into site/dist: `make site`, or `python site/build.py [--pyodide FOLDER]`.
 
 The first page runs kernels on the browser's GPU; `pages/` has the documentation and the chapters,
-which Sphinx writes as conf.py says. The site is static and works from a folder: scripts are plain
-files, data is in them. What a kernel offers is translated beforehand; edited texts need the
-translator in the page, which runs on Pyodide. `--pyodide` copies that from a folder (npm's package
-`pyodide`), so that the page loads it from its own host; otherwise it comes from a CDN once the
-reader runs an edited text.
+which Sphinx writes as conf.py says; `lite/` has the chapters live, in JupyterLite. The site is
+static, and but for `lite/` works from a folder: scripts are plain files, data is in them. What a
+kernel offers is translated beforehand; edited texts need the translator in the page, which runs on
+Pyodide, as the chapters do. `pyodide/` has that: npm's package, or what `--pyodide` names. Without
+npm there is no `lite/`, and the first page loads Pyodide from a CDN.
 """
 
 from __future__ import annotations
@@ -26,20 +26,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "notebooks")]
+import lite  # noqa: E402
+
 from clscope import wgsl  # noqa: E402
 from gemmlab.ladder import catalog  # noqa: E402
 from gemmlab.measurement import rungs  # noqa: E402
 from lessons import puzzles  # noqa: E402
 
-PYODIDE = "https://cdn.jsdelivr.net/npm/pyodide@314.0.7/"
-#: Files of Pyodide that a page loads; the rest of its package is for other uses.
-PYODIDE_FILES = (
-    "pyodide.mjs",
-    "pyodide.asm.mjs",
-    "pyodide.asm.wasm",
-    "python_stdlib.zip",
-    "pyodide-lock.json",
-)
 #: The rungs that the page offers, with what their sliders offer. Powers of two: sizes are, too.
 SLIDERS: dict[int, dict[str, tuple[int, ...]]] = {
     1: {"TS": (8, 16, 32)},
@@ -144,8 +137,10 @@ def script(*names: Path) -> str:
     return f'"use strict";\n(() => {{\n{text}\n}})();\n'
 
 
-def build(out: Path, pyodide: Path | None) -> dict[str, int]:
-    """Write the site; returns the bytes of each file."""
+def build(out: Path, has_pyodide: bool) -> dict[str, int]:
+    """Write the first page, which loads Pyodide from the folder beside it, or from a CDN; return
+    the bytes of each file.
+    """
     out.mkdir(parents=True, exist_ok=True)
     data = {
         "hero": {"text": HERO, "shaders": translated(HERO, None, {})},
@@ -153,28 +148,31 @@ def build(out: Path, pyodide: Path | None) -> dict[str, int]:
         "h200": {k: rate for k, rate in rungs.rates("H200").items() if k in SLIDERS},
         "puzzles": list(map(puzzle, puzzles.written(), puzzles.PUZZLES)),
     }
-    place = {"pyodide": PYODIDE, "local": "pyodide/" if pyodide else ""}
-    for name in ("index.html", "style.css", "favicon.svg"):
+    place = {"pyodide": lite.CDN, "local": "pyodide/" if has_pyodide else ""}
+    for name in ("style.css", "favicon.svg"):
         shutil.copy(HERE / name, out / name)
+    index = (HERE / "index.html").read_text(encoding="utf-8")
+    if not has_pyodide:  # then there are no chapters that run either
+        index = re.sub(r'<(\w+) class="live".*?</\1>\s*', "", index, flags=re.DOTALL)
+    (out / "index.html").write_text(index, encoding="utf-8")
     (out / "app.js").write_text(script(ROOT / "clscope/wgsl/runner.js", HERE / "app.js"))
     (out / "data.js").write_text(
         f"globalThis.GEMMLAB_DATA = {json.dumps(packed(data))};\n"
         f"globalThis.GEMMLAB_PLACE = {json.dumps(place)};\n"
     )
     (out / "translator.js").write_text(f'globalThis.GEMMLAB_PYTHON = "{packed(translator())}";\n')
-    if pyodide:
-        (out / "pyodide").mkdir(exist_ok=True)
-        for name in PYODIDE_FILES:
-            shutil.copy(pyodide / name, out / "pyodide" / name)
     return {path.name: path.stat().st_size for path in sorted(out.iterdir()) if path.is_file()}
 
 
-def pages(out: Path) -> str:
-    """Write README, docs, chapters and the API as pages; returns Sphinx's warnings."""
+def pages(out: Path, has_lite: bool = False) -> str:
+    """Write README, docs, chapters and the API as pages, with links into JupyterLite if there is
+    one; return Sphinx's warnings.
+    """
     with tempfile.TemporaryDirectory() as cache:
         built = Path(cache) / "pages"  # MyST-NB also writes to the folder above
         command = [sys.executable, "-m", "sphinx", "-q", "-j", "auto", "-c", str(HERE), "-d", cache]
-        done = subprocess.run([*command, str(ROOT), str(built)], stderr=subprocess.PIPE, text=True)
+        command += ["-t", "lite"] * has_lite + [str(ROOT), str(built)]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
         unneeded = shutil.ignore_patterns("_sources", ".buildinfo")
@@ -189,8 +187,16 @@ def pages(out: Path) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=HERE / "dist")
-    parser.add_argument("--pyodide", type=Path, help="a folder with npm's package pyodide")
+    parser.add_argument("--pyodide", type=Path, help="npm's package, or a distribution")
     args = parser.parse_args()
-    for name, size in build(args.out, args.pyodide).items():
+    with tempfile.TemporaryDirectory() as folder:
+        pyodide = args.pyodide or lite.fetch_pyodide(Path(folder))
+        if pyodide:
+            lite.write_pyodide(args.out / "pyodide", pyodide)
+            lite.build(args.out / "lite")
+        else:
+            print("Without npm, and without PYODIDE=FOLDER, the chapters are not built to run.")
+    for name, size in build(args.out, pyodide is not None).items():
         print(f"{size / 1000:8.1f} kB  {name}")
-    print(pages(args.out / "pages"), f"{args.out / 'index.html'}", sep="")
+    warnings = pages(args.out / "pages", pyodide is not None)
+    print(warnings, f"{args.out / 'index.html'}", sep="")

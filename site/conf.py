@@ -249,19 +249,19 @@ def description(doctree: nodes.document) -> str:
     return ""
 
 
-def launch_links(name: str, repository: str) -> dict[str, str]:
-    """Where a chapter can be taken away and run. As long as nobody has filled in who owns the
+def launch_links(name: str, repository: str, has_lite: bool) -> dict[str, str]:
+    """Where a chapter can be run and taken away. As long as nobody has filled in who owns the
     repository, no other host has it.
     """
-    links = {"Download this notebook": f"{name}.ipynb"}
+    place = f"notebooks/{name}.ipynb"
+    links = {}
+    if has_lite:
+        links["Open it in a tab, on your GPU"] = f"../../lite/lab/index.html?path={place}"
+    links["Download this notebook"] = f"{name}.ipynb"
     if "/OWNER/" not in repository:
         path = repository.removeprefix("https://github.com/")
-        place = f"notebooks/{name}.ipynb"
-        binder = f"https://mybinder.org/v2/gh/{path}/main?urlpath=lab/tree/{place}"
-        links["Run it on Binder"] = binder
-        links["Open it in Colab"] = (
-            f"https://colab.research.google.com/github/{path}/blob/main/{place}"
-        )
+        colab = f"https://colab.research.google.com/github/{path}/blob/main/{place}"
+        links["Open it in Colab"] = colab
     return links
 
 
@@ -273,7 +273,7 @@ def complete_page(app, page: str, template: str, context: dict, doctree) -> None
         context["metatags"] += f'<meta name="description" content="{escape(text)}">'
     path = Path(app.env.doc2path(page))
     if path.suffix == ".ipynb":
-        links = launch_links(path.stem, REPOSITORY)
+        links = launch_links(path.stem, REPOSITORY, app.tags.has("lite"))
         items = " · ".join(f'<a href="{url}">{words}</a>' for words, url in links.items())
         line = f'</h1>\n<p class="launch">{items}</p>'
         context["body"] = context["body"].replace("</h1>", line, 1)

@@ -14,7 +14,7 @@ from gemmlab.blas.plan import PlanBuilder, launch_schedule
 from gemmlab.blas.product import Product
 from gemmlab.blas.run import session_of
 from gemmlab.generate import Schedule
-from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.elements import ELEMENTS
 from gemmlab.generate.schedule import EDGE_SIDES
 from gemmlab.opencl.devices import Device
 
@@ -37,8 +37,8 @@ OTHER_WARPS = {"s": {"tile": (32, 32), "micro_tile": (4, 4)}, "h": HALF_WARPS, "
 def every() -> list[Schedule]:
     """Each combination of precision, op, beta and edges; tail, load widths and stages cycle."""
     found = []
-    for precision, beta, edges in itertools.product(PRECISIONS, (False, True), EDGE_SIDES):
-        operations = "NTCR" if PRECISIONS[precision].components == 2 else "NT"
+    for precision, beta, edges in itertools.product(ELEMENTS, (False, True), EDGE_SIDES):
+        operations = "NTCR" if ELEMENTS[precision].components == 2 else "NT"
         for turn, (a, b) in enumerate(itertools.product(operations, repeat=2), len(found)):
             widths = (1 + turn % 2, 1 + turn // 2 % 2)
             staged = {"tail": turn % 4 > 0, "load_widths": widths, "stages": 1 + turn // 4 % 2}
@@ -54,7 +54,7 @@ def warped() -> list[Schedule]:
     units["warpgroups"] = ("h", "sh")
     kinds = [(unit, letter) for unit, letters in units.items() for letter in letters]
     for (unit, precision), beta, edges in itertools.product(kinds, (False, True), EDGE_SIDES):
-        element = PRECISIONS[precision]
+        element = ELEMENTS[precision]
         operations = "NTCR" if element.components == 2 else "NT"
         shape = WARPS | OTHER_WARPS.get(precision, {})
         shape = WARPGROUPS if unit == "warpgroups" else shape

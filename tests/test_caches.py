@@ -9,7 +9,7 @@ import pytest
 
 import gemmlab
 from gemmlab import caches, cli
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.measurement import peaks
 
 #: Modules whose caches hold what is the same for as long as the process runs.
@@ -55,11 +55,11 @@ def own_folder(tmp_path, monkeypatch):
 
 
 def test_only_forgetting_deletes_what_was_measured_and_tuned(own_folder, any_device, fresh):
-    one = choice.kernel_for(any_device, (64, 64, 64))
-    choice.record_winner(any_device, (64, 64, 64), "float32", one)
+    one = candidates.kernel_for(any_device, (64, 64, 64))
+    candidates.record_winner(any_device, (64, 64, 64), "float32", one)
     peaks.highest.write(any_device.identity, [1e6, 1e6])
     gemmlab.clear_caches()
-    assert len(choice.winners.read()) == len(peaks.highest.read()) == 1
+    assert len(candidates.winners.read()) == len(peaks.highest.read()) == 1
     for _ in range(2):  # also where nothing is left
         assert cli.main(["forget"]) == 0
-        assert choice.winners.read() == peaks.highest.read() == {}
+        assert candidates.winners.read() == peaks.highest.read() == {}

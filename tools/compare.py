@@ -25,7 +25,7 @@ import pyopencl.array as cla
 from gemmlab import matmul
 from gemmlab.blas.arrays import DTYPES
 from gemmlab.cli import count, device_option, record_file, size_list
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.measurement import clock, records
 from gemmlab.measurement.records import Row
 from gemmlab.opencl.devices import Device, find_device
@@ -117,7 +117,7 @@ def compare(
     shapes: Iterable[Shape],
     device: Device,
     dtype: str = "float32",
-    precision: choice.Precision | None = None,
+    precision: candidates.Precision | None = None,
 ) -> Iterator[Pair]:
     """Time `matmul` and PyTorch (on a GPU, without TF32) or NumPy (on a CPU) at M, N, K of
     row-major products; with a precision, `matmul` in it and in float32. On a CPU operands and
@@ -142,7 +142,7 @@ def operands(m: int, n: int, k: int, dtype: str) -> tuple[np.ndarray, np.ndarray
 
 
 def contenders(
-    a: np.ndarray, b: np.ndarray, device: Device, precision: choice.Precision | None
+    a: np.ndarray, b: np.ndarray, device: Device, precision: candidates.Precision | None
 ) -> dict[str, Contender]:
     """`matmul`, then the other library, by name; or `matmul` in a precision, then in float32."""
     if device.kind != "GPU" and not precision:
@@ -223,7 +223,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> None:
     given = parser().parse_args(arguments)
     device = find_device(given.device)
-    shapes = [choice.dimensions(size) for size in given.sizes]
+    shapes = [candidates.dimensions(size) for size in given.sizes]
     parts = [f"{len(shapes)} shapes"] if shapes else []
     if given.random:
         most = MOST_FLOPS.get(device.kind, MOST_FLOPS["CPU"])

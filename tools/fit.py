@@ -1,4 +1,4 @@
-"""Fit the constants of `gemmlab.generate.choice` to a record of candidates, and judge them.
+"""Fit the constants of `gemmlab.generate.candidates` to a record of candidates, and judge them.
 
     python tools/fit.py results/nvidia_h200_candidates.json results/choice.json
 
@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 
 from gemmlab import files
 from gemmlab.cli import output_file
-from gemmlab.generate.choice import (
+from gemmlab.generate.candidates import (
     IMPLIED,
     Constants,
     FittedChip,
@@ -34,20 +34,14 @@ from gemmlab.generate.choice import (
     work,
 )
 from gemmlab.ladder import find
-from gemmlab.ladder.spec import round_up
 from gemmlab.measurement import records
+from gemmlab.model.chip import H200, occupancy
 
-#: Registers of a compute unit, of 32 bits: NVIDIA's since 2012.
-REGISTERS = 65536
-#: A warp gets registers for each work-item in multiples of so many.
-REGISTER_UNIT = 8
 #: Registers of a work-item for addresses and counters, besides accumulators and operands, where the
 #: compiler did not report the number.
 OTHER_REGISTERS = 40
-#: Bytes of local memory of a compute unit, and those that each work-group needs beside its own.
-LOCAL_BYTES, LOCAL_EXTRA = 228 * 1024, 1024
-#: Work-items of a compute unit.
-ITEMS = 2048
+#: Bytes of local memory that each work-group needs beside its own.
+LOCAL_EXTRA = 1024
 #: Where the fit of a text begins, in seconds: to start, per tile, per step of the loop, per step of
 #: k, per operation of a compute unit, to cut a tile, per part and element of the tile.
 BEGIN = (4e-6, 1e-6, 2e-7, 5e-9, 2.5e-12, 1.5e-6, 1e-10)
@@ -68,7 +62,7 @@ LARGE = 0.1
 class Timed(NamedTuple):
     """A candidate that was timed; `best` are the seconds of the best candidate at that shape."""
 
-    choice: Setting
+    setting: Setting
     sizes: Sizes
     work: Work
     seconds: float
@@ -105,9 +99,8 @@ def resident(text: Setting, registers: dict[Setting, int]) -> int:
     down = p.get("WPTM") or p.get("WM", 8) // 8
     across = p.get("WPTN") or p.get("WN", 32) // 4
     estimate = min(255, down * across + 2 * (down + across) + OTHER_REGISTERS)
-    per_item = round_up(registers.get(text, estimate), REGISTER_UNIT)
-    by_memory = LOCAL_BYTES // (spec.local_memory(p) + LOCAL_EXTRA)
-    return max(1, min(REGISTERS // (per_item * items), by_memory, ITEMS // items, 32))
+    per_item, local_memory = registers.get(text, estimate), spec.local_memory(p) + LOCAL_EXTRA
+    return max(1, min(occupancy(H200, items, per_item, local_memory).values()))
 
 
 # Fitting
@@ -122,7 +115,7 @@ def fit(
     chip = FittedChip(read, write, LAUNCH, units)  # nothing beats the best rates that were seen
     groups: dict[Setting, list[Timed]] = defaultdict(list)
     for row in rows:
-        groups[text_of(row.choice)].append(row)
+        groups[text_of(row.setting)].append(row)
     return chip, {
         text: fit_text(own, usual_constants(text, resident(text, registers)), chip)
         for text, own in groups.items()
@@ -165,7 +158,7 @@ def kept(rows: list[Timed]) -> set[Setting]:
     # by text, then by shape and precision: the part of the best rate
     offered: dict[Setting, dict[tuple, float]] = defaultdict(dict)
     for row in rows:
-        at, parts = (row.sizes, dict(row.choice[1]).get("PARTS")), offered[text_of(row.choice)]
+        at, parts = (row.sizes, dict(row.setting[1]).get("PARTS")), offered[text_of(row.setting)]
         parts[at] = max(row.best / row.seconds, parts.get(at, 0.0))
     reached = dict.fromkeys({at for parts in offered.values() for at in parts}, UNSUPPORTED)
 
@@ -240,7 +233,7 @@ def judged(
         others = [row for row in rows if row.sizes not in left_out]
         (chip, fitted), best = fit(others, units, registers), kept(others)
         for row in rows:
-            text = text_of(row.choice)
+            text = text_of(row.setting)
             if row.sizes in left_out and not find(text[0]).tensor and text in best:
                 predicted = seconds(row.work, fitted[text], chip)
                 left_out[row.sizes].append((predicted, row.best / row.seconds))

@@ -33,10 +33,11 @@ from gemmlab.blas.layout import Matrix
 from gemmlab.blas.plan import PlanBuilder
 from gemmlab.blas.run import session_of
 from gemmlab.cli import device_option, output_file
-from gemmlab.generate import choice
-from gemmlab.generate.choice import Setting, Sizes
+from gemmlab.generate import candidates
+from gemmlab.generate.candidates import Setting, Sizes
 from gemmlab.ladder import find
-from gemmlab.measurement import clock, records, timing
+from gemmlab.measurement import clock, records
+from gemmlab.measurement.framed import FramedProduct
 from gemmlab.opencl.devices import Device, find_device
 from gemmlab.opencl.launch import Kernel
 
@@ -110,9 +111,9 @@ TENSOR_TILES: dict[str, tuple[dict[str, int], ...]] = {
 }
 
 
-def text_of(choice: Setting) -> Setting:
+def text_of(setting: Setting) -> Setting:
     """What has constants: the kernel and its parameters except those of sharing."""
-    kernel, params = choice
+    kernel, params = setting
     return kernel, tuple((name, value) for name, value in params if name not in SHARING)
 
 
@@ -121,13 +122,13 @@ def texts(precision: str) -> dict[Setting, tuple[float, ...]]:
     found: list[tuple[str, dict[str, int], tuple[float, ...]]] = []
     if precision != "float32":
         for kernel, tiles in TENSOR_TILES.items():
-            implied = choice.implied(precision, kernel)
+            implied = candidates.implied(precision, kernel)
             found += [(kernel, tile | implied, ()) for tile in tiles]
     else:
         for (values, groups), width in product(WARP_TILES, (4, 1)):
             tile = dict(zip(WARP_NAMES, values, strict=True))
             found.append(("warp_tiling", tile | {"WIDTH": width, "TRANSPOSED": 0}, groups))
-        for rows, lines, width in product((0, 1), choice.LINES, (4, 1)):
+        for rows, lines, width in product((0, 1), candidates.LINES, (4, 1)):
             for wpt, depth in product((1, 4) if rows else (1,), NARROW_DEPTHS[rows][lines > 4]):
                 tile = {"LINES": lines, "ROWS": rows, "TSK": depth, "WPT": wpt, "WIDTH": width}
                 found.append(("narrow", tile, NARROW_GROUPS))
@@ -137,13 +138,13 @@ def texts(precision: str) -> dict[Setting, tuple[float, ...]]:
     }
 
 
-def candidates(device: Device, sizes: Sizes, precision: str = "float32") -> list[Setting]:
+def settings_at(device: Device, sizes: Sizes, precision: str = "float32") -> list[Setting]:
     """The kernels to time at M, N, K of a column-major product."""
     return [
         one
         for text, groups in texts(precision).items()
         if not find(text[0]).problems(find(text[0]).complete(dict(text[1])), device.limits)
-        for one in choice.settings(text, groups, sizes, device.units)
+        for one in candidates.settings(text, groups, sizes, device.units)
     ]
 
 
@@ -166,11 +167,11 @@ def record(device: Device, path: Path, seconds: float = inf) -> None:
     data = common.continued(path, device) or empty
     recorded = [tuple(shape["sizes"]) for shape in data["shapes"]]
     wanted: dict[Sizes, dict[str, list[Setting]]] = {}
-    precisions = choice.IMPLIED if "tensor" in device.features else ("float32",)
+    precisions = candidates.IMPLIED if "tensor" in device.features else ("float32",)
     for m, n, k in shapes():
         sizes = n, m, k  # as the column-major product of the swapped operands
         if sizes not in recorded:
-            wanted[sizes] = {one: candidates(device, sizes, one) for one in precisions}
+            wanted[sizes] = {one: settings_at(device, sizes, one) for one in precisions}
             if not wanted[sizes]["float32"]:
                 raise ValueError(f"{device} has no candidates to time; they are for GPUs")
     if "nvidia" in device.features and "registers" not in data:
@@ -190,7 +191,7 @@ def registers_of_all(device: Device) -> list[list]:
     """
     some = [
         (name, dict(params))
-        for precision in choice.IMPLIED
+        for precision in candidates.IMPLIED
         for name, params in texts(precision)
         if not find(name).problems(find(name).complete(dict(params)), device.limits)
     ]
@@ -235,7 +236,7 @@ def time_shape(
                 kernels.append(entry)
             number = kernels.index(entry)
             try:
-                timed = timing.Product(build(device, one), device, sizes, a, b)
+                timed = FramedProduct(build(device, one), device, sizes, a, b)
                 taken = [1e3 * sum(timed.run().values()) for _ in range(RUNS)]
             except (RuntimeError, ValueError, MemoryError, cl.Error) as error:
                 failed.append([number, str(error).splitlines()[0][:120]])

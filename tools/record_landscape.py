@@ -3,8 +3,8 @@
     python tools/record_landscape.py --kernels 3 --seconds 200
 
 The same command continues a file that exists. A child process runs the kernels. NVIDIA's compiler
-takes longer than the kernel, and uses one core. So all cores compile the next settings meanwhile,
-into a cache that the child uses, too.
+takes longer than the kernel, and uses one core. So all cores compile the next settings, into a
+cache that the child uses, too. Nothing is timed meanwhile: it made some rates half as high.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import product
+from itertools import chain, product
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +40,8 @@ REPEATS = 5
 #: Of a kernel with more legal settings, those are recorded that differ from the defaults in at most
 #: two parameters, so that every picture over two parameters is whole around the defaults.
 MOST = 3000
+#: Settings that are compiled together.
+BATCH = 64
 #: Seconds between two writes of the file.
 SAVE_EVERY = 15.0
 
@@ -72,7 +74,7 @@ def record(
     jobs = missing(landscape, device, list(kernels))
     new, saved = list[dict[str, Any]](), time.monotonic()
     try:
-        with compiled_ahead(device, jobs) as used:
+        with compiled_in_batches(device, jobs) as used:
             for job, of_job in zip(common.begun(jobs, end, "setting"), used, strict=False):
                 outcome = trial(
                     job.kernel, job.size, params=job.params, device=device, repeats=REPEATS
@@ -92,18 +94,19 @@ def limits_of(device: Device) -> dict[str, Any]:
 
 
 @contextmanager
-def compiled_ahead(device: Device, jobs: list[Job]) -> Iterator[Iterator[Used]]:
+def compiled_in_batches(device: Device, jobs: list[Job]) -> Iterator[Iterator[Used]]:
     """What NVIDIA's compiler reports of each job; nothing on other devices."""
     if "nvidia" not in device.features:
         yield iter([None] * len(jobs))
         return
-    with tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(os.cpu_count()) as pool:
         os.environ.update({"CUDA_CACHE_PATH": cache, **VERBOSE})  # for the child of `trial`
-        pool = ThreadPoolExecutor(os.cpu_count())
-        try:
-            yield pool.map(lambda job: registers(job.kernel, job.params, device, cache), jobs)
-        finally:
-            pool.shutdown(cancel_futures=True)
+
+        def used(job: Job) -> Used:
+            return registers(job.kernel, job.params, device, cache)
+
+        batches = (jobs[i : i + BATCH] for i in range(0, len(jobs), BATCH))
+        yield chain.from_iterable([*pool.map(used, batch)] for batch in batches)
 
 
 def file_of(device: str) -> Path:

@@ -42,7 +42,8 @@ def registers(
 
 
 def in_log(log: str) -> tuple[int, int] | None:
-    """Registers per work-item, and bytes spilled, in a build log of NVIDIA's compiler."""
+    """Registers per work-item of `gemm`, and bytes spilled, in a build log of NVIDIA's compiler."""
+    log = log[max(0, log.find("'gemm'")) :]  # a program may have other kernels
     used = re.search(r"Used (\d+) registers", log)
     spilled = re.search(r"(\d+) bytes spill stores", log)
     return (int(used[1]), int(spilled[1]) if spilled else 0) if used else None

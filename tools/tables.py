@@ -1,10 +1,12 @@
-"""Fill the tables of README.md, notebooks/README.md and docs/ from the catalog, the chapters and
-results/, and draw their pictures.
+"""Fill the tables and facts of README.md, notebooks/README.md and docs/ from the catalog, the
+chapters and results/, and draw their pictures.
 
     python tools/tables.py [--check] [--pictures FOLDER]
 
 A table stands between two comments, `<!-- ladder -->` and `<!-- /ladder -->`, and is replaced as a
-whole. With --check nothing is written, and the exit code says whether anything would have changed.
+whole. So is a fact between `<!-- fact rate 6 -->` and `<!-- / -->`; notebooks/lessons/facts.py
+lists them. With --check nothing is written, and the exit code says whether anything would have
+changed.
 """
 
 from __future__ import annotations
@@ -49,29 +51,37 @@ def chapters() -> str:
 
 def main_line() -> str:
     """The kernels of the main line, from the slowest to the fastest, with cuBLAS among them."""
+    from lessons import facts
     from lessons.ladder import Table
 
     rows = []
     for row in Table().rows:
-        name = f"[{row.name}](kernels/{catalog[row.kernel].file})" if row.kernel else row.name
-        rate = f"{row.gflops / 1000:.1f}"
-        rows.append([row.kernel or "", name, row.idea, rate, f"{row.share:.0%}"])
+        number = "" if row.kernel is None else row.kernel
+        name = (
+            f"[{row.name}](kernels/{catalog[row.kernel or 1].file})"
+            if row.kernel is not None
+            else row.name
+        )
+        rate = facts.two(row.gflops / 1000)
+        rows.append([number, name, row.idea, rate, facts.percent(row.share)])
     return markdown(["", "kernel", "the idea", ">TFLOPS", ">of cuBLAS"], rows)
 
 
 def ladder() -> str:
     """Each kernel with its idea and its recorded rate on the H200, and the libraries beside it."""
-    from lessons import charts
+    from lessons import charts, facts, waterfall
 
-    (rates,), yards = charts.ladders(only=("H200",)).values(), rungs.yardsticks("H200")
+    (best,) = charts.ladders(only=("H200",)).values()
+    rates = {**best, **{number: rung.gflops for number, rung in waterfall.rungs().items()}}
     rows = []
     for number, spec in catalog.items():
-        tflops = f"{rates[number] / 1000:.1f}" if number in rates else ""
-        shown = number if isinstance(number, int) else ""
         link = f"[{spec.name}](../kernels/{spec.file})"
+        shown = number if isinstance(number, int) else ""
+        tflops = facts.two(rates[number] / 1000) if number in rates else ""
         rows.append([shown, link, spec.idea.rstrip("."), tflops])
-    for name, rate in yards.items():
-        rows.append(["", name, "in the same run as warp tiling", f"{rate / 1000:.1f}"])
+    rows.append(["", facts.LIBRARY, "NVIDIA's library", facts.fact("tflops cuBLAS")])
+    clblast = rungs.yardsticks("H200")["CLBlast SGEMM"]
+    rows.append(["", "CLBlast SGEMM", "a library in OpenCL", facts.two(clblast / 1000)])
     return markdown(["", "kernel", "idea", ">TFLOPS"], rows)
 
 
@@ -147,8 +157,13 @@ TABLES = {
 
 
 def fill(text: str, file: str) -> str:
-    """The text of a file with its tables replaced. Exits with a sentence if one has no place."""
-    for name, table in TABLES[file].items():
+    """The text of a file with its tables and facts replaced. Exits with a sentence if a table has
+    no place.
+    """
+    from lessons import facts
+
+    text = facts.fill(text)
+    for name, table in TABLES.get(file, {}).items():
         matches = [*re.finditer(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", text, re.S)]
         if len(matches) != 1:
             raise SystemExit(f"{file} needs one place between <!-- {name} --> and <!-- /{name} -->")
@@ -177,7 +192,8 @@ def main() -> int:
     if given.pictures:
         pictures(given.pictures)
     changed = False
-    for file in TABLES:
+    pages = (common.ROOT / "docs").glob("*.md")
+    for file in sorted({*TABLES, *(path.relative_to(common.ROOT).as_posix() for path in pages)}):
         path = common.ROOT / file
         old = path.read_text(encoding="utf-8")
         new = fill(old, file)

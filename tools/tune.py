@@ -21,9 +21,9 @@ from scipy.optimize import least_squares
 
 from gemmlab import check, files, matmul
 from gemmlab.cli import device_option, output_file
-from gemmlab.generate import choice
-from gemmlab.generate.choice import Constants, FittedChip, Sizes, seconds
-from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate import candidates
+from gemmlab.generate.candidates import Constants, FittedChip, Sizes, seconds
+from gemmlab.generate.elements import ELEMENTS
 from gemmlab.generate.tiles import complete_tile, fits, generated_work
 from gemmlab.measurement import clock, records
 from gemmlab.opencl.devices import Device, find_device
@@ -56,15 +56,15 @@ def with_constants(letter: str) -> list[Tile]:
     """The tiles of warps whose constants the table has for some kind of device."""
     return [
         complete_tile(tile)
-        for kind in choice.table()
-        for tile, *_ in choice.section(kind, "tiles").get("constants", {}).get(letter, [])
+        for kind in candidates.table()
+        for tile, *_ in candidates.section(kind, "tiles").get("constants", {}).get(letter, [])
     ]
 
 
 def is_exact(device: Device, letter: str, tile: Tile) -> bool:
     """Whether a small product that has edges is exact."""
     m, n, k = (2 * tile[side] + 8 for side in ("TSM", "TSN", "TSK"))
-    a, b = check.exact_inputs(n, m, k, dtype=PRECISIONS[letter].dtype)
+    a, b = check.exact_inputs(n, m, k, dtype=ELEMENTS[letter].dtype)
     c = matmul(a, b, kernel="family", params=tile, device=device)
     wide = np.result_type(a.dtype, np.float32)
     return bool(np.array_equal(c, (a.astype(wide) @ b.astype(wide)).astype(a.dtype)))
@@ -74,7 +74,7 @@ def is_exact(device: Device, letter: str, tile: Tile) -> bool:
 def numbers(device: Device, letter: str, elements: int) -> tuple[cla.Array, cl.CommandQueue]:
     """So many numbers on the device, on a queue without profiling, which takes time."""
     queue = cl.CommandQueue(device.context, device.cl)
-    row, _ = operands(1, 1, elements, str(PRECISIONS[letter].dtype))
+    row, _ = operands(1, 1, elements, str(ELEMENTS[letter].dtype))
     return cla.to_device(queue, row[0]), queue
 
 
@@ -95,8 +95,8 @@ def constants(device: Device, letter: str, tile: Tile) -> Constants:
     """
     down = isqrt(device.units)
     across = device.units // down
-    kilobytes = tile["TSM"] * tile["TSN"] * PRECISIONS[letter].size / 1024
-    part = PART + ADD * kilobytes * PRECISIONS[letter].sum_size / PRECISIONS[letter].size
+    kilobytes = tile["TSM"] * tile["TSN"] * ELEMENTS[letter].size / 1024
+    part = PART + ADD * kilobytes * ELEMENTS[letter].sum_size / ELEMENTS[letter].size
     chip = FittedChip(0.0, 0.0, 0.0, device.units)
     sizes = [(load * down * tile["TSM"], across * tile["TSN"], STEPS) for load in LOADS]
     measured = np.log([call_seconds(device, letter, tile, each) for each in sizes])
@@ -136,7 +136,7 @@ def main(arguments: list[str] | None = None) -> None:
     tiles = [tile for tile in wanted if fits(letter, tile, device)]
     if not tiles:
         raise ValueError(f"{device} takes no tile of warps for --letter {letter}")
-    kind = choice.kind_of(device.platform, device.kind)
+    kind = candidates.kind_of(device.platform, device.kind)
     entry = table.setdefault(kind, {}).setdefault("tiles", {})
     entry |= device.facts() | {"date": date.today().isoformat()}
     others = [line for line in entry.get("commands", []) if line != common.command()]

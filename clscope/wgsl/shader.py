@@ -75,23 +75,29 @@ def translate(
     kernel: str | None = None,
     defines: Mapping[str, object] | None = None,
     style: Style = TINT,
+    size: tuple[int, ...] = (),
 ) -> Shader:
     """Translate a kernel of an OpenCL C text to WGSL.
 
     Args:
         kernel: its name; None for the first one.
         defines: macros, as for a compiler.
+        size: work-items of a work-group, for a kernel that does not require a size itself.
 
     Raises:
         TextError: the text is no OpenCL C; `RefusedError` if WGSL cannot say it. Both name the
             line.
     """
     with explained(text):
-        return _translated(text, kernel, defines, style)
+        return _translated(text, kernel, defines, style, size)
 
 
 def _translated(
-    text: str, kernel: str | None, defines: Mapping[str, object] | None, style: Style
+    text: str,
+    kernel: str | None,
+    defines: Mapping[str, object] | None,
+    style: Style,
+    size: tuple[int, ...],
 ) -> Shader:
     unit = parse_with(Preprocessor(defines), text)
     chosen = kernel_of(unit.functions, kernel)
@@ -105,14 +111,13 @@ def _translated(
     kept: dict[tree.Variable | None, int] = {}
     while True:
         try:
-            return _Module(style, kept).shader(chosen)
+            return _Module(style, kept).shader(chosen, chosen.size or size)
         except KeptError as error:
             kept[error.variable] = error.kept
 
 
 class _Module(StatementWriter):
-    def shader(self, kernel: tree.Function) -> Shader:
-        size = kernel.size
+    def shader(self, kernel: tree.Function, size: tuple[int, ...]) -> Shader:
         if not size:
             raise refuse("WGSL needs the size of a work-group: write reqd_work_group_size", kernel)
         x, y, z = [*size, 1, 1][:3]

@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from ..caches import cached
-from ..generate.precision import PRECISIONS
+from ..generate.elements import ELEMENTS
 from ..opencl import cl, cla
 from ..opencl.devices import Device, check_process, find_device, of_queue
 from .layout import Layout
 
 #: The types of elements that products support.
-DTYPES = tuple(dict.fromkeys(one.dtype for one in PRECISIONS.values()))
+DTYPES = tuple(dict.fromkeys(one.dtype for one in ELEMENTS.values()))
 #: The values of `trans_a` and `trans_b`: SciPy's numbers, or BLAS's letters.
 Transposition = bool | Literal[0, 1, 2, "N", "T", "C"]
 TRANSPOSITIONS = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}

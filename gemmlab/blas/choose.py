@@ -13,8 +13,8 @@ from math import inf, prod
 
 import numpy as np
 
-from ..generate import choice, tiles
-from ..generate.precision import check_double, letter_of
+from ..generate import candidates, tiles
+from ..generate.elements import check_double, letter_of
 from ..ladder import KernelSpec, Key, find
 from ..ladder.spec import Params
 from ..opencl.devices import Device
@@ -124,12 +124,12 @@ def _of_catalog(product: Product, device: Device) -> Choice | str:
                     "small for a launch each"
                 )
         if not product.a.by_columns and not product.b.by_columns:
-            key, pairs = choice.kernel_for(device, product.swapped.sizes)
+            key, pairs = candidates.kernel_for(device, product.swapped.sizes)
             spec, params = find(key), dict(pairs)
             if spec.turns and not spec.needs_fixup(params, device.features):
                 return Choice(key, params, swapped=True)
     if options.kernel == AUTO:
-        key, pairs = choice.kernel_for(device, product.sizes, options.edges, options.precision)
+        key, pairs = candidates.kernel_for(device, product.sizes, options.edges, options.precision)
         spec, params = find(key), dict(pairs)
     else:
         spec, limits = find(options.kernel), device.limits
@@ -146,7 +146,7 @@ def _for_batch(
     not fit.
     """
     sizes = product.sizes
-    for (key, pairs), *_ in choice.ranked(device, sizes, number=number):
+    for (key, pairs), *_ in candidates.ranked(device, sizes, number=number):
         spec, default = find(key), dict(pairs)
         for params in (default, default | {"WIDTH": 1} if "WIDTH" in default else default):
             rows, columns, _ = spec.tiles(params)

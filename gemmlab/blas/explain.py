@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..generate import choice
+from ..generate import candidates
 from ..ladder import find
 from ..ladder.spec import positive
 from ..opencl.devices import Device, find_device
@@ -31,7 +31,7 @@ class Decision(NamedTuple):
     kernel: int | str  # as in `matmul`: the name of a kernel, "packed" or "family"
     params: dict[str, int]
     why: str
-    candidates: tuple[choice.Candidate, ...]  # with predicted seconds, the fastest one first
+    candidates: tuple[candidates.Candidate, ...]  # with predicted seconds, the fastest one first
     refused: dict[str, str]  # why kinds of kernels do not support the product, by their names
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
         if self.candidates:
             lines.append("The candidates by predicted time; the one with * runs:")
         for place, one in enumerate(self.candidates):
-            name, params = one.choice
+            name, params = one.setting
             runs = (name, dict(params)) == (self.kernel, self.params)
             if place >= LISTED and not runs:
                 continue
@@ -60,7 +60,7 @@ def auto(
     n: int,
     k: int,
     device: Device | int | str | None = None,
-    precision: choice.Precision = "float32",
+    precision: candidates.Precision = "float32",
     dtype: DTypeLike = np.float32,
 ) -> Decision:
     """Return what `matmul` runs for an m x k by k x n product of matrices without gaps, and why.
@@ -84,7 +84,7 @@ def auto(
     product = Product.compact(*sizes)._replace(dtype=dtype, result=dtype, options=options)
     chosen = choose(product, device)
     is_measured = chosen.kernel not in (PACKED, FAMILY)
-    order = choice.ranked(device, sizes, precision) if is_measured else []
+    order = candidates.ranked(device, sizes, precision) if is_measured else []
     order.sort(key=lambda one: one.seconds)
     why = _explain(chosen, product, device, order)
     named = precision if dtype == np.float32 else dtype.name
@@ -100,7 +100,7 @@ def check_sizes(m: int, n: int, k: int) -> None:
 
 
 def _explain(
-    chosen: Choice, product: Product, device: Device, order: list[choice.Candidate]
+    chosen: Choice, product: Product, device: Device, order: list[candidates.Candidate]
 ) -> str:
     sizes, precision = product.sizes, product.options.precision
     if chosen.kernel == PACKED:
@@ -114,16 +114,16 @@ def _explain(
             return f"{device} was not measured: its tile follows from a rule."
         return f"It is the fastest of the measured tiles, with {microseconds(chosen.seconds)}."
     own = chosen.kernel, tuple(chosen.params.items())
-    if own in [choice.winner(device, sizes, kind) for kind in (precision, "float32")]:
+    if own in [candidates.winner(device, sizes, kind) for kind in (precision, "float32")]:
         return f"It was the fastest of those that were timed on {device} at such sizes."
-    model = choice.model(device)
+    model = candidates.model(device)
     if not order or model is None:
         return (
             f"There are no constants for {device}, so the kernel of the nearest row of the table "
             "runs."
         )
     fastest = microseconds(order[0].seconds)
-    if own == order[0].choice:
+    if own == order[0].setting:
         return (
             f"It is predicted to be the fastest, with {fastest}, by the constants of "
             f"{model.device}."
@@ -131,7 +131,7 @@ def _explain(
     return (
         f"By the constants of {model.device}, a candidate in TF32 is predicted to be the fastest, "
         f"with {fastest}; but predictions are uncertain, and TF32 runs only if it is predicted to "
-        f"be {choice.CLEARLY} times as fast as float32."
+        f"be {candidates.CLEARLY} times as fast as float32."
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..generate import Schedule, tiles, write
-from ..generate.precision import letter_of
+from ..generate.elements import letter_of
 from ..ladder import Key, ParameterError, sources
 from ..ladder.spec import Params, round_up, tiles_over
 from ..opencl import cl

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..generate import choice, tiles
+from ..generate import candidates, tiles
 from ..generate.tiles import OperandLayout
 from ..ladder import KernelSpec, Key, catalog, find
 from ..ladder.spec import Params, round_up
@@ -63,7 +63,7 @@ class Options(NamedTuple):
         if are_names and (kernel, edges, precision) == (AUTO, "auto", "float32"):
             return PLAIN
         _check_word("edges", edges, EDGE_POLICIES)
-        _check_word("precision", precision, tuple(choice.IMPLIED))
+        _check_word("precision", precision, tuple(candidates.IMPLIED))
         if params is not None and not isinstance(params, Mapping):
             raise TypeError(
                 f"params must be a dictionary of parameters, not {type(params).__name__}: "
@@ -118,7 +118,7 @@ def _complete(
         return None if params is None else tuple(tiles.complete_tile(dict(params)).items())
     if params is not None:
         spec.complete(params)  # rejects names and values
-    implied = choice.implied(precision, kernel)
+    implied = candidates.implied(precision, kernel)
     if implied:
         params = {**implied, **(params or {})}
     for name, value in implied.items():

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from ..generate.choice import Precision
-from ..generate.precision import PRECISIONS, results_of
+from ..generate.candidates import Precision
+from ..generate.elements import ELEMENTS, results_of
 from ..ladder import Key
 from ..opencl import cla
 from ..opencl.devices import Device
@@ -191,7 +191,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _for_type(letter: str, gemm: _Function) -> _Function:
     """Return `gemm` for one type of elements, under its name in BLAS."""
-    dtype = PRECISIONS[letter].dtype
+    dtype = ELEMENTS[letter].dtype
 
     @wraps(gemm)
     def typed(alpha: Any, a: Any, *others: Any, **options: Any) -> Any:

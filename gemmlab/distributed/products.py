@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from ..blas.arrays import DTYPES as ALL_DTYPES
 from ..blas.product import Edges
-from ..generate.choice import Precision
+from ..generate.candidates import Precision
 from ..ladder import Key
 from ..ladder.spec import positive
 from ..opencl.devices import default_device

@@ -1,7 +1,8 @@
 """One drawing that zooms: C, a tile, a warp tile, a block of registers, A and B at their sides.
 
 Below each level is the memory that holds it, and on the arrows how many floats cross to the next
-level per multiply-add. Which elements belong to a work-item or a warp is read from a simulated run.
+level per multiply-add, and for how many an H200 has room at its peak rate. Which elements belong
+to a work-item or a warp is read from a simulated run.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from clscope.machine import WARP
 
 from ..caches import cached
 from ..ladder import KernelSpec, Key, find
+from ..model import H200, Chip
 from ..simulation import simulate
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint
 
@@ -40,6 +42,8 @@ class Level:
         rows, columns: of C; depth: steps of k that are held at the same time.
         inner: the elements of the next level, as rows x columns of truth values.
         floats: of A and B that come from the memory before, per multiply-add.
+        room: as many as an H200 delivers in the time of a multiply-add; 0 where tensor cores
+            multiply.
         tile_depth: steps of k in a tile.
     """
 
@@ -51,6 +55,7 @@ class Level:
     depth: int
     inner: np.ndarray
     floats: float
+    room: float = 0.0
     tile_depth: int = 1
 
 
@@ -78,14 +83,16 @@ def _levels(kernel: Key, items: tuple[tuple[str, int], ...]) -> tuple[Level, ...
     warp = (owners >= 0) & (owners // WARP == 0)
     down, across = _box(warp)
     compact = spec.warps and down * across == warp.sum() < rows * columns
+    l2, local_room = (0.0, 0.0) if spec.tensor else _rooms(H200)
     tile = Level(
         "tile", "work-group (thread block)",
         "local (shared) memory" if local else "L1 cache",
         rows, columns, steps, warp if compact else of_item,
-        spec.global_loads(params) if local else 0,
+        spec.global_loads(params) if local else 0, l2,
     )  # fmt: skip
+    memory = "DRAM, L2 cache"
     found = [
-        Level("C", "all work-groups", "DRAM, L2 cache", TILES, TILES, TILES, whole, 0.0, steps),
+        Level("C", "all work-groups", memory, TILES, TILES, TILES, whole, 0.0, tile_depth=steps),
         tile,
     ]
     if compact:
@@ -93,8 +100,14 @@ def _levels(kernel: Key, items: tuple[tuple[str, int], ...]) -> tuple[Level, ...
         found.append(Level("warp tile", "warp", "", down, across, 1, inner, 0.0))
     loads = spec.local_loads(params) if local else spec.global_loads(params)
     each = np.ones(block, bool)
-    found.append(Level("block", "work-item (thread)", "registers", *block, 1, each, loads))
+    owner = "work-item (thread)"
+    found.append(Level("block", owner, "registers", *block, 1, each, loads, local_room))
     return tuple(found)
+
+
+def _rooms(chip: Chip) -> tuple[float, float]:
+    """What L2 cache and local memory deliver at the peak rate, in floats per multiply-add."""
+    return chip.l2_bytes / 4 / (chip.units * chip.lanes), chip.turns * chip.warp / chip.lanes
 
 
 def _owners(spec: KernelSpec, params: dict[str, int]) -> np.ndarray:
@@ -223,8 +236,15 @@ def _memories(ax: Axes, every: tuple[Level, ...], places: list[float]) -> None:
             "linewidth": 1.5,
         }
         ax.add_patch(FancyArrowPatch(*ends, **style))
-        words = f"{_short(level.floats)} per multiply-add" if level.floats else ""
-        _say(ax, (left + BOX + right) / 2, MEMORY + 0.62, words, color=INK, size=9)
+        middle = (left + BOX + right) / 2
+        if level.floats:
+            words = f"{_short(level.floats)} per multiply-add"
+            _say(ax, middle, MEMORY + 0.76, words, color=INK, size=9)
+        if level.floats and level.room:
+            tight = level.floats > level.room
+            style = {"color": MAGENTA if tight else INK, "weight": "bold" if tight else "normal"}
+            words = f"an H200 has room for 1/{1 / level.room:.0f}"
+            _say(ax, middle, MEMORY + 0.55, words, size=9, **style)
 
 
 def _short(value: float) -> str:

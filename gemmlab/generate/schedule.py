@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ladder import Limits, ParameterError
 from ..ladder.spec import too_many_items, too_much_memory
-from .precision import PRECISIONS, Precision, widest_vector
+from .elements import ELEMENTS, Element, widest_vector
 
 #: Bytes that the 32 banks of local memory deliver at once.
 BANKS_BYTES = 128
@@ -91,7 +91,7 @@ class Schedule:
     All matrices are column-major.
 
     Attributes:
-        precision: a letter of `PRECISIONS`.
+        precision: a letter of `ELEMENTS`.
         trans_a, trans_b: op of each operand (see `OPERATIONS`).
         beta: whether a matrix C0 is read, multiplied by beta and added.
         tile: rows and columns of C per work-group.
@@ -198,9 +198,9 @@ class Schedule:
         return self.a, self.b
 
     @property
-    def element(self) -> Precision:
+    def element(self) -> Element:
         """The type of an element."""
-        return PRECISIONS[self.precision]
+        return ELEMENTS[self.precision]
 
     @property
     def signs(self) -> dict[str, str]:
@@ -289,7 +289,7 @@ class Schedule:
     def _invalid_values(self) -> Iterator[str]:
         """Yield a sentence for each value that is not allowed, whatever the others are."""
         choices = {
-            "precision": tuple(PRECISIONS),
+            "precision": tuple(ELEMENTS),
             "trans_a": OPERATIONS,
             "trans_b": OPERATIONS,
             "edges": EDGE_SIDES,

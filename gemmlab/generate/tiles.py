@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..caches import cached
 from ..ladder import ParameterError
 from ..ladder.spec import Params, complete, tiles_over
-from .choice import Constants, FittedChip, Sizes, Work, kind_of, model, seconds, section
-from .precision import PRECISIONS, widest_vector
+from .candidates import Constants, FittedChip, Sizes, Work, kind_of, model, seconds, section
+from .elements import ELEMENTS, widest_vector
 from .schedule import UNITS, Operand, Schedule
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def tile_for(device: Device, precision: str, sizes: Sizes, number: int = 1) -> R
     """
     fitted, of_device = constants(device, precision), model(device)
     if fitted and of_device:
-        return ranked(fitted, sizes, of_device.chip, PRECISIONS[precision].sum_size, number)[0]
+        return ranked(fitted, sizes, of_device.chip, ELEMENTS[precision].sum_size, number)[0]
     return RankedTile(by_rule(device, precision, sizes, number), inf)
 
 
@@ -243,7 +243,7 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     cores for float64, with Hopper.
     """
     unit = UNITS[tile["UNIT"]]
-    is_simple = unit == "warps" or (unit == "tensor" and PRECISIONS[precision].half)
+    is_simple = unit == "warps" or (unit == "tensor" and ELEMENTS[precision].half)
     if unit != "items" and ("tensor" if is_simple else "warpgroups") not in device.features:
         return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
@@ -275,7 +275,7 @@ def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> di
 
 
 def _direct(precision: str, device: Device) -> dict[str, int]:
-    element = PRECISIONS[precision]
+    element = ELEMENTS[precision]
     most = VECTOR_BYTES * element.components // element.sum_size
     numbers = min(widest_vector(precision, device.limits), most)
     width, columns = numbers // element.components, 8 // element.components
@@ -285,7 +285,7 @@ def _direct(precision: str, device: Device) -> dict[str, int]:
 
 def _staged(precision: str, device: Device) -> Iterator[dict[str, int]]:
     """Yield tiles of 16 x 16 work-items, or 8 x 8, or 4 x 4, with ever smaller micro-tiles."""
-    size, is_gpu = PRECISIONS[precision].sum_size, device.kind == "GPU"
+    size, is_gpu = ELEMENTS[precision].sum_size, device.kind == "GPU"
     most = device.limits.work_group
     side = 8 if most >= 64 else 4
     if is_gpu and most >= 256:

@@ -11,9 +11,15 @@ import time
 from collections.abc import Callable
 
 from ..opencl import cl
+from ..opencl.devices import Device
 
 #: Calls that `call_seconds` makes in a row at most.
 MOST_CALLS = 50
+
+#: Nanoseconds between two steps of a clock that can time single launches.
+LONGEST_STEP = 20_000
+#: Seconds of a run by another clock.
+RUN_SECONDS = 25e-3
 
 #: Seconds that every command takes on a device, at least.
 SHORTEST = 100e-9
@@ -23,6 +29,14 @@ def device_seconds(*events: cl.Event) -> float:
     """Wait for events of a profiling queue; the sum of their times on the device."""
     cl.wait_for_events(list(events))
     return 1e-9 * sum(event.profile.end - event.profile.start for event in events)
+
+
+def launches_a_run(device: Device, wall: float) -> int:
+    """Return of how many launches a run is the mean, if one takes `wall` seconds with the host's
+    part. Browsers' clocks have steps of 0.1 ms: there a run takes 25 ms.
+    """
+    is_coarse = device.cl.profiling_timer_resolution > LONGEST_STEP
+    return max(1, int(RUN_SECONDS / wall)) if is_coarse else 1
 
 
 def credible(seconds: float, wall: float) -> bool:

@@ -18,6 +18,7 @@ from ..ladder import Key, find
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import timing
+from .framed import FramedProduct
 from .records import Result
 
 #: Probability, at each look, of calling a difference that is none.
@@ -153,9 +154,9 @@ def _reference(
     n: int,
     k: int,
     source: str | None = None,
-) -> timing.Product:
+) -> FramedProduct:
     """What is compared with; it was checked before, and runs once, which may compile."""
     built = Kernel(find(kernel), params, device, device.context, source)
-    product = timing.Product.random(built, device, (m, n, k))
+    product = timing.random_product(built, device, (m, n, k))
     product.run()
     return product

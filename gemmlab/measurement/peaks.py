@@ -96,7 +96,7 @@ def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:
     """GFLOPS of a loop of multiply-adds."""
     params = {"WIDTH": width, "CHAINS": chains, "FUSED": fused}
     kernel, (local, items) = _build(device, params, "fma_loop"), _items(device)
-    out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * items)
+    out = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * width * items)
 
     def seconds(runs: int) -> float:
         queue, given = device.timed_queue, (rounds, 0.999, 0.001, out)
@@ -110,10 +110,13 @@ def _arithmetic(device: Device, chains: int, width: int, fused: int) -> float:
 
 def _copy(device: Device) -> float:
     """GB/s of copying a large buffer, bytes read plus bytes written."""
-    floats = min(64 * 2**20, device.largest // 16) // 4 * 4
+    # in rows, since WebGPU has at most 65,535 work-groups in a dimension
+    row = 4 * 2**16
+    floats = max(1, min(64 * 2**20, device.largest // 16) // row) * row
     src, dst = (cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * floats) for _ in range(2))
     cl.enqueue_fill_buffer(device.timed_queue, src, np.array(1, np.float32), 0, 4 * floats)
-    copy, sizes = _build(device, {"WIDTH": 1}, "copy"), ((floats // 4,), (_items(device)[0],))
+    copy = _build(device, {"WIDTH": 1}, "copy")
+    sizes = (row // 4, floats // row), (_items(device)[0], 1)
     seconds = clock.launch_seconds(lambda: copy(device.timed_queue, *sizes, src, dst), LAUNCHES)
     return 8 * floats / min(seconds) * 1e-9
 

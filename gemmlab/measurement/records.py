@@ -236,7 +236,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "kernel": (int, str),
 }
 _FIGURES = {"median", "low", "high", "runs", "values", "registers", "spilled", "note"}
-#: JSON files in ``results/`` that have no rows: what `generate.choice` reads, and is fitted to.
+#: JSON files in ``results/`` that have no rows: what `generate.candidates` reads, and is fitted to.
 _CHOICE = ("choice", "candidates")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from numbers import Real
 from typing import Any
@@ -13,29 +13,28 @@ from typing import Any
 import numpy as np
 
 from .. import check
-from ..blas import product as blas
-from ..blas.choose import Choice, choose
-from ..blas.plan import PlanBuilder, build, check_memory, multiply_in_passes
-from ..blas.run import session_of
+from ..blas.choose import choose
+from ..blas.plan import check_memory
+from ..blas.product import FAMILY, PACKED, Product
 from ..caches import cached
-from ..generate.choice import Sizes
+from ..generate.candidates import Sizes
 from ..ladder import Key, find
-from ..ladder.spec import KernelSpec, positive, round_up
+from ..ladder.spec import KernelSpec, positive
 from ..model import gflops
-from ..opencl import cl
 from ..opencl.build import WorkGroupError
 from ..opencl.devices import Device, find_device
 from ..opencl.launch import Kernel
 from . import clock, peaks
+from .framed import Chosen, FramedProduct
 from .records import Result
 
-#: Bytes of memory with a pattern before and after C.
-FRAME = 16384
 #: Runs that a prediction counts: two checks, a warm-up, and at least three timed runs.
 RUNS = 6
+#: Multiply-adds above which the reference of a whole product takes too long; in a browser NumPy has
+#: no BLAS.
+LARGE = 2**25 if sys.platform == "emscripten" else 2**31
 #: The side of the smallest product that predicts the time of a larger one.
 SIDE = 128
-_PATTERN = np.array(-7.25e-19, np.float32)
 
 
 class TooSlow(RuntimeError):
@@ -130,32 +129,14 @@ def measure_auto(
     """
     sizes = m, n, k = positive("m", m), positive("n", n), positive("k", k)
     device = find_device(device)
-    chosen = choose(blas.Product.compact(*sizes), device)
-    if chosen.kernel not in (blas.PACKED, blas.FAMILY):
+    chosen = choose(Product.compact(*sizes), device)
+    if chosen.kernel not in (PACKED, FAMILY):
         return measure(chosen.kernel, m, n, k, params=chosen.params, device=device, repeats=repeats)
     repeats = None if repeats is None else positive("repeats", repeats)
     check_memory(device, {"A": m * k, "B": k * n, "C": m * n})
     prepared = Prepared(Chosen.of(chosen, device, sizes), chosen.kernel, device, sizes)
     prepared.runs.repeat(repeats)
     return prepared.result()
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A choice of `matmul` outside the catalog, to be measured as a `Kernel` is."""
-
-    choice: Choice
-    params: dict[str, int]
-    build_seconds: float
-    path: str = "plain"
-    multiples: Sizes = (1, 1, 1)
-
-    @classmethod
-    def of(cls, choice: Choice, device: Device, sizes: Sizes) -> Chosen:
-        """The choice, compiled."""
-        start, session = time.perf_counter(), session_of(device.timed_queue, device)
-        build(blas.Product.compact(*sizes), choice, session.queue, device, session.kernel)
-        return cls(choice, choice.params, time.perf_counter() - start)
 
 
 class Prepared:
@@ -176,7 +157,7 @@ class Prepared:
         self.right: bool = self._exact.ok and self._accurate.ok and self._framed
         if self.right:
             on_step("time")
-        self.runs: Runs = Runs(Product.of(built, device, data.u, data.v))
+        self.runs: Runs = Runs(FramedProduct.of(built, device, data.u, data.v))
 
     def result(self) -> Result:
         """What the check and the `runs` so far show."""
@@ -237,10 +218,10 @@ def _verdicts(
     kernel: Kernel | Chosen, device: Device, data: _Data
 ) -> tuple[check.Verdict, check.Verdict, bool]:
     """The exact verdict, the accuracy verdict, and whether the frame is intact."""
-    product = Product.of(kernel, device, data.a, data.b)
+    product = FramedProduct.of(kernel, device, data.a, data.b)
     product.run()
     exact, framed = data.exact(product.result()), product.frame.is_intact()
-    product = Product.of(kernel, device, data.u, data.v)
+    product = FramedProduct.of(kernel, device, data.u, data.v)
     product.run()
     error = kernel.spec.product_error(kernel.params) if isinstance(kernel, Kernel) else 0.0
     accurate = data.accurate(product.result(), error)
@@ -261,7 +242,7 @@ def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> N
         work = m * n * k
         if work >= total:
             return
-        product = Product.of(kernel, device, *check.random_inputs(m, n, k))
+        product = FramedProduct.of(kernel, device, *check.random_inputs(m, n, k))
         product.run()
         seconds = min(sum(product.run().values()) for _ in range(2)) * 1e-3
         predicted = seconds * total / work
@@ -277,77 +258,15 @@ def _refuse_slow(kernel: Kernel, device: Device, sizes: Sizes, most: float) -> N
         side *= 2
 
 
-def upload(device: Device, x: np.ndarray) -> cl.Buffer:
-    """A copy of a column-major matrix on the device."""
-    flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
-    return cl.Buffer(device.context, flags, hostbuf=x.T)
-
-
-class Product:
-    """One product of compact column-major matrices on the device, with a frame around its C; `a`
-    and `b` are the buffers of A (M x K) and B (K x N).
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | Chosen,
-        device: Device,
-        sizes: Sizes,
-        a: cl.Buffer,
-        b: cl.Buffer,
-    ):
-        self._device, (m, n, _) = device, sizes
-        rows, cols, _ = map(round_up, sizes, kernel.multiples)
-        self.frame: _Frame = _Frame(device, rows, cols)
-        c = self.frame.inside
-        if (rows, cols) != (m, n):  # the kernel writes whole tiles; C is cut out of them
-            c = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 4 * m * n)
-        self.problem: blas.Product = blas.Product.compact(*sizes, a, b, c)
-        self._session = session = session_of(device.timed_queue, device)
-        if isinstance(kernel, Kernel):
-            passes = PlanBuilder(session.queue, device)
-            multiply_in_passes(passes, self.problem, kernel, self.frame.inside)
-            self._plan = passes.finish()
-        else:
-            self._plan = build(self.problem, kernel.choice, session.queue, device, session.kernel)
-
-    @classmethod
-    def of(cls, kernel: Kernel | Chosen, device: Device, a: np.ndarray, b: np.ndarray) -> Product:
-        """The product of a (m x k) and b (k x n), column-major."""
-        sizes = a.shape[0], b.shape[1], a.shape[1]
-        return cls(kernel, device, sizes, upload(device, a), upload(device, b))
-
-    @classmethod
-    def random(cls, kernel: Kernel, device: Device, sizes: Sizes) -> Product:
-        """The product of the random matrices that `measure` times."""
-        data = _data(*sizes)
-        return cls.of(kernel, device, data.u, data.v)
-
-    def run(self) -> dict[str, float]:
-        """Multiply once; the milliseconds of each pass on the device, by name."""
-        milliseconds: dict[str, float] = {}
-        for name, event in self._session.run(self._plan):
-            milliseconds.setdefault(name, 0.0)
-            milliseconds[name] += 1e3 * clock.device_seconds(event)
-        return milliseconds
-
-    def result(self) -> np.ndarray:
-        """C on the host: m x n, column-major."""
-        c = self.problem.c
-        host = np.empty((c.cols, c.rows), np.float32)
-        cl.enqueue_copy(self._device.queue, host, c.buffer)
-        return host.T
-
-
 class _Data:
     """Inputs and references of both checks.
 
-    Above 2^31 multiply-adds, references for the whole of C would take too long: then the exact
-    check multiplies by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
+    Above `LARGE`, references for the whole of C would take too long: then the exact check
+    multiplies by vectors (`check.exact_large`), and accuracy is checked on 64 rows.
     """
 
     def __init__(self, m: int, n: int, k: int):
-        large = m * n * k > 2**31
+        large = m * n * k > LARGE
         self.a, self.b = check.exact_inputs(m, n, k)
         self._c = None if large else self.a @ self.b
         self.u, self.v = check.random_inputs(m, n, k)
@@ -375,16 +294,26 @@ def _data(m: int, n: int, k: int) -> _Data:
     return (_last_data if m * n * k <= 2**36 else _Data)(m, n, k)
 
 
+def random_product(kernel: Kernel, device: Device, sizes: Sizes) -> FramedProduct:
+    """Return the product of the random matrices that `measure` times."""
+    data = _data(*sizes)
+    return FramedProduct.of(kernel, device, data.u, data.v)
+
+
 class Runs:
-    """Runs of one product, after one to warm up, which took `seconds`.
+    """Runs of one product, after one to warm up, which took `seconds`. Where the device's clock has
+    large steps, a run is the mean of several launches.
 
     If that run shows that the device's clock is not `credible`, all wall-clock time counts as the
     kernel's, passes included.
     """
 
-    def __init__(self, product: Product):
-        self._product = product
+    def __init__(self, product: FramedProduct):
+        self._product, self._launches = product, 1
         passes, wall = self._run()
+        self._launches = clock.launches_a_run(product.device, wall)
+        if self._launches > 1:
+            passes, wall = self._run()
         seconds = 1e-3 * sum(passes.values())
         self.credible: bool = clock.credible(seconds, wall)
         self.seconds: float = seconds if self.credible else wall
@@ -406,31 +335,8 @@ class Runs:
     def _run(self) -> tuple[dict[str, float], float]:
         """The milliseconds of each pass on the device, and wall-clock seconds."""
         start = time.perf_counter()
-        return self._product.run(), time.perf_counter() - start
-
-
-class _Frame:
-    """A buffer for a C of rows x cols, filled with NaN, inside a larger one filled with a pattern.
-
-    An element of C that is never written stays NaN, and damage to the pattern shows that the kernel
-    wrote outside C.
-    """
-
-    def __init__(self, device: Device, rows: int, cols: int):
-        self._queue, self._bytes = device.queue, 4 * rows * cols
-        size = self._bytes + 2 * FRAME
-        self._outside = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, size)
-        self.inside: cl.Buffer = self._outside[FRAME : FRAME + self._bytes]
-        cl.enqueue_fill_buffer(self._queue, self._outside, _PATTERN, 0, size)
-        nan = np.array(np.nan, np.float32)
-        cl.enqueue_fill_buffer(self._queue, self._outside, nan, FRAME, self._bytes)
-        self._queue.finish()
-
-    def is_intact(self) -> bool:
-        edges = np.empty((2, FRAME // 4), np.float32)
-        for edge, start in zip(edges, (0, FRAME + self._bytes), strict=True):
-            cl.enqueue_copy(self._queue, edge, self._outside, src_offset=start)
-        return bool((edges == _PATTERN).all())
+        passes = self._product.run(self._launches)
+        return passes, (time.perf_counter() - start) / self._launches
 
 
 def _spread(values: list[float]) -> tuple[float, float, float]:

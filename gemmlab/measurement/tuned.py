@@ -16,8 +16,8 @@ from ..blas.choose import check_support
 from ..blas.explain import Decision, auto, check_sizes
 from ..blas.product import Options
 from ..blas.run import session_of
-from ..generate import choice
-from ..generate.choice import Setting, Sizes
+from ..generate import candidates
+from ..generate.candidates import Setting, Sizes
 from ..ladder import find
 from ..opencl import cl
 from ..opencl.build import BuildError
@@ -43,7 +43,7 @@ BEST = 8
 def tune(
     shapes: Iterable[tuple[int, int, int]] = USUAL,
     device: Device | int | str | None = None,
-    precision: choice.Precision = "float32",
+    precision: candidates.Precision = "float32",
 ) -> list[Decision]:
     """Time the best candidates for some shapes on this device; `matmul` runs the winners from now
     on.
@@ -70,7 +70,7 @@ def tune(
             raise ValueError(f"shapes must hold (m, n, k) of each product, not {shape!r}")
         check_sizes(*shape)
     check_support(Options.of(precision=precision), np.dtype(np.float32), device)
-    if choice.model(device) is None:
+    if candidates.model(device) is None:
         raise ValueError(
             f"no constants are recorded for {device}: there are no candidates to time. On a CPU "
             "there is one kernel; for a GPU 'python tools/record_candidates.py' and "
@@ -78,12 +78,12 @@ def tune(
         )
     for m, n, k in tqdm(shapes, disable=None):
         sizes = n, m, k
-        if choice.winner(device, sizes, precision) is None:
-            best = choice.ranked(device, sizes, precision)[:BEST]
-            times = {one.choice: seconds(device, sizes, one.choice) for one in best}
+        if candidates.winner(device, sizes, precision) is None:
+            best = candidates.ranked(device, sizes, precision)[:BEST]
+            times = {one.setting: seconds(device, sizes, one.setting) for one in best}
             if min(times.values(), default=inf) < inf:
                 winner = min(times, key=lambda one: times[one])
-                choice.record_winner(device, sizes, precision, winner)
+                candidates.record_winner(device, sizes, precision, winner)
     session_of.cache_clear()
     return [auto(*shape, device, precision) for shape in shapes]
 
@@ -93,8 +93,8 @@ def seconds(device: Device, sizes: Sizes, one: Setting) -> float:
     kernel, params = one
     with suppress(cl.Error, BuildError, ValueError, MemoryError):
         result = measure(kernel, *sizes, params=dict(params), device=device)
-        taken, model = 1e-3 * result.pipeline_ms[0], choice.model(device)
+        taken, model = 1e-3 * result.pipeline_ms[0], candidates.model(device)
         if result.ok and model is not None and find(kernel).tensor:
-            return choice.with_check(taken, sizes, model)
+            return candidates.with_check(taken, sizes, model)
         return taken if result.ok else inf
     return inf

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyopencl as cl
 
 from ..caches import cached
 from ..ladder import ParameterError
 from ..ladder.signature import Parameter
+from .api import cl
 from .devices import Device
 
 #: Build options of every kernel: plain OpenCL C 1.2, and no relaxed arithmetic.

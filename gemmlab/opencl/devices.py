@@ -19,12 +19,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-import pyopencl as cl
-from pyopencl import CommandQueue, Context, command_queue_properties
-
 from .. import environment
 from ..ladder.spec import Limits
 from ..version import __version__
+from .api import NO_DEVICE, CommandQueue, Context, cl
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
@@ -99,7 +97,7 @@ class Device:
     @cached_property
     def timed_queue(self) -> CommandQueue:
         """A queue whose events record times, which costs each command microseconds."""
-        return CommandQueue(self.context, properties=command_queue_properties.PROFILING_ENABLE)
+        return CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 
     @property
     def identity(self) -> str:
@@ -221,17 +219,18 @@ def _describe(index: int, d: cl.Device) -> Device:
     nvidia = "nvidia" in d.platform.name.lower()
     # it aborts the whole process for some kernels with vectors of 64 bytes
     old_pocl = "PoCL 3.0" in d.platform.version
+    webgpu = d.platform.name == "WebGPU"  # WGSL has no larger vectors, no copies by a work-group
     limits = Limits(
         name,
         d.max_work_group_size,
         tuple(d.max_work_item_sizes),
         d.local_mem_size,
-        vector=8 if old_pocl else 16,
+        vector=4 if webgpu else 8 if old_pocl else 16,
         vector_bytes=32 if old_pocl else 64,
         # with 16, PoCL takes up to a minute at the first launch
         unroll=4 if "PoCL" in d.platform.version else 16,
-        asynchronous=not nvidia or d.compute_capability_major_nv >= 8,
-        warpgroups=not nvidia or d.compute_capability_major_nv == 9,
+        asynchronous=not webgpu and (not nvidia or d.compute_capability_major_nv >= 8),
+        warpgroups=not webgpu and (not nvidia or d.compute_capability_major_nv == 9),
     )
     return Device(
         index=index,
@@ -373,9 +372,8 @@ def find_device(device: Device | int | str | None = None) -> Device:
         usable = _find()
     if not usable:
         raise NoDeviceError(
-            "no OpenCL device was found; `gemmlab.doctor()` in Python, or `python -m gemmlab "
-            "doctor`, says what is missing. What works without one: pictures, steppers, "
-            "`gemmlab.simulate`, and in a browser with WebGPU explorers and %%gemm cells"
+            f"{NO_DEVICE}. What works without one: pictures, steppers, `gemmlab.simulate`, and in "
+            "a browser with WebGPU explorers and %%gemm cells"
         )
     if device is None:
         device = os.environ.get("GEMMLAB_DEVICE", "").strip()
@@ -397,7 +395,7 @@ def find_device(device: Device | int | str | None = None) -> Device:
 
 def of_queue(queue: CommandQueue) -> Device:
     """Return the Device of a PyOpenCL queue. Raises ValueError for a queue that is not in order."""
-    if queue.properties & command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
+    if queue.properties & cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE:
         raise ValueError(
             "the queue runs its commands out of order; a product's launches must follow each other"
         )

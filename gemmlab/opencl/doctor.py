@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import pyopencl as cl
-
 from .. import environment
 from ..ladder import sources
 from ..version import __version__
 from . import devices
+from .api import cl
 
 #: Names of environment variables that change what the loader, the runtimes or gemmlab find; not
 #: PYOPENCL_HOME, which PyOpenCL sets itself.

@@ -8,10 +8,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
 
 from ..ladder import KernelSpec, Key, cuda, find, signature, sources
 from ..ladder.spec import tiles_over
+from .api import cl
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pyopencl as cl
-
+from .api import cl
 from .launch import Kernel
 
 #: Kinds of instructions that `instructions` counts, and their PTX. A vector load counts once per

@@ -10,18 +10,12 @@ import pickle
 import queue
 import sys
 import threading
-from collections.abc import Callable
 from typing import IO, Any
 
-from ..measurement import comparison, peaks, rungs, timing
+from ..measurement import timing
 from ..opencl import cl
-from ..opencl.devices import find_device
-from . import look
-
-#: Takes the step that begins, or what the simulator has seen in a kernel.
-OnStep = Callable[[str | look.Seen | None], None]
-#: What a job answers: the `result`, and how a rate `compared`.
-Answer = dict[str, Any]
+from .jobs import JOBS, Answer
+from .look import Seen
 
 
 def limit_memory(size_bytes: int) -> None:
@@ -43,61 +37,6 @@ def _read(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
     os._exit(0)  # the parent is gone; a kernel that hangs must not keep this process alive
 
 
-def _measure(arguments: dict[str, Any], on_step: OnStep) -> Answer:
-    """Measure, or compare with a `budget`; simulate an edited kernel first, since it may end this
-    process, or never end.
-    """
-    compared = seen = case = None
-    if look.is_edited(arguments["kernel"], arguments.get("source")):
-        on_step("look")
-        about: dict[str, Any] = {name: arguments.get(name) for name in look.ARGUMENTS}
-        memory = find_device(arguments.get("device")).limits.local_memory
-        case = look.Case.of(**about)
-        seen = look.look(case, local_memory=memory)
-        if seen and seen.endless:
-            raise look.Refused(seen.why)
-        on_step(seen)
-    if "budget" in arguments:
-        result, compared = comparison.compare(**arguments, on_step=on_step)
-    else:
-        result = timing.measure(**arguments, on_step=on_step)
-    if case and not result.ok:
-        on_step("look")
-        on_step(look.explain(case, seen, result.first_wrong))
-    return {"result": result, "compared": compared}
-
-
-def _context(arguments: dict[str, Any], on_step: OnStep) -> Answer:
-    """Find what a rate is compared with: the peak of the device, if there is one, and what the
-    model allows some kernels on an H200; None for what fails, since a rate can be shown without it.
-    """
-    peak = None
-    ceilings: list[Any] = [None] * len(arguments["texts"])
-    on_step("compile")
-    if arguments["device"] is not None:
-        with contextlib.suppress(Exception):
-            peak = peaks.peaks(device=arguments["device"]).gflops
-    on_step("look")
-    for i, text in enumerate(arguments["texts"]):
-        with contextlib.suppress(Exception):
-            ceilings[i] = rungs.allowed(**text)
-    return {"result": (peak, ceilings)}
-
-
-def _look(arguments: dict[str, Any], on_step: OnStep) -> Answer:
-    on_step("look")
-    on_step(look.look(look.Case.of(**arguments)))
-    return {}
-
-
-def _simulate(arguments: dict[str, Any], on_step: OnStep) -> Answer:
-    on_step("look")
-    return {"result": look.simulate_small(**arguments)}
-
-
-JOBS = {"measure": _measure, "context": _context, "look": _look, "simulate": _simulate}
-
-
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a compiler prints must not mix with the answers
@@ -105,7 +44,7 @@ def main() -> None:
     requests: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
 
-    def send(answer: str | look.Seen | Answer | None) -> None:
+    def send(answer: str | Seen | Answer | None) -> None:
         if answer is not None:
             answers.write(pickle.dumps(answer))
             answers.flush()

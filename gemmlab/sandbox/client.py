@@ -14,15 +14,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 from ..ladder import Key
-from ..measurement.comparison import BUDGET, Comparison
+from ..measurement.comparison import BUDGET
 from ..opencl.devices import Device
 from ..simulation import ProductRun
+from .inline import Inline
 from .look import Seen
+from .outcome import Outcome
 from .process import Child
 
 #: Seconds that each step of a job may take before the child is stopped (PoCL compiles once more at
@@ -39,62 +41,6 @@ LIMITS = {
 OUTDATED = 1.5
 #: What a child is doing to a kernel in each step; in the others it runs it.
 ACTIVITIES = {"": "starting", "start": "starting", "compile": "compiling", "look": "simulating"}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The answer to a request.
-
-    Attributes:
-        arguments: of the request.
-        result: of the job, such as a `Result`; None if there is a problem.
-        problem: a sentence; its `kind` is "hang", "crash", "stopped", or the name of an error.
-        seen: what the simulator saw in a reader's source code, or why it could not run it; None if
-            it saw nothing wrong.
-        compared: the interval of a measured rate.
-    """
-
-    arguments: dict[str, Any]
-    result: Any = None
-    problem: str = ""
-    kind: str = ""
-    seen: Seen | None = None
-    compared: Comparison | None = None
-
-    @property
-    def state(self) -> str:
-        """What a panel shows: "ok"; "wrong"; "luck" if the device's result is right although the
-        simulator saw a mistake; or the kind of the problem.
-        """
-        if self.result is None:
-            return self.kind
-        if not self.result.ok:
-            return "wrong"
-        return "luck" if self.seen and self.seen.why else "ok"
-
-    @property
-    def ok(self) -> bool:
-        """Whether the result is right, and not by luck."""
-        return self.state == "ok"
-
-    @property
-    def verdict(self) -> str:
-        """The verdict on the result, or the problem, and what the simulator saw."""
-        if self.state == "luck":
-            return f"right here, by luck: {self.seen}"
-        verdict = self.result.verdict if self.result else self.problem
-        seen = self.seen
-        if self.state == "wrong" and seen:  # what was not looked at explains nothing
-            seen = replace(seen, unfinished="")
-        if not seen or not str(seen) or (seen.unread and self.kind == "BuildError"):
-            return verdict
-        between = "\n" if "\n" in verdict else " " if verdict.endswith("?") else "; "
-        return f"{verdict}{between}{seen}"
-
-    def __str__(self) -> str:
-        if self.result:
-            return str(replace(self.result, verdict=self.verdict))
-        return self.verdict
 
 
 @dataclass
@@ -307,15 +253,15 @@ def _call(function: Callable[..., None], *arguments: Any) -> None:
         sys.excepthook(*sys.exc_info())
 
 
-def shared_sandbox() -> Sandbox:
+def shared_sandbox() -> Sandbox | Inline:
     """Return the sandbox that this process shares; its child ends with the process."""
     return _sandbox_of(os.getpid())
 
 
 @cache
-def _sandbox_of(process: int) -> Sandbox:
+def _sandbox_of(process: int) -> Sandbox | Inline:
     """Return the sandbox of a process: a forked one has no threads of its parent's."""
-    return Sandbox()
+    return Inline() if sys.platform == "emscripten" else Sandbox()
 
 
 def trial(  # noqa: PLR0913
@@ -376,9 +322,11 @@ def simulate_small(kernel: Key, params: Mapping[str, int], source: str | None = 
 
 def run_job(job: str, arguments: dict[str, Any]) -> Outcome:
     """Request a job for this thread, and wait for the answer."""
-    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     client = f"{job} {threading.get_ident()}"
     sandbox = shared_sandbox()
+    if isinstance(sandbox, Inline):
+        return sandbox.run(client, arguments, job)
+    outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
     sandbox.submit(client, arguments, outcomes.put, job=job)
     try:
         return outcomes.get()

@@ -17,7 +17,7 @@ import numpy as np
 
 from clscope import Entry, Finding, tree
 from clscope.finding import Site, found_at
-from clscope.lint import roundings, slips
+from clscope.lint import roundings
 from clscope.machine import Machine
 
 from .run import ProductRun
@@ -44,7 +44,7 @@ def reasons(
         _row_by_row(run)
         or _wrong_index(run, again)
         or cuts
-        or _weights(run, functions)
+        or _weights(run)
         or list(roundings(functions))[:1]
         or _part(run)
     )
@@ -96,7 +96,7 @@ def _row_by_row(run: ProductRun) -> list[Finding]:
 
 
 # ---- which products are summed
-def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
+def _weights(run: ProductRun) -> list[Finding]:
     """C as a sum of the products along K, each with a weight, and of a number."""
     k = run.k
     for distance in range(
@@ -116,7 +116,7 @@ def _weights(run: ProductRun, functions: list[tree.Function]) -> list[Finding]:
         return [_finding(next(adds, _last_load(run)), f"C sums products such as {text}{others}")]
     weights, more = solution[:-1], float(solution[-1])
     missing = [i for i in range(k) if weights[i] == 0]
-    divided = list(slips(functions, "whole division"))
+    divided = [note for note in run.notes if note.kind == "whole division"]
     if missing:
         columns = _columns_read(run)
         unread = [i for i in missing if i not in columns]

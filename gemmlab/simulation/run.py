@@ -8,7 +8,6 @@ import numpy as np
 
 from clscope import Finding, Run
 from clscope.finding import distinct
-from clscope.lint import slips
 from clscope.machine import Machine
 from clscope.memory import Memory
 from clscope.translate import Program
@@ -78,7 +77,7 @@ class ProductRun(Run):
         if every and not self.stop and not stored.all():
             self.findings.append(self._never_stored(machine.program, memory, stored))
         if not self.exact:
-            self.findings = [*slips(machine.program.functions), *self.findings]
+            self.findings = [*(n for n in self.notes if n.kind == "slip"), *self.findings]
         if not self.ok:
             self.findings = [*redefined(machine.program, params), *self.findings]
 

@@ -209,7 +209,7 @@ class Explorer(Shell):
         self.post(Learned(question, peak, [*ceilings] if question.request["texts"] else []))
 
     @property
-    def _desk(self) -> client.Sandbox | Browser:
+    def _desk(self) -> client.Sandbox | client.Inline | Browser:
         """Who measures."""
         device = self.state.device
         return device if isinstance(device, Browser) else client.shared_sandbox()
@@ -359,7 +359,7 @@ class Explorer(Shell):
             self.set(self.state.values)
             if isinstance(self.state.device, Browser):
                 return  # no page answers while a cell runs
-            self._complete.wait(sum(client.shared_sandbox().limits.values()))
+            self._complete.wait(sum(client.shared_sandbox().limits.values()) or None)
         except KeyboardInterrupt:  # the panel says it in a sentence
             client.shared_sandbox().stop(self._client)
             self._complete.wait(5)

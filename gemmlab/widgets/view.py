@@ -62,7 +62,7 @@ def status(state: State) -> dict[str, Any]:
     stale, request, step = state.stale, state.request, state.step
     if state.moving or not request:
         return {"words": "", "stale": stale}
-    limit = 0 if step == "page" else client.shared_sandbox().limit(step, request)
+    limit = None if step == "page" else client.shared_sandbox().limit(step, request)
     job = str(id(request))
     return {"words": STEPS[step], "job": job, "step": step, "limit": limit, "stale": stale}
 

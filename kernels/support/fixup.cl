@@ -1,74 +1,62 @@
-// fixup: the fix-up of Stream-K. It adds up the partial sums of each tile that several work-groups
-// share, after 17_stream_k.cl, or after production/warp_tiling.cl where that does not do so itself.
-// Because it is a second launch, everything that the first one has stored is visible.
+// fixup: add up the parts of each tile that several work-groups have shared (Stream-K).
 //
-// Launch:   in dimension 0, one work-group per tile or one per cut, whichever are fewer. There is
-//           one cut fewer than the first launch has work-groups, but at least one. In dimension 1,
-//           in which a work-group has size 1, enough work-groups for each work-item to sum 4
-//           elements.
-// Requires: the parameters of the first launch, and its number of work-groups, below 65,536. A tile
-//           that one work-group computed alone needs no fix-up; if a tile has several cuts, the
-//           work-group of the first cut adds up all parts.
+// After:    17_stream_k.cl, and production/warp_tiling.cl where that does not do so itself. As a
+//           second launch it sees everything that the first one has stored.
+// Compile:  with TSM, TSN, TSK and ORDER of the first launch.
+// Launch:   in dimension 0 a number per tile (by_tile) or per cut, whichever are fewer; a cut is
+//           the border between the shares of two work-groups, and there is at least one. In
+//           dimension 1, in which a work-group has size 1, as many work-groups per number as it
+//           takes for each work-item to sum 4 elements of the tile.
 
-#ifndef TSM
-#define TSM 128 // rows of the tile of C
-#endif
-#ifndef TSN
-#define TSN 64 // columns of the tile of C
-#endif
-#ifndef TSK
-#define TSK 16 // depth of the tiles of A and B, in steps of k
-#endif
-#ifndef ORDER
-#define ORDER 8 // rows of tiles in a band that neighbouring work-groups compute together (swizzle)
-#endif
-
-#define PIECE (TSM*TSN) // floats of a partial tile
-// line*group/groups, the step at which a work-group of the first launch starts, without a 64-bit
-// division
-#define START(group) (share*(group) + rest*(uint)(group)/(uint)groups)
+#include "../parts/tile_order.cl"
 
 __kernel void fixup(const int M, const int N, const int K,
                     const int groups, const int by_tile,
                     const __global float* restrict pieces,
                     __global float* restrict C)
 {
+    // the line of the slices of all tiles. Work-group g of the first launch had those from
+    // line*g/groups on, to the one before line*(g + 1)/groups
     const int tiles_m = (M - 1)/TSM + 1;
     const int tiles_n = (N - 1)/TSN + 1;
-    const int steps = (K - 1)/TSK + 1;
-    const long line = (long)tiles_m*tiles_n*steps;
-    const long share = line/groups;
-    const uint rest = line%groups;
+    const int slices = (K - 1)/TSK + 1;      // slices of a tile, of TSK steps of k
+    const long line = (long)tiles_m*tiles_n*slices;
 
-    // the tile: given by its number, or by the cut between two work-groups of the first launch
+    // the tile, by its own number or by that of a cut, and the work-groups that computed its first
+    // and its last slice: for slice s the last g with line*g/groups <= s. A tile of one work-group
+    // is complete; one with several cuts belongs to the first of them
     const int number = get_group_id(0);
-    const int tile = by_tile ? number : START(number + 1)/steps;
-    const long begin = (long)tile*steps;
-    const int first = ((begin + 1)*groups - 1)/line; // the work-groups that computed its first step
-    const int last = ((begin + steps)*groups - 1)/line; // and its last step
+    const int tile = by_tile ? number : line*(number + 1)/groups/slices;
+    const long begin = (long)tile*slices;
+    const int first = ((begin + 1)*groups - 1)/line;
+    const int last = ((begin + slices)*groups - 1)/line;
     if (first == last || (!by_tile && first != number)) {
         return;
     }
 
-#include "../production/tile_order.cl"
-
-    // four elements of it
-    const int id = (get_group_id(1)*get_local_size(0) + get_local_id(0))*4;
-    const int m = m0 + id%TSM;
-    const int n = n0 + id/TSM;
-    if (id >= PIECE || m >= M || n >= N) {
+    // four elements of the tile, and their place in C
+    const int id = 4*(get_group_id(1)*get_local_size(0) + get_local_id(0));
+    const int2 place = place_of(tile, tiles_m, tiles_n);
+    const int m = place.x*TSM + id%TSM;
+    const int n = place.y*TSN + id/TSM;
+    if (id >= TSM*TSN || m >= M || n >= N) {
         return;
     }
-    // a work-group that also shared the tile before has stored this partial tile as its second one
-    const long from = START(first);
-    const int second = from < begin && from%steps != 0;
-    float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*PIECE + id];
+
+    // add up. Work-groups after `first` began inside this tile: their part is their first piece.
+    // That of work-group `first` is its second one if it began inside a tile before
+    const long from = line*first/groups;
+    const int second = from < begin && from%slices != 0;
+    float4 sum = *(const __global float4*)&pieces[(size_t)(2*first + second)*TSM*TSN + id];
     #pragma unroll 8
     for (int group = first + 1; group <= last; group++) {
-        if (share > 0 || START(group) < START(group + 1)) { // with few steps, some groups have none
-            sum += *(const __global float4*)&pieces[(size_t)(2*group)*PIECE + id];
+        // if work-groups outnumber all slices, some had none
+        if (line >= groups || line*group/groups < line*(group + 1)/groups) {
+            sum += *(const __global float4*)&pieces[(size_t)(2*group)*TSM*TSN + id];
         }
     }
+
+    // store
     __global float* c = C + (size_t)n*M + m;
     c[0] = sum.x;
     if (m + 1 < M) c[1] = sum.y;

@@ -24,29 +24,8 @@
 #define FLOATX JOIN(float, WIDTH)
 #endif
 
-// The sum over all chains: the compiler must not remove any of them.
-float total(const FLOATX* acc)
-{
-    FLOATX sum = acc[0];
-    #pragma unroll
-    for (int c = 1; c < CHAINS; c++) {
-        sum += acc[c];
-    }
-#if WIDTH == 1
-    return sum;
-#else
-    float lanes[WIDTH];
-    JOIN(vstore, WIDTH)(sum, 0, lanes);
-    float all = 0.0f;
-    for (int i = 0; i < WIDTH; i++) {
-        all += lanes[i];
-    }
-    return all;
-#endif
-}
-
 __kernel void fma_loop(const int rounds, const float x, const float y,
-                       __global float* restrict out)
+                       __global FLOATX* restrict out)
 {
     FLOATX acc[CHAINS];
     #pragma unroll
@@ -63,11 +42,16 @@ __kernel void fma_loop(const int rounds, const float x, const float y,
 #endif
         }
     }
-    out[get_global_id(0)] = total(acc);
+    FLOATX sum = acc[0]; // over all chains: the compiler must not remove any of them
+    #pragma unroll
+    for (int c = 1; c < CHAINS; c++) {
+        sum += acc[c];
+    }
+    out[get_global_id(0)] = sum;
 }
 
 __kernel void copy(const __global float4* restrict in, __global float4* restrict out)
 {
-    const size_t i = get_global_id(0);
+    const size_t i = get_global_id(1)*get_global_size(0) + get_global_id(0);
     out[i] = in[i];
 }

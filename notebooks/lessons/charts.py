@@ -24,7 +24,7 @@ from gemmlab.draw.picture import (
     lines,
     short,
 )
-from gemmlab.generate.choice import Sizes
+from gemmlab.generate.candidates import Sizes
 from gemmlab.ladder import Key, in_order
 from gemmlab.measurement import records
 from gemmlab.measurement.records import Row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from gemmlab import model
@@ -99,6 +100,42 @@ def turns(kernel: Key, change: str = "") -> float:
     return totals["local_pipe"] / 100 * cycles / totals["multiply_adds"]
 
 
+def instructions(kernel: Key, change: str = "") -> float:
+    """Instructions of a warp per multiply-add, addresses and loops included, as counted."""
+    totals = counts(kernel, change).totals
+    return totals["instructions"] / totals["multiply_adds"]
+
+
+def counted(rung: model.Explanation) -> model.Explanation:
+    """Return a recorded kernel beside its ceilings, those of turns and instructions as the chip
+    counted them. Where it did not count, they stay those of the model.
+    """
+    try:
+        local, issue = 0.25 / turns(rung.kernel), 1 / instructions(rung.kernel)
+    except KeyError:
+        return rung
+    shares = {"local memory": local, "L1 cache": local, "instruction issue": issue}
+    ceilings = []
+    for ceiling in rung.ceilings:
+        share = min(1.0, shares.get(ceiling.resource, ceiling.share))
+        ceilings.append(replace(ceiling, share=share, low=min(share, ceiling.low)))
+    return replace(rung, ceilings=tuple(sorted(ceilings, key=lambda c: c.share)))
+
+
+def loops(*kernels: Key) -> str:
+    """Return what each kernel's inner loop consists of on an H200, a line for each."""
+    lines = []
+    for kernel in kernels:
+        rows = records.rows(series="machine code", kernel=kernel)
+        found = {row.metric.removesuffix(" instructions"): row.median for row in rows
+                 if row.metric.endswith(" instructions")}  # fmt: skip
+        adds = found.pop("FFMA")
+        loads = ", ".join(f"{found.get(name, 0):.0f} {name}" for name in ("LDS", "LDS.128"))
+        others = sum(n for name, n in found.items() if not name.startswith("LDS"))
+        lines.append(f"kernel {kernel}: {adds:.0f} FFMA, {loads}, {others:.0f} others")
+    return "\n".join(lines)
+
+
 def time_of_a_warp(kernel: Key) -> dict[str, float]:
     """What a warp of a kernel does, as shares of its time, the largest first."""
     stalls = counts(kernel).stalls
@@ -118,11 +155,10 @@ def slots(words: Mapping[Key, str]) -> str:
     for kernel, what in words.items():
         _, shares, stalls, totals = counts(kernel)
         adds, others, *empty = shares.values()
-        per_add = totals["instructions"] / totals["multiply_adds"]
         waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
         lines.append(
             f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
-            f"{per_add:14.2f} {totals['local_pipe']:8.0f} % "
+            f"{instructions(kernel):14.2f} {totals['local_pipe']:8.0f} % "
             f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
         )
     return "\n".join(lines)

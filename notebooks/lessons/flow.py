@@ -18,7 +18,7 @@ from gemmlab.draw.pipes import BOXES, Flow, Pipe, short
 from gemmlab.ladder import Key
 from gemmlab.measurement import records, rungs
 
-from .cycles import turns
+from .cycles import instructions, turns
 
 #: Text is white on dark shapes, or in a grey for light and dark pages.
 WIDTH = 880
@@ -79,15 +79,17 @@ def of(rung: model.Explanation, title: str = "") -> Flow:
 
 
 def counted(*kernels: Key) -> Drawing:
-    """The flows of recorded kernels, with the turns of local memory that the chip itself counted.
+    """The flows of recorded kernels, with the turns of local memory and the instructions that the
+    chip itself counted.
 
-    The simulator counts the fewest turns that vector loads can take; the chip takes more.
+    The simulator counts the fewest turns that vector loads can take, and no addresses.
     """
     flows = []
     for kernel in kernels:
         flow = of(rungs.rung(kernel))
         dram, l2, local, issue = flow.pipes
         local = replace(local, need=turns(kernel))
+        issue = replace(issue, need=instructions(kernel))
         flows.append(replace(flow, pipes=(dram, l2, local, issue)))
     return picture(flows)
 

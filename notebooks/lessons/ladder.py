@@ -6,8 +6,9 @@ from html import escape
 from typing import NamedTuple
 
 from gemmlab import catalog
+from gemmlab.measurement import records
 
-from . import waterfall
+from . import facts, waterfall
 
 #: What each rung adds, in the words of the main line.
 IDEAS = {
@@ -19,16 +20,15 @@ IDEAS = {
     16: "ask early, use late",
     17: "equal shares of the work",
     18: "tensor cores, and two numbers for a float",
-    19: "tensor cores that nobody waits for",
+    19: "one instruction for four warps, B prepared once",
 }
-LIBRARY = "cuBLAS SGEMM"
 LEFT = 'style="text-align:left"'
 
 
 class Row(NamedTuple):
     """A kernel of the main line, or the library: GFLOPS on an H200 at 4096 x 4096 x 4096."""
 
-    kernel: int | None
+    kernel: int | None  # 0 is kernel 1 with its indices swapped
     name: str
     gflops: float
     share: float  # of the library's rate
@@ -36,21 +36,30 @@ class Row(NamedTuple):
 
 
 class Table:
-    """The rungs of the main line as a table, slowest first."""
+    """The rungs of the main line as a table, slowest first.
 
-    def __init__(self) -> None:
-        library, rungs = waterfall.variants()[LIBRARY].gflops, waterfall.rungs()
-        rows = [Row(None, LIBRARY, library, 1.0, "NVIDIA's own library")]
+    Args:
+        last: the last kernel; by default all are shown.
+    """
+
+    def __init__(self, last: int | None = None) -> None:
+        library, rungs = waterfall.variants()[facts.LIBRARY].gflops, waterfall.rungs()
+        swapped = records.variants(series="swapped identifiers", size=4096)["swapped"].gflops
+        rows = [
+            Row(None, facts.LIBRARY, library, 1.0, "NVIDIA's own library"),
+            Row(0, "indices swapped", swapped, swapped / library, "neighbours load far apart"),
+        ]
         for kernel, idea in IDEAS.items():
             rung = rungs[kernel]
             rows.append(Row(kernel, rung.name, rung.gflops, rung.gflops / library, idea))
-        self.rows = sorted(rows, key=lambda row: row.gflops)
+        shown = (row for row in rows if last is None or (row.kernel or 0) <= last)
+        self.rows = sorted(shown, key=lambda row: row.gflops)
 
     def __repr__(self) -> str:
         lines = ["kernel                   TFLOPS   of cuBLAS   the idea"]
         lines += [
-            f"{row.kernel or '':>2} {row.name:20} {row.gflops / 1000:8.1f}   {row.share:9.0%}   "
-            + row.idea
+            f"{_number(row):>2} {row.name:20} {facts.two(row.gflops / 1000):>8}   "
+            f"{row.share:9.0%}   {row.idea}"
             for row in self.rows
         ]
         return "\n".join(lines)
@@ -65,14 +74,18 @@ class Table:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def _number(row: Row) -> str:
+    return "" if row.kernel is None else str(row.kernel)
+
+
 def _row(row: Row, width: float) -> str:
     colour = "#808080" if row.kernel is None else "#16835a"
     bar = f'<div style="width:{1.8 * width:.0f}px;height:12px;background:{colour}"></div>'
     name = escape(row.name)
     if row.kernel is not None:
-        name = f'<a href="../kernels/{catalog[row.kernel].file}">{name}</a>'
+        name = f'<a href="../kernels/{catalog[row.kernel or 1].file}">{name}</a>'
     return (
-        f"<tr><td>{row.kernel or ''}</td><td {LEFT}>{name}</td><td {LEFT}>{escape(row.idea)}</td>"
-        f"<td>{row.gflops / 1000:.1f}</td><td>{100 * row.share:.0f} %</td>"
+        f"<tr><td>{_number(row)}</td><td {LEFT}>{name}</td><td {LEFT}>{escape(row.idea)}</td>"
+        f"<td>{facts.two(row.gflops / 1000)}</td><td>{facts.percent(row.share)}</td>"
         f"<td {LEFT}>{bar}</td></tr>"
     )

@@ -31,9 +31,8 @@ class PuzzleCell(Shell):
         self.verdict, self.run = puzzles.run(number, f"\n{text}")
         self._stepping = False
         self.panel.cell = running_cell()
-        title = puzzles.written()[number - 1]["title"]
         self.panel.parts = {
-            "title": f"puzzle {number} <span>{escape(title)}</span>",
+            "title": self.name,
             "answer": self._answer(),
         }
         self._show()

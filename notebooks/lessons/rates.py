@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyopencl as cl
-import pyopencl.array as cla
 
 from gemmlab import check, matmul, model
 from gemmlab.ladder import sources
 from gemmlab.ladder.spec import round_up
 from gemmlab.measurement import clock
+from gemmlab.opencl import cl, cla
 from gemmlab.opencl.build import build
 from gemmlab.opencl.devices import Device
 

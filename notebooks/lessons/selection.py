@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from gemmlab.generate import choice
-from gemmlab.generate.choice import Sizes, dimensions
+from gemmlab.generate import candidates
+from gemmlab.generate.candidates import Sizes, dimensions
 from gemmlab.generate.tiles import Launch, complete_tile, cut
 
 #: "size" (that of a cube, or M, N and K) and "tiles".
@@ -26,7 +26,7 @@ SIDES = ("TSM", "TSN", "TSK")
 
 def rules(letter: str) -> list[Rule]:
     """The rules that were found on an H200, for "d", "c" or "z"."""
-    return choice.section("nvidia", "tiles")["rules"][letter]
+    return candidates.section("nvidia", "tiles")["rules"][letter]
 
 
 def launches(sizes: Sizes, rules: Sequence[Rule]) -> list[Launch]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 from gemmlab import catalog, model
@@ -21,6 +20,8 @@ from gemmlab.ladder import Key, find, in_order, sources
 from gemmlab.measurement import landscape, records
 from gemmlab.measurement import rungs as measured
 from gemmlab.measurement.records import Row
+
+from . import cycles
 
 
 def variants(record: str = "waterfall", **where: Any) -> dict[str, Row]:
@@ -65,7 +66,7 @@ class Rung(NamedTuple):
     params: Mapping[str, int]
     gflops: float
     registers: int | None
-    explained: model.Explanation | None = None
+    explained: model.Explanation | None = None  # with ceilings as the chip counted them
 
     @property
     def name(self) -> str:
@@ -102,7 +103,8 @@ def rungs() -> dict[Key, Rung]:
             params = find(rung.kernel).complete(rung.params)
             compiled = with_idea.get(rung.kernel) or landscape.rate(rung.kernel, params)
             registers = compiled.registers if compiled else None
-            rungs[rung.kernel] = Rung(rung.kernel, params, rung.measured, registers, rung)
+            explained = cycles.counted(rung)
+            rungs[rung.kernel] = Rung(rung.kernel, params, rung.measured, registers, explained)
     for kernel, row in with_idea.items():
         rungs.setdefault(kernel, Rung(kernel, row.params, row.gflops, row.registers))
     return rungs
@@ -112,8 +114,11 @@ def draw(
     rates: Mapping[str, float],
     words: Mapping[str, str],
     yardsticks: Mapping[str, float],
+    starts: Mapping[str, float],
 ) -> Picture:
-    """TFLOPS as steps from each rung to the next, with the ceiling that was lifted in `words`."""
+    """TFLOPS as steps, each from the rung that it starts from, with the ceiling that was
+    lifted in `words`.
+    """
     summary = "; ".join(
         f"{name}: {rate / 1000:.1f}, {words.get(name, '')}".rstrip(", ")
         for name, rate in rates.items()
@@ -123,12 +128,13 @@ def draw(
     )
     ax = picture.axes_plain()
     right = ax.get_yaxis_transform()  # x in shares of the axes, y in rows
-    for row, (before, now) in enumerate(pairwise([0.0, *rates.values()])):
+    for row, (name, now) in enumerate(rates.items()):
+        before = starts.get(name, 0.0)
         low, high = sorted((before / 1000, now / 1000))
         colour = GREEN if now >= before else MAGENTA
         ax.barh(-row, high - low, 0.7, left=low, color=faint(colour, 0.8))
         ax.text(high + 1, -row, f"{now / 1000:.1f}", va="center", color=INK, fontsize=9)
-        lifted = words.get(list(rates)[row], "")
+        lifted = words.get(name, "")
         ax.text(1.02, -row, lifted, transform=right, va="center", color=INK, fontsize=9)
     limits = {f"float32 peak of {model.H200.name}": model.H200.gflops, **yardsticks}
     for (name, rate), style in zip(limits.items(), ("--", ":", "-."), strict=False):

@@ -1,6 +1,7 @@
         // load: RTS columns of each tile at a time
-        for (int j0 = 0; j0 < TSK; j0 += RTS) {
-            const int j = j0 + tn;           // column of the tile
-            Atile[j][tm] = A[(k0 + j)*M + m0 + tm];
-            Btile[tm][j] = B[(k0 + j)*N + n0 + tm];
+        for (int e0 = 0; e0 < TS*TSK; e0 += TS*RTS) {
+            const int e = e0 + tn*TS + tm;   // element of the tile, in the order of memory
+            const int i = e % TS, j = e / TS;
+            Atile[j][i] = A[(k0 + j)*M + m0 + i];
+            Btile[i][j] = B[(k0 + j)*N + n0 + i];
         }

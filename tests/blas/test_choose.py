@@ -13,7 +13,7 @@ import gemmlab
 from gemmlab.blas.choose import Choice, choose
 from gemmlab.blas.layout import Batch, Matrix
 from gemmlab.blas.product import Options, Product
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.ladder import find, sources
 
 
@@ -68,7 +68,7 @@ def test_how_a_kernel_multiplies(gpu, any_device):
     assert chosen(cpu, 30, 30, 30, number=100).kernel == "family", "too small for a launch each"
 
 
-@pytest.mark.parametrize("precision", choice.IMPLIED)
+@pytest.mark.parametrize("precision", candidates.IMPLIED)
 def test_the_choice_is_near_the_fastest_on_record(precision, gpu):
     """Of all candidates that were timed on an H200; in TF32 of those on tensor cores."""
     path = sources.folder("results") / "nvidia_h200_candidates.json"
@@ -77,7 +77,7 @@ def test_the_choice_is_near_the_fastest_on_record(precision, gpu):
     shares = []
     for shape in record["shapes"]:
         taken = {kernels[number]: least for number, least, *_ in shape[precision]["runs"]}
-        found = choice.kernel_for(gpu, tuple(shape["sizes"]), precision=precision)
+        found = candidates.kernel_for(gpu, tuple(shape["sizes"]), precision=precision)
         if find(found[0]).tensor == (precision != "float32"):
             shares.append(min(taken.values()) / taken[found])
     assert len(shares) > 10

@@ -19,7 +19,7 @@ from gemmlab.blas.layout import Batch, Matrix
 from gemmlab.blas.plan import PlanBuilder, multiply_in_passes
 from gemmlab.blas.product import Product, passes
 from gemmlab.blas.run import Session, session_of
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.opencl.launch import Kernel
 
 pytestmark = pytest.mark.optimised(False)
@@ -78,7 +78,7 @@ def test_two_transposed_operands_need_no_pass(m, n, k, params, some_device, monk
     """On a GPU "auto" multiplies them in the opposite order, and stores the transpose."""
     small = {"TSM": 32, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "TRANSPOSED": 0, **params}
     chosen = "warp_tiling", tuple(catalog["warp_tiling"].complete(small).items())
-    monkeypatch.setattr(choice, "kernel_for", lambda *call: chosen)
+    monkeypatch.setattr(candidates, "kernel_for", lambda *call: chosen)
     gpu = dataclasses.replace(some_device, kind="GPU")
     a, b, c = whole((m, k)), whole((k, n), 1), np.ones((m, n), np.float32)
     for x, y in itertools.product("CF", repeat=2):

@@ -42,3 +42,9 @@ def test_a_picture_says_what_it_shows():
     assert zoom(3, {"TS": 16, "WPT": 4}, k=6).svg() != zoom(3, {"TS": 16, "WPT": 4}, k=5).svg()
     with pytest.raises(ParameterError):
         zoom(3, {"WPT": 5})
+
+
+def test_the_room_is_that_of_the_chip():
+    """Local memory serves a quarter of a load per multiply-add; tensor cores have other rates."""
+    assert [level.room for level in levels(1)][-1] == 0.25
+    assert 0 < levels(6)[1].room < 0.1 and not any(level.room for level in levels(18))

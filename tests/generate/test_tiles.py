@@ -11,8 +11,8 @@ from texts import H200
 
 from gemmlab import ParameterError
 from gemmlab.generate import tiles
-from gemmlab.generate.choice import Constants, FittedChip
-from gemmlab.generate.precision import PRECISIONS
+from gemmlab.generate.candidates import Constants, FittedChip
+from gemmlab.generate.elements import ELEMENTS
 from gemmlab.generate.schedule import EDGE_SIDES
 from gemmlab.generate.tiles import DEFAULTS, OperandLayout, by_rule, complete_tile, configure
 from gemmlab.ladder import Limits
@@ -54,7 +54,7 @@ def test_loads_are_as_wide_as_memory_allows(a, b, sizes, widths):
 
 def test_the_rule_gives_every_device_a_legal_tile(any_device):
     """On a GPU registers and local memory suffice; smaller products and batches have more tiles."""
-    for letter, limits, units in itertools.product(PRECISIONS, (GPU, NARROW), (1, 15, 132)):
+    for letter, limits, units in itertools.product(ELEMENTS, (GPU, NARROW), (1, 15, 132)):
         for kind, side in itertools.product(("GPU", "CPU"), (1, 100, 1000, 10_000)):
             device = gpu(any_device, limits=limits, units=units, kind=kind)
             tile = by_rule(device, letter, (side,) * 3)
@@ -63,7 +63,7 @@ def test_the_rule_gives_every_device_a_legal_tile(any_device):
                 assert (
                     configure(letter, tile, (size,) * 3, *layouts, beta=True).problems(limits) == []
                 )
-            assert kind == "CPU" or tile["WPTM"] * tile["WPTN"] * PRECISIONS[letter].size // 4 <= 64
+            assert kind == "CPU" or tile["WPTM"] * tile["WPTN"] * ELEMENTS[letter].size // 4 <= 64
     with pytest.raises(ParameterError, match="no generated kernel"):
         by_rule(gpu(any_device, limits=TINY), "s", (64, 64, 64))
     small, large = (by_rule(gpu(any_device), "d", (side,) * 3) for side in (300, 4096))

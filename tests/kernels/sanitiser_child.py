@@ -15,7 +15,7 @@ from gemmlab.blas.plan import PlanBuilder, multiply_in_passes
 from gemmlab.blas.product import Product
 from gemmlab.blas.run import session_of
 from gemmlab.ladder import find
-from gemmlab.measurement.timing import upload
+from gemmlab.measurement.framed import upload
 from gemmlab.opencl import build, launch
 from gemmlab.opencl.devices import default_device
 

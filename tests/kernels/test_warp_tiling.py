@@ -31,14 +31,15 @@ WRONG_JOINS = {
     "leaves out the group after the first": ("for (int group = first + 1;",
         "for (int group = first + 2;"),
     "leaves out the last group": ("group <= last; group++", "group < last; group++"),
-    "reads what no group has stored": ("if (share > 0 || START(group) < START(group + 1))",
-        "if (1)"),
-    "forgets the rest of the division": (" + rest*(uint)(group)/(uint)groups)", ")"),
+    "reads what no group has stored": (
+        "if (line >= groups || line*group/groups < line*(group + 1)/groups)", "if (1)"),
+    "forgets the rest of the division": ("line*first/groups;", "line/groups*first;"),
     "takes a tile for cut that one did alone": ("first == last || (", "("),
     "takes numbers of tiles for those of cuts": ("by_tile ? number :", "!by_tile ? number :"),
     "goes straight down": ("const int rows = min(ORDER, tiles_m - band);",
         "const int rows = tiles_m;"),
-    "takes what its neighbour should": ("(2*group)*PIECE + id];", "(2*group)*PIECE + (id ^ 4)];"),
+    "takes what its neighbour should": (
+        "(2*group)*TSM*TSN + id];", "(2*group)*TSM*TSN + (id ^ 4)];"),
 }  # fmt: skip
 _CLEARED = """acc[wn][wm] {} 0.0f;
                     }}

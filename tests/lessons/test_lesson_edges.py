@@ -1,7 +1,7 @@
 """What was recorded of the strategies for sizes that are not whole tiles."""
 
 from gemmlab.blas.product import Product, passes
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.ladder import catalog
 from lessons import edges
 
@@ -16,7 +16,7 @@ def test_the_recorded_strategies_are_whole():
 
 def test_padding_was_recorded_with_the_tiles_of_the_table():
     """Chapter 13 counts work-groups by the table's tiles; the record has their memory."""
-    row = next(row for row in choice.kernel_rows("nvidia", "pad") if row["size"] == 1024)
+    row = next(row for row in candidates.kernel_rows("nvidia", "pad") if row["size"] == 1024)
     for size in (1021, 1028):
         product = Product.compact(size, size, size)
         planned = passes(catalog[row["kernel"]], row["params"], product, frozenset())

@@ -18,13 +18,14 @@ TEXT = read("support/peaks.cl")
 @pytest.mark.parametrize("width", (1, 4))
 def test_the_loop_of_multiply_adds_computes_what_it_says(width, fused):
     defines = {"CHAINS": 2, "WIDTH": width, "FUSED": fused}
-    run = clscope.run(TEXT, "fma_loop", (4,), (4,), [3, 0.5, 1.0, clscope.Empty(4)], defines)
+    arguments = [3, 0.5, 1.0, clscope.Empty(4 * width)]
+    run = clscope.run(TEXT, "fma_loop", (4,), (4,), arguments, defines)
     assert run.ok, run.verdict
     assert run.counts.multiply_adds >= 4 * 2 * width * 3
     starts = np.arange(4)[:, None] + np.arange(2)
     for _ in range(3):
         starts = starts * 0.5 + 1.0
-    assert np.allclose(run.arrays["out"], width * starts.sum(1))
+    assert np.allclose(run.arrays["out"].reshape(4, width), starts.sum(1)[:, None])
 
 
 @pytest.fixture(autouse=True)

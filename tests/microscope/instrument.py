@@ -69,13 +69,15 @@ def instrumented(text: str, defines: dict[str, int]) -> str:
             before[id(node.source[0])] += code
             behind[id(node.source[-1])] += ")" * code.count("(atomic")
         if isinstance(node, tree.Call) and node.target:
-            before[id(node.source[-1])] += ", counted"
+            before[id(node.source[-1])] += ", counted" if node.args else "counted"
     out, depth, opened = [], 0, False
     for token in parser.tokens:
         depth += (token.text == "{") - (token.text == "}")
         opened |= depth == 0 and token.text in parser.functions
         if depth == 0 and opened and token.text == ")":
-            before[id(token)] += ", global int* counted"
+            none = out[-1] == "void"  # instead of parameters
+            before[id(token)] += f"{'' if none else ','} global int* counted"
+            out[-1:] = [] if none else out[-1:]
             opened = False
         out.append(before[id(token)] + token.text + behind[id(token)])
     return " ".join(out)

@@ -23,9 +23,10 @@ from clscope.text import PREDEFINED, Preprocessor, TextError, shown
 #: such as a declaration without a type (C99, 6.7.2), or `? :` of a pointer and a number (6.5.15).
 STRICTER = re.compile(
     "division by zero|not known to this simulator|cannot have 0 elements|too many values|"
-    "one value is expected|has no element|not one character|not a number|is no number|"
+    "one value is expected|has no element|not one character|not a number|is not an integer|"
     "#include|twice|a declaration needs its own block|expected '{', found 'case'|"
-    "there is no (atom|async_work_group_.*, int\\),)|no '}'|expected a type, found ';'|"
+    "there is no (atom|wait_group_events|async_work_group_.*, int\\),)|no '}'|"
+    "expected a type, found ';'|"
     "'. :' cannot be applied to .*[*] and an? u?(int|long)"
 )
 _NUMBERS = ["char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "float", "double"]

@@ -50,6 +50,27 @@ __kernel void f(__global float (*out)[4], __global const complex* a, const float
         clscope.run(source, None, (16,), (16,), [clscope.Empty(16), A[:3], (1, 2)])
 
 
+def test_a_structure_by_value():
+    source = """\
+typedef struct { float s; int n[2]; } P;
+typedef struct __attribute__((packed)) { char c; int n; } Q;
+__kernel void f(__global float* out, const P p, Q q)
+{
+    P r = p;
+    r.n[1] += get_global_id(0);
+    out[get_global_id(0)] = p.s * r.n[1] + q.n;
+}
+"""
+    p = np.array((2.5, [10, 3]), [("s", "f4"), ("n", "i4", 2)])
+    q = np.array((1, 1000), [("c", "i1"), ("n", "i4")])
+    for given in (p, p[()], p.tobytes()):
+        got = clscope.run(source, None, (4,), (4,), [clscope.Empty(4), given, q])
+        assert got.ok and (got.arrays["out"] == 1000 + 2.5 * np.arange(3, 7)).all()
+    for wrong in (3, q, "text"):
+        with pytest.raises(TypeError, match="p is a struct and needs its 12 bytes"):
+            clscope.run(source, None, (4,), (4,), [clscope.Empty(4), wrong, q])
+
+
 def test_lines_of_line():
     source = '#line 100 "a.cl"\n__kernel void f(__global int* out) {\n    out[0] = __LINE__; }\n'
     got = clscope.run(source, None, (1,), (1,), [clscope.Empty(1, "int32")])

@@ -16,7 +16,11 @@ from microscope.corpus import MISTAKES, RIGHT, Case
 
 import clscope
 
-RACE = next(case for case in MISTAKES if case.name == "sum: no barrier inside the tree")
+RACES = {
+    case.name: case for case in MISTAKES if case.name in
+    ("sum: no barrier inside the tree", "blur: no barrier", "histogram: no barrier before counting")
+}  # fmt: skip
+RACE = RACES["sum: no barrier inside the tree"]
 SUM = next(case for case in RIGHT if case.name == "sum")
 SIZES = ["--global", "64", "--local=16"]
 LAUNCH = [*SIZES, "--arg", "a=float:64", "--arg=out=float:4:empty"]
@@ -37,9 +41,13 @@ def command(folder: Path, text: str, *options: str) -> subprocess.CompletedProce
     return python(folder, "-m", "clscope", "kernel.cl", *options)
 
 
-@pytest.mark.parametrize("case", [SUM, RACE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [SUM, *RACES.values()], ids=lambda case: case.name)
 def test_the_status_says_whether_something_was_found(case: Case, tmp_path):
-    done = command(tmp_path, case.text, *LAUNCH, "--order=warps")
+    """A reduction, a stencil and a histogram, from which a barrier was removed."""
+    sizes = [f"--{name}={size[0]}" for name, size in
+             (("global", case.launch), ("local", case.group))]  # fmt: skip
+    values = [f"--arg={name}={value}" for name, value in case.values.items()]
+    done = command(tmp_path, case.text, *sizes, *values, "--order=warps")
     places = [int(line) for line in re.findall(r"^kernel\.cl:(\d+):\d+: race: ", done.stdout, re.M)]
     assert (done.returncode, bool(places)) == ((1, True) if case.lines else (0, False)), done.stderr
     assert set(places) <= case.lines

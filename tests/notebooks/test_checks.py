@@ -11,7 +11,7 @@ import checks
 import rebuild
 from gemmlab import catalog
 from gemmlab.ladder import sources
-from lessons import tf32
+from lessons import puzzles, tf32
 
 NUMBERS = sorted(p.stem for p in (FOLDER / "solutions").iterdir())
 BARRIER = "        barrier(CLK_LOCAL_MEM_FENCE);\n"
@@ -32,10 +32,10 @@ CHANGES = {
         [("n0 + tn*WPT + j", "n0 + tn + j*RTS")],
         [("acc[j] += a * Btile", "acc[0] = a * Btile")],
     ],
-    "04_2": [[("acc = fma(", "fma(")], [("k*WIDTH + w", "k")], [("(floatX)(LANE(b, w))", "b")]],
+    "04_2": [[("acc = fma(", "fma(")], [("Atile[k]", "Atile[k/WIDTH]")], [("tn*TS + k", "tn*TS")]],
     "05_2": [
-        [("Btile[tm][j] = B", "// Btile")],
-        [("B[(k0 + j)*N + n0 + tm]", "B[(n0 + j)*K + k0 + tm]")],
+        [("Btile[i][j] = B", "// Btile")],
+        [("B[(k0 + j)*N + n0 + i]", "B[(n0 + j)*K + k0 + i]")],
         [("B[(k0 + j)*N", "B[(k0 + j)*M")],
     ],
     "06_2": [
@@ -55,8 +55,8 @@ CHANGES = {
     ],
     "09_2": [
         [("[next][j][i] =", "[now][j][i] =")],
-        [("(k1 + j)", "(k0 + j)")],
-        [("if (k1 < K) {", "{")],
+        [("(last + j)", "(k0 + j)")],
+        [("min(k1, K - TSK)", "k1")],
     ],
     "09_3": [
         [("tile[next][j][i] =", "tile[now][j][i] =")],
@@ -69,7 +69,7 @@ CHANGES = {
         [("(k1 + j)", "j")],
     ],
     "11_2": [
-        [("(floatX)(four[j])", "(floatX)(B_AT(k, n + j))")],
+        [("= four[j]", "= B[k*N + n + j]")],
         [("four[j]", "four[0]")],
         [("&B[k*N + n]", "&B[n]")],
     ],
@@ -85,9 +85,9 @@ CHANGES = {
     ],
     "14_2": [[("fmax(sum, 0.0f)", "sum")], [("fmax", "fmin")], [("beta*C0", "0.0f*C0")]],
     "15_2": [
-        [("*(floatX*)&b[j] = *(const __local floatX*)&Btile", "b[j] = Btile")],
+        [("*(floatX*)&b[j0] = *(const __local floatX*)&Btile", "b[j0] = Btile")],
         [("tm + i*WARPM]", "tm + i]")],
-        [("tn + j*WARPN]", "tn + j]")],
+        [("tn + j0*WARPN]", "tn + j0]")],
     ],
     "16_2": [
         [("AWAIT(STAGES - 2);", "")],
@@ -101,9 +101,9 @@ CHANGES = {
     ],
     "18_3": [[("0x8000u", "0x1000u")], [("MIDDLE(a)*MIDDLE(b) + ", "")]],
     "19_3": [
-        [("Bsmall", "Bbig")],
-        [("= b[l] - big", "= b[l]")],
-        [("Bsmall[to][kb][ib + l*NB]", "Bsmall[to][kb][ib + l]")],
+        [("to_small = b", "to_big = b")],
+        [("= b - big", "= b")],
+        [("*(__local float4*)to_big", "to_big[0] = big.x; *(__local float4*)to_small")],
     ],
 }
 
@@ -114,9 +114,17 @@ def every_setting(rate, choices):
     return max((dict(zip(choices, setting, strict=True)) for setting in values), key=rate)
 
 
+def puzzle(number, lines=None):
+    """The text of a puzzle, with lines in its gap."""
+    text, gap = puzzles.written()[number - 1]["text"], puzzles.PUZZLES[number - 1].gap
+    return text if lines is None else text.replace(gap, lines)
+
+
 #: Other wrong answers.
 WRONG = {
-    "00_3": ["k*N + n", "n*N + k", "n*K + "],
+    "00_1": [puzzle(1), puzzle(1, "    y[i] = x[i];\n"), puzzle(1, "    y[i + 1] = 2*x[i];\n")],
+    "00_2": [puzzle(3), puzzle(3, "    const int at = m*M + n;\n")],
+    "00_3": [puzzle(4), puzzle(4, "    sum = A[m] * B[n];\n")],
     "01_2": [body(1)],
     "01_3": [
         body(1),
@@ -203,10 +211,10 @@ def wrong_answers(number: str, check) -> list:
 @pytest.mark.parametrize(
     ("number", "answer", "words"),
     [
-        ("00_1", "128", "no quotes"),
-        ("00_2", lambda *case: print(1.0), "`return`"),
-        ("00_2", lambda *case: ..., "yet"),
-        ("00_2", lambda m: m, "raises TypeError"),
+        ("01_1", "128", "no quotes"),
+        ("06_1", lambda *case: print(1.0), "`return`"),
+        ("06_1", lambda *case: ..., "yet"),
+        ("06_1", lambda m: m, "raises TypeError"),
     ],
 )
 def test_an_answer_that_is_none_gets_a_hint_that_says_so(number, answer, words):

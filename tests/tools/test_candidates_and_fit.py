@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import record_candidates
 
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.ladder import NARROW, sources
 
 TILE = {"LINES": 2, "ROWS": 0, "TSK": 64, "WPT": 1, "WIDTH": 1}
@@ -22,7 +22,7 @@ def tiny(monkeypatch):
         return [("narrow", tuple((TILE | {"GROUPS": groups}).items())) for groups in (0, 2)]
 
     monkeypatch.setattr(record_candidates, "shapes", lambda: [(2, 40, 100), (1, 33, 130)])
-    monkeypatch.setattr(record_candidates, "candidates", two)
+    monkeypatch.setattr(record_candidates, "settings_at", two)
 
 
 def test_the_recorded_shapes_are_not_those_of_comparisons():
@@ -71,7 +71,7 @@ def test_a_record_is_continued(any_device, tiny, tmp_path):
 def made(units: int = 20) -> tuple[dict, dict]:
     """A record in which every time follows from constants, and these constants."""
     rng = np.random.default_rng(0)
-    chip = choice.FittedChip(1e-12, 1e-12, 5e-6, units)
+    chip = candidates.FittedChip(1e-12, 1e-12, 5e-6, units)
     kernels, texts, registers = [], {}, []
     for lines in (2, 4, 8):
         for groups in (0, 20, 40):
@@ -80,7 +80,7 @@ def made(units: int = 20) -> tuple[dict, dict]:
             text = record_candidates.text_of((NARROW.number, tuple(params.items())))
         registers.append(["narrow", dict(text[1]), 16 * lines])
         held = fit.resident(text, fit.reported({"registers": registers}))
-        texts[text] = choice.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7, held)
+        texts[text] = candidates.Constants(4e-6, 5e-7, 1e-6 * lines, 5e-7 * lines, 2e-6, 1e-7, held)
     shapes = []
     for _ in range(60):
         low, high = np.log((50, 1, 50)), np.log((5000, 8, 5000))
@@ -89,7 +89,7 @@ def made(units: int = 20) -> tuple[dict, dict]:
         for number, (_, params) in enumerate(kernels):
             taken = (NARROW.number, tuple(params.items()))
             text = record_candidates.text_of(taken)
-            time = choice.seconds(choice.work(taken, (m, n, k)), texts[text], chip)
+            time = candidates.seconds(candidates.work(taken, (m, n, k)), texts[text], chip)
             time *= float(np.exp(rng.normal(0, 0.02)))
             runs.append([number, 1e6 * time, 1e6 * time])
         shapes.append({"sizes": [m, n, k], "float32": {"runs": runs}})
@@ -113,18 +113,20 @@ def test_constants_are_recovered(tmp_path, capsys):
     start, element, host = found["check"]
     assert 5e3 < start < 3e4 and 5 < 1e3 * element < 20
     assert start + host == pytest.approx(1e5, rel=1e-3)
-    chip = choice.FittedChip(**{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20)
+    chip = candidates.FittedChip(
+        **{name: 1e-9 * ns for name, ns in found["chip"].items()}, units=20
+    )
     own = {
-        (name, tuple(params.items())): choice.Constants(
+        (name, tuple(params.items())): candidates.Constants(
             *(1e-9 * ns for ns in constants), resident=resident
         )
         for name, params, constants, _, resident in found["texts"]
     }
     assert own.keys() <= texts.keys()
     errors = [
-        np.log(choice.seconds(row.work, own[text], chip) / row.seconds)
+        np.log(candidates.seconds(row.work, own[text], chip) / row.seconds)
         for row in fit.timed(record)
-        if row.best > 0.5 * row.seconds and (text := record_candidates.text_of(row.choice)) in own
+        if row.best > 0.5 * row.seconds and (text := record_candidates.text_of(row.setting)) in own
     ]
     assert np.median(np.abs(errors)) < 0.1
     judged = found["held_out"]  # at shapes that were left out

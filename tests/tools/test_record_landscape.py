@@ -1,10 +1,12 @@
 """Recording a landscape: complete, continued where it stopped, and no wrong kernel counts."""
 
 import dataclasses
+import os
 import types
 
 import pytest
 import record_landscape
+import registers
 from texts import edited
 
 from gemmlab import catalog, trial
@@ -114,3 +116,31 @@ def test_a_wrong_kernel_does_not_count(any_device, tmp_path):
     outcome = trial(1, SIZE, params=job.params, source=text, device=any_device)
     (row,) = record_landscape.rows_of(job, outcome, (10, 0), True, any_device)
     assert row["metric"] == "refused" and "wrong" in row["note"] and "median" not in row
+
+
+def test_nothing_is_timed_while_settings_are_compiled(monkeypatch):
+    compiled = []
+
+    def compiling(kernel, params, device, cache):
+        compiled.append(params)
+        return params, 0
+
+    monkeypatch.setattr(record_landscape, "registers", compiling)
+    monkeypatch.setattr(record_landscape, "BATCH", 3)
+    monkeypatch.setattr(
+        record_landscape, "os", types.SimpleNamespace(environ={}, cpu_count=os.cpu_count)
+    )
+    device = types.SimpleNamespace(features={"nvidia"})
+    jobs = [record_landscape.Job(1, number, 64) for number in range(7)]
+    with record_landscape.compiled_in_batches(device, jobs) as used:
+        for number, reported in enumerate(used):
+            assert reported == (number, 0)
+            assert sorted(compiled) == [*range(min(7, number // 3 * 3 + 3))]
+
+
+def test_registers_are_those_of_gemm():
+    line = "Compiling entry function '{}' for 'sm_90'\n {} bytes spill stores\n Used {} registers\n"
+    log = line.format("fixup", 8, 36) + line.format("gemm", 4, 233)
+    assert registers.in_log(log) == (233, 4)
+    assert registers.in_log(line.format("gemm", 0, 40) + line.format("fixup", 8, 36)) == (40, 0)
+    assert registers.in_log("") is None

@@ -6,7 +6,7 @@ import json
 import pytest
 import tune
 
-from gemmlab.generate.choice import Constants, FittedChip, kind_of, seconds
+from gemmlab.generate.candidates import Constants, FittedChip, kind_of, seconds
 from gemmlab.generate.tiles import complete_tile, generated_work
 
 

@@ -125,9 +125,10 @@ def test_other_hosts_run_a_chapter_once_the_repository_has_an_owner():
     pytest.importorskip("mermaidx")
     from conf import launch_links
 
-    assert len(launch_links("00_a", "https://github.com/OWNER/gemmlab")) == 1
-    links = launch_links("00_a", "https://github.com/me/gemmlab").values()
-    assert sum("me/gemmlab" in link and "notebooks/00_a.ipynb" in link for link in links) == 2
+    own = launch_links("00_a", "https://github.com/OWNER/gemmlab", True).values()
+    assert [*own] == ["../../lite/lab/index.html?path=notebooks/00_a.ipynb", "00_a.ipynb"]
+    links = launch_links("00_a", "https://github.com/me/gemmlab", False).values()
+    assert sum("me/gemmlab" in link and "notebooks/00_a.ipynb" in link for link in links) == 1
 
 
 def test_sphinx_has_no_complaint(site):

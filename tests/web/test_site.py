@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import http.server
 import os
 import shutil
-import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 from browser.lab import browser_path, opened
 from conftest import lacking
+from servers import served
 
 from clscope import wgsl
 from lessons.puzzles import PUZZLES
@@ -36,7 +33,7 @@ def build():
 @pytest.fixture(scope="module")
 def site(build, tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    return folder, build.build(folder, None)
+    return folder, build.build(folder, False)
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +41,7 @@ def pyodide(build, tmp_path_factory):
     """npm's package of Pyodide: that in the folder GEMMLAB_PYODIDE, or downloaded."""
     if "GEMMLAB_PYODIDE" in os.environ:
         return Path(os.environ["GEMMLAB_PYODIDE"])
-    folder = tmp_path_factory.mktemp("pyodide")
-    version = build.PYODIDE.rstrip("/").rpartition("@")[2]
-    npm = shutil.which("npm")
-    command = [npm or "npm", "pack", f"pyodide@{version}", "--pack-destination", str(folder)]
-    if not npm or subprocess.run(command, capture_output=True, check=False).returncode:
-        lacking("no Pyodide from npm")
-    (packed,) = folder.glob("*.tgz")
-    shutil.unpack_archive(packed, folder)
-    return folder / "package"
+    return build.lite.fetch_pyodide(tmp_path_factory.mktemp("pyodide")) or lacking("no npm")
 
 
 @pytest.fixture(scope="module")
@@ -61,33 +50,6 @@ def browser():
         lacking("no Chromium")
     with opened(WEBGPU) as browser:
         yield browser
-
-
-@contextlib.contextmanager
-def served(folder: Path, cdn: bool = False):
-    """The address of a static server for a folder: as `python -m http.server`, or as a CDN, from
-    which pages of other hosts may load.
-    """
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        extensions_map = {
-            **http.server.SimpleHTTPRequestHandler.extensions_map,
-            ".mjs": "text/javascript",
-        }
-
-        def end_headers(self):
-            if cdn:
-                self.send_header("Access-Control-Allow-Origin", "*")
-            super().end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    handler = functools.partial(Handler, directory=folder)
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
 
 
 #: The page does not see that a CPU plays the GPU, so it looks for the quickest style.
@@ -226,12 +188,13 @@ def test_a_visitor_solves_three_puzzles_and_edits_the_kernel(
     """On a server with Pyodide next to the page; and in a folder, with another host as the CDN."""
     with contextlib.ExitStack() as end:
         if where == "server":
-            build.build(tmp_path, pyodide)
+            build.build(tmp_path, True)
+            shutil.copytree(pyodide, tmp_path / "pyodide")
             host = address = end.enter_context(served(tmp_path))
         else:
             host = end.enter_context(served(pyodide, cdn=True))
-            monkeypatch.setattr(build, "PYODIDE", host)
-            build.build(tmp_path, None)
+            monkeypatch.setattr(build.lite, "CDN", host)
+            build.build(tmp_path, False)
             address = f"{tmp_path.as_uri()}/"
         host = host.split("/")[2]
         visit = Visit(browser, address)

@@ -9,7 +9,7 @@ from texts import H200
 import gemmlab
 from gemmlab import catalog, check, matmul
 from gemmlab.caches import Notes
-from gemmlab.generate import choice
+from gemmlab.generate import candidates
 from gemmlab.ladder import Limits, find
 from gemmlab.measurement import tuned
 
@@ -32,56 +32,58 @@ def cpu(any_device):
 
 @pytest.fixture(autouse=True)
 def own_notes(tmp_path, monkeypatch, fresh):
-    monkeypatch.setattr(choice, "winners", Notes(str(tmp_path / "choices.json")))
+    monkeypatch.setattr(candidates, "winners", Notes(str(tmp_path / "choices.json")))
 
 
 # By the model
 
 
-@pytest.mark.parametrize("precision", choice.IMPLIED)
+@pytest.mark.parametrize("precision", candidates.IMPLIED)
 @pytest.mark.parametrize("sizes", [*SHAPES, *random_shapes(20, 5, 2e12)], ids=str)
 def test_every_shape_has_legal_candidates_and_the_best_is_chosen(gpu, sizes, precision):
-    order = choice.ranked(gpu, sizes, precision)
-    assert order and len({one.choice for one in order}) == len(order)
+    order = candidates.ranked(gpu, sizes, precision)
+    assert order and len({one.setting for one in order}) == len(order)
     for (kernel, params), seconds, work in order:
         assert find(kernel).problems(dict(params), gpu.limits) == []
         assert seconds > 0 and work.groups >= 1
     if precision == "float32":
         assert [one.seconds for one in order] == sorted(one.seconds for one in order)
-    assert choice.kernel_for(gpu, sizes, precision=precision) == order[0].choice
+    assert candidates.kernel_for(gpu, sizes, precision=precision) == order[0].setting
 
 
 def test_the_kernel_suits_the_result(gpu):
-    assert choice.kernel_for(gpu, (1, 4000, 4000))[0] == "narrow"
+    assert candidates.kernel_for(gpu, (1, 4000, 4000))[0] == "narrow"
     for side in (4000, 20_000, 100_000):
-        kernel, params = choice.kernel_for(gpu, (side,) * 3)
+        kernel, params = candidates.kernel_for(gpu, (side,) * 3)
         assert kernel == "warp_tiling" and dict(params)["TSM"] * dict(params)["TSN"] >= 8192
-    assert choice.kernel_for(gpu, (65_536,) * 3, precision="tf32x3")[0] == "warpgroups"
+    assert candidates.kernel_for(gpu, (65_536,) * 3, precision="tf32x3")[0] == "warpgroups"
 
 
 def test_tf32_has_to_be_clearly_faster_than_float32(gpu):
     """With the range check and the host's time between two checks."""
-    start, element, host = choice.model(gpu).check
+    start, element, host = candidates.model(gpu).check
     for precision in ("tf32", "tf32x3"):
         small, large = (300, 300, 300), (4096, 4096, 4096)
-        assert choice.kernel_for(gpu, small, precision=precision) == choice.kernel_for(gpu, small)
-        assert find(choice.kernel_for(gpu, large, precision=precision)[0]).tensor
+        assert candidates.kernel_for(gpu, small, precision=precision) == candidates.kernel_for(
+            gpu, small
+        )
+        assert find(candidates.kernel_for(gpu, large, precision=precision)[0]).tensor
         for m, n, k in (small, large):
             chosen = gemmlab.auto(n, m, k, gpu, precision)
             times = [one.seconds for one in chosen.candidates]
             assert times == sorted(times) and "Request(" not in str(chosen)
             look = start + element * (m + n) * k
-            order = choice.ranked(gpu, (m, n, k), precision)
-            assert all(x.seconds >= look + host for x in order if find(x.choice[0]).tensor)
+            order = candidates.ranked(gpu, (m, n, k), precision)
+            assert all(x.seconds >= look + host for x in order if find(x.setting[0]).tensor)
     close = 0
     for k in range(300, 6000, 300):
-        best = min(choice.ranked(gpu, (528, 2088, k), "tf32"), key=lambda one: one.seconds)
-        plain, *_ = choice.ranked(gpu, (528, 2088, k))
-        if find(best.choice[0]).tensor and choice.CLEARLY * best.seconds > plain.seconds:
-            assert choice.kernel_for(gpu, (528, 2088, k), precision="tf32") == plain.choice
+        best = min(candidates.ranked(gpu, (528, 2088, k), "tf32"), key=lambda one: one.seconds)
+        plain, *_ = candidates.ranked(gpu, (528, 2088, k))
+        if find(best.setting[0]).tensor and candidates.CLEARLY * best.seconds > plain.seconds:
+            assert candidates.kernel_for(gpu, (528, 2088, k), precision="tf32") == plain.setting
             told = gemmlab.auto(2088, 528, k, gpu, "tf32")
             (running,) = [line for line in str(told).splitlines() if line.startswith("*")]
-            assert told.candidates[0] == best != plain and plain.choice[0] in running
+            assert told.candidates[0] == best != plain and plain.setting[0] in running
             assert "TF32" in told.why, "why it is not the first that runs"
             close += 1
     assert close, "no product shows it"
@@ -89,14 +91,14 @@ def test_tf32_has_to_be_clearly_faster_than_float32(gpu):
 
 def test_a_batch_takes_tiles_that_fill_the_units(gpu, cpu):
     """64 products of 256 x 256 are 128 tiles of 256 x 128, for 132 units."""
-    order = choice.ranked(gpu, (256, 256, 256), number=64)
-    tile, *others = (dict(one.choice[1]) for one in order)
+    order = candidates.ranked(gpu, (256, 256, 256), number=64)
+    tile, *others = (dict(one.setting[1]) for one in order)
     assert (tile["TSM"], tile["TSN"]) == (256, 128) and len(others) > 3
     assert all(one["GROUPS"] == 0 for one in (tile, *others))
     assert [one.seconds for one in order] == sorted(one.seconds for one in order)
-    tile = dict(choice.ranked(gpu, (32, 32, 32), number=1000)[0].choice[1])
+    tile = dict(candidates.ranked(gpu, (32, 32, 32), number=1000)[0].setting[1])
     assert tile["TSM"] * tile["TSN"] <= 32 * 32
-    assert choice.ranked(cpu, (30, 40, 50), number=9) == []
+    assert candidates.ranked(cpu, (30, 40, 50), number=9) == []
 
 
 # By trials
@@ -111,18 +113,22 @@ def test_the_winner_of_a_trial_is_remembered(gpu, monkeypatch):
         return 1 / len(timed)  # the last one wins
 
     monkeypatch.setattr(tuned, "seconds", seconds)
-    before = choice.kernel_for(gpu, sizes)
+    before = candidates.kernel_for(gpu, sizes)
     (told,) = gemmlab.tune([(1004, 1000, 1008)], gpu)
     winner = timed[-1]
     assert 1 < len(timed) <= tuned.BEST and timed[0] == before != winner
     assert (told.kernel, told.params) == (winner[0], dict(winner[1])) and "timed" in told.why
-    choice.model.cache_clear()  # the next session
-    assert choice.kernel_for(gpu, sizes) == choice.kernel_for(gpu, (1004, 1000, 1012)) == winner
-    assert choice.kernel_for(gpu, apart) != winner
-    (key,) = choice.winners.read()
-    choice.winners.write(key, ["warp_tiling", {"TSM": 7}])
-    choice.model.cache_clear()
-    assert choice.kernel_for(gpu, sizes) == before, "what is not legal is no winner"
+    candidates.model.cache_clear()  # the next session
+    assert (
+        candidates.kernel_for(gpu, sizes)
+        == candidates.kernel_for(gpu, (1004, 1000, 1012))
+        == winner
+    )
+    assert candidates.kernel_for(gpu, apart) != winner
+    (key,) = candidates.winners.read()
+    candidates.winners.write(key, ["warp_tiling", {"TSM": 7}])
+    candidates.model.cache_clear()
+    assert candidates.kernel_for(gpu, sizes) == before, "what is not legal is no winner"
 
 
 def test_a_trial_times_a_candidate(any_device):
@@ -156,32 +162,36 @@ def test_what_cannot_be_chosen_or_tuned(arguments, words, any_device):
 # By the nearest row
 
 
-@pytest.mark.parametrize("kind", [k for k, entry in choice.table().items() if "kernels" in entry])
-@pytest.mark.parametrize("edges", choice.EDGE_KERNELS)
+@pytest.mark.parametrize(
+    "kind", [k for k, entry in candidates.table().items() if "kernels" in entry]
+)
+@pytest.mark.parametrize("edges", candidates.EDGE_KERNELS)
 def test_rows_of_the_table_are_legal_and_the_nearest_is_taken(kind, edges, any_device):
     kinds = {"nvidia": ("GPU", "NVIDIA CUDA"), "intel": ("CPU", "Intel"), "pocl": ("CPU", "Any")}
     facts = dict(zip(("kind", "platform"), kinds[kind], strict=True))
     device = dataclasses.replace(any_device, limits=ROOMY, **facts)
-    assert choice.kind_of(device.platform, device.kind) == kind and choice.kernel_rows(kind, edges)
-    for row in choice.kernel_rows(kind, edges):
+    assert candidates.kind_of(device.platform, device.kind) == kind and candidates.kernel_rows(
+        kind, edges
+    )
+    for row in candidates.kernel_rows(kind, edges):
         spec = find(row["kernel"])
         assert spec.problems(row["params"], ROOMY) == [] and row["gflops"] > 0
         assert spec.edges == edges
-        found = choice.nearest(device, choice.dimensions(row["size"]), edges)
+        found = candidates.nearest(device, candidates.dimensions(row["size"]), edges)
         assert found == (row["kernel"], tuple(row["params"].items()))
 
 
 def test_devices_without_a_model_take_the_table(any_device, cpu):
     for sizes in SHAPES:
-        assert choice.ranked(cpu, sizes) == []
-        assert choice.kernel_for(cpu, sizes) == choice.nearest(cpu, sizes, "pad")
+        assert candidates.ranked(cpu, sizes) == []
+        assert candidates.kernel_for(cpu, sizes) == candidates.nearest(cpu, sizes, "pad")
     with pytest.raises(ValueError, match="no constants"):
         gemmlab.tune([(8, 8, 8)], device=cpu)
     tiny = Limits("a tiny device", 16, (16, 16, 16), 1024, 1, asynchronous=False)
     tiny = dataclasses.replace(any_device, kind="GPU", platform="AMD", limits=tiny)
-    assert choice.kind_of(tiny.platform) == "gpu"
+    assert candidates.kind_of(tiny.platform) == "gpu"
     for edges, expected in (("pad", 3), ("guard", 12), ("auto", 3)):
-        number, params = choice.kernel_for(tiny, (512, 512, 512), edges)
+        number, params = candidates.kernel_for(tiny, (512, 512, 512), edges)
         assert number == expected and catalog[number].problems(dict(params), tiny.limits) == []
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..opencl.devices import Device
 
 
-class Precision(NamedTuple):
+class Element(NamedTuple):
     """What a letter of BLAS stands for."""
 
     dtype: np.dtype  # NumPy's type of an element of A and B
@@ -31,7 +31,7 @@ class Precision(NamedTuple):
     stored_result: str  # OpenCL's type of an element of C in memory
 
     @classmethod
-    def of(cls, name: str, result: str = "") -> Precision:
+    def of(cls, name: str, result: str = "") -> Element:
         """Return the precision with these types of NumPy; the result has by default that of A and
         B.
         """
@@ -66,13 +66,13 @@ class Precision(NamedTuple):
 
 
 #: By the letters of BLAS. As in OpenBLAS, "sh" stores the product of float16 as float32.
-PRECISIONS = {
-    "s": Precision.of("float32"),
-    "d": Precision.of("float64"),
-    "c": Precision.of("complex64"),
-    "z": Precision.of("complex128"),
-    "h": Precision.of("float16"),
-    "sh": Precision.of("float16", "float32"),
+ELEMENTS = {
+    "s": Element.of("float32"),
+    "d": Element.of("float64"),
+    "c": Element.of("complex64"),
+    "z": Element.of("complex128"),
+    "h": Element.of("float16"),
+    "sh": Element.of("float16", "float32"),
 }
 
 
@@ -81,25 +81,25 @@ def letter_of(dtype: DTypeLike, result: DTypeLike | None = None) -> str:
     is none.
     """
     types = np.dtype(dtype), np.dtype(dtype if result is None else result)
-    return {(one.dtype, one.result): letter for letter, one in PRECISIONS.items()}[types]
+    return {(one.dtype, one.result): letter for letter, one in ELEMENTS.items()}[types]
 
 
 def results_of(dtype: np.dtype) -> tuple[np.dtype, ...]:
     """Return the types that a product of such elements may have, that of the elements first."""
-    return tuple(one.result for one in PRECISIONS.values() if one.dtype == dtype)
+    return tuple(one.result for one in ELEMENTS.values() if one.dtype == dtype)
 
 
 def widest_vector(precision: str, limits: Limits) -> int:
     """Return numbers that a vector may have on a device; a complex element counts as two."""
-    real_bytes = PRECISIONS[precision].sum_size // PRECISIONS[precision].components
+    real_bytes = ELEMENTS[precision].sum_size // ELEMENTS[precision].components
     return min(limits.vector, limits.vector_bytes // real_bytes)
 
 
 def check_double(precision: str, device: Device) -> None:
     """Raise ValueError for a precision that the device's arithmetic lacks."""
-    element = PRECISIONS[precision]
+    element = ELEMENTS[precision]
     if element.real == "double" and "double" not in device.features:
-        instead = PRECISIONS[{"d": "s", "z": "c"}[precision]].dtype
+        instead = ELEMENTS[{"d": "s", "z": "c"}[precision]].dtype
         how = " (or set RUSTICL_FEATURES=fp64)" if "rusticl" in str(device).lower() else ""
         raise ValueError(
             f"{element.dtype} needs arithmetic in double precision, which {device} lacks; "

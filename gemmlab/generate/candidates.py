@@ -220,10 +220,10 @@ def seconds(work: Work, own: Constants, chip: FittedChip) -> float:
     return own.start + time + work.launches * chip.launch + work.copied * (chip.read + chip.write)
 
 
-def work(choice: Setting, sizes: Sizes) -> Work:
+def work(setting: Setting, sizes: Sizes) -> Work:
     """Return what a kernel of the catalog does for M, N, K of a column-major product."""
     m, n, k = sizes
-    spec, p = find(choice[0]), dict(choice[1])
+    spec, p = find(setting[0]), dict(setting[1])
     rows, columns, depth = spec.tiles(p)
     count, per_tile = tiles_over(m, rows) * tiles_over(n, columns), tiles_over(k, depth)
     groups, steps, begun, parts = count, per_tile, 1, 1
@@ -244,7 +244,7 @@ def work(choice: Setting, sizes: Sizes) -> Work:
 class FittedText(NamedTuple):
     """What the table has about a text."""
 
-    choice: Setting  # the kernel, and its parameters except those of sharing
+    setting: Setting  # the kernel, and its parameters except those of sharing
     constants: Constants
     groups: tuple[float, ...]  # work-groups per compute unit among which its work may be shared
 
@@ -292,7 +292,7 @@ def model(device: Device) -> Model | None:
 class Candidate(NamedTuple):
     """A kernel that may be chosen, with its predicted seconds, including TF32's range check."""
 
-    choice: Setting
+    setting: Setting
     seconds: float
     work: Work
 
@@ -356,16 +356,16 @@ def ranked(
     for kind in dict.fromkeys((precision, "float32")):
         for text in fitted.texts[kind]:
             groups = text.groups if number == 1 else ()
-            for choice in settings(text.choice, groups, (number * m, n, k), device.units):
+            for setting in settings(text.setting, groups, (number * m, n, k), device.units):
                 rows = m
                 if number > 1:  # each product has whole tiles
-                    rows = number * round_up(m, find(choice[0]).tiles(dict(choice[1]))[0])
-                does = work(choice, (rows, n, k))
+                    rows = number * round_up(m, find(setting[0]).tiles(dict(setting[1]))[0])
+                does = work(setting, (rows, n, k))
                 predicted = seconds(does, text.constants, fitted.chip)
                 if kind != "float32":
                     predicted = with_check(predicted, sizes, fitted)
                 reserve = 1 if kind == "float32" else CLEARLY
-                predictions.append((reserve * predicted, Candidate(choice, predicted, does)))
+                predictions.append((reserve * predicted, Candidate(setting, predicted, does)))
     return [one for _, one in sorted(predictions, key=lambda pair: pair[0])]
 
 
@@ -397,7 +397,7 @@ def kernel_for(
     order = ranked(device, sizes, precision)
     if not order:
         return nearest(device, sizes, "pad")
-    best = order[0].choice
+    best = order[0].setting
     if precision != "float32" and not find(best[0]).tensor:
         return kernel_for(device, sizes)  # there may be a winner in float32
     return best
@@ -415,9 +415,9 @@ def winner(device: Device, sizes: Sizes, precision: str) -> Setting | None:
     return None
 
 
-def record_winner(device: Device, sizes: Sizes, precision: str, choice: Setting) -> None:
+def record_winner(device: Device, sizes: Sizes, precision: str, setting: Setting) -> None:
     """Choose this kernel from now on, also in later sessions, for the class of M, N, K."""
-    winners.write(_key(device, sizes, precision), [choice[0], dict(choice[1])])
+    winners.write(_key(device, sizes, precision), [setting[0], dict(setting[1])])
     model.cache_clear()
 
 

