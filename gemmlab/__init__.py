@@ -77,6 +77,7 @@ def load_ipython_extension(shell: Any) -> None:
     """`%load_ext gemmlab` brings `%%gemm`, and starts the process for kernels."""
     import_module(".sandbox.client", __name__).shared_sandbox().warm()
     shell.register_magics(import_module(".widgets.magic", __name__).GemmMagics)
+    import_module(".widgets.completion", __name__).install(shell)
     import_module(".widgets.without_device", __name__).install(shell)
 
 

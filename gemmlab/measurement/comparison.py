@@ -121,10 +121,14 @@ def compare(
     **arguments: Any,
 ) -> tuple[Result, Comparison]:
     """`timing.measure`, with its arguments, and with runs that alternate with those of a reference:
-    its kernel, m, n, k, params and source. The runs of both may take `budget` seconds.
+    its kernel, m, n, k, params and source. The runs of both may take `budget` seconds; one run of a
+    wrong kernel is enough.
     """
     prepared = timing.prepare(**arguments, on_step=on_step)
     mine, other = prepared.runs, None
+    if not prepared.right:
+        rates = [mine.once()], list[float]()
+        return prepared.result(), summary(*rates)
     if reference:
         other = timing.Runs(_reference(find_device(arguments.get("device")), **reference))
         mine.credible = other.credible = mine.credible and other.credible  # one clock for both

@@ -66,7 +66,8 @@ def measure(  # noqa: PLR0913
         source: OpenCL C text to use instead of the kernel's own, with the same parameters.
         most_seconds: raise TooSlow if smaller runs predict that check and timing together would
             take longer.
-        on_step: called with "compile", "predict", "check" and "time" before each step.
+        on_step: called with "compile", "predict", "check" and, if the result is right, "time",
+            before each step.
 
     Raises:
         ValueError: for sizes or repeats that are not positive whole numbers, and for a limit that
@@ -153,7 +154,9 @@ class Prepared:
         on_step("check")
         data = _data(*sizes)
         self._exact, self._accurate, self._framed = _verdicts(built, device, data)
-        on_step("time")
+        self.right: bool = self._exact.ok and self._accurate.ok and self._framed
+        if self.right:
+            on_step("time")
         self.runs: Runs = Runs(FramedProduct.of(built, device, data.u, data.v))
 
     def result(self) -> Result:
@@ -167,7 +170,7 @@ class Prepared:
             m=m,
             n=n,
             k=k,
-            ok=exact.ok and accurate.ok and self._framed,
+            ok=self.right,
             verdict=self._verdict(),
             error=accurate.error,
             bound=accurate.bound,

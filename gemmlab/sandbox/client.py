@@ -57,7 +57,7 @@ class _Request:
     job: str
     arguments: dict[str, Any]
     done: Callable[[Outcome], None]
-    on_step: Callable[[str], None]
+    on_step: Callable[[str | Seen], None]
     step: str = ""
     seen: Seen | None = None
     repeated: bool = False
@@ -93,14 +93,15 @@ class Sandbox:
         client: str,
         arguments: dict[str, Any],
         done: Callable[[Outcome], None],
-        step: Callable[[str], None] = lambda step: None,
+        step: Callable[[str | Seen], None] = lambda step: None,
         job: str = "measure",
     ) -> None:
         """Request a job, one of `child.JOBS`; an older request of the same client is forgotten, or
         ended soon if it runs already.
 
-        `done` is called with the Outcome, and `step` with each of `LIMITS` that begins, both from
-        another thread. Arguments that cannot be sent to another process raise TypeError.
+        `done` is called with the Outcome, `step` with each of `LIMITS` that begins and with what
+        the simulator has seen, both from another thread. Arguments that cannot be sent to another
+        process raise TypeError.
         """
         try:
             pickle.dumps(arguments)
@@ -158,8 +159,9 @@ class Sandbox:
         self._waiting[request.client] = request
 
     def _start(self) -> None:
-        """Send the request that waits longest to the child."""
-        request = self._running = self._waiting.pop(next(iter(self._waiting)))
+        """Send a request to the child: the one that waits longest, but the model's after others."""
+        first = min(self._waiting.values(), key=lambda request: request.job == "context")
+        request = self._running = self._waiting.pop(first.client)
         self._ensure_child().send((request.job, request.arguments))
         self._allow(self.limits["start"])
 
@@ -183,6 +185,7 @@ class Sandbox:
             self._finish(Outcome(request.arguments, seen=request.seen, **answer))
         elif isinstance(answer, Seen):
             request.seen = answer
+            _call(request.on_step, answer)
         else:
             request.step = answer
             if request.client not in self._waiting:  # otherwise it is outdated, and ends soon

@@ -21,7 +21,7 @@ class _Request:
     job: str
     arguments: dict[str, Any]
     done: Callable[[Outcome], None]
-    on_step: Callable[[str], None]
+    on_step: Callable[[str | Seen], None]
     seen: Seen | None = None
     is_stopped: bool = False
 
@@ -29,14 +29,13 @@ class _Request:
         """Report a step; refuse to launch what the simulator could not run, since it may never end.
         A loop that it saw go on for ever is refused by the job.
         """
+        unread = self.seen and self.seen.unread
         if isinstance(step, Seen):
             self.seen = step
-        elif step:
-            unread = self.seen and self.seen.unread
-            if unread and step not in ("start", "look", "compile"):
-                raise Refused(f"the simulator could not run it, so the GPU does not: {unread}")
-            if not self.is_stopped:
-                self.on_step(step)
+        elif step and unread and step not in ("start", "look", "compile"):
+            raise Refused(f"the simulator could not run it, so the GPU does not: {unread}")
+        if step and not self.is_stopped:
+            self.on_step(step)
 
     def run(self) -> None:
         """Do the job, and report its outcome."""
@@ -78,7 +77,7 @@ class Inline:
         client: str,
         arguments: dict[str, Any],
         done: Callable[[Outcome], None],
-        step: Callable[[str], None] = lambda step: None,
+        step: Callable[[str | Seen], None] = lambda step: None,
         job: str = "measure",
     ) -> None:
         """Request a job, see `Sandbox.submit`. The answers come from a task."""

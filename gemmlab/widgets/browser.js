@@ -1,5 +1,5 @@
 // The browser's GPU as a device of an explorer: opens it and runs what the notebook requests.
-// runner.js precedes this in the same module.
+// runner.js and talk.js precede this in the same module.
 
 // A product in the quickest style, alternating with a reference.
 async function answer(gpu, { job, reference, budget, most }) {
@@ -21,7 +21,7 @@ export default {
     line.textContent = "Looking for this browser's GPU";
     line.className = "gemmlab-note";
     el.append(line);
-    const send = (name, value) => { model.set(name, value); model.save_changes(); };
+    const { say, end } = talk(model);
     let gpu = null, closed = false, who = "";
 
     async function open() {
@@ -29,7 +29,7 @@ export default {
       const { name, cpu, limits, words } = gpu;
       who = words ?? `This browser's GPU: ${name}${cpu ? " (emulated by its CPU)" : ""}`;
       line.textContent = who;
-      send("gpu", words ? { words } : { name, limits });
+      say({ gpu: words ? { words } : { name, limits } });
       gpu.device?.lost.then(() => {
         if (closed) return;
         line.textContent = `${WORDS.lost} The next product opens it again.`;
@@ -51,11 +51,11 @@ export default {
       if (!request?.id) return;
       busy = busy.then(async () => {
         if (model.get("request").id !== request.id) return; // a newer request wins
-        send("result", { ...await work(request), id: request.id, gpu: gpu.name ?? "" });
+        say({ result: { ...await work(request), id: request.id, gpu: gpu.name ?? "" } });
       });
     };
     model.on("change:request", go);
     go();
-    return () => { closed = true; model.off("change:request", go); gpu?.device?.destroy(); };
+    return () => { closed = true; end(); model.off("change:request", go); gpu?.device?.destroy(); };
   },
 };

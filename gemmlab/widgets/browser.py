@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import anywidget
 import traitlets
 
 from clscope import TextError, wgsl
@@ -22,44 +21,42 @@ from ..measurement.records import Result
 from ..model import gflops
 from ..sandbox import client
 from ..sandbox.client import Outcome
-from ..sandbox.look import ARGUMENTS
+from ..sandbox.look import ARGUMENTS, Seen
 from ..webgpu import LEAST, job, limits, whole
+from .shell import Act, Listener, script
 
 #: The value of `device` that means it.
 NAME = "browser"
 WORDS = "this browser's GPU"
-FILES = Path(wgsl.__file__).with_name("runner.js"), Path(__file__).with_name("browser.js")
+RUNNER = Path(wgsl.__file__).with_name("runner.js")
 
 
-class Browser(anywidget.AnyWidget):
+class Browser(Listener):
     """What an explorer needs of a device, and of the worker that measures on it. The page that
     shows it opens its GPU.
 
     Attributes:
         gpu: name and limits of the GPU, once it is open; or `words` that say why there is none.
-        request, result: what the page is to run, and its answer with the same `id`: whether the
-            product is `ok`, a `verdict`, the seconds of `all` runs and of those of the `other`, the
-            reference; or an `error`.
+        request: what the page is to run. Its answer has the same `id`: whether the product is `ok`,
+            a `verdict`, the seconds of `all` runs and of those of the `other`, the reference; or an
+            `error`.
         limits: those of any browser's GPU, until the page has opened it.
     """
 
-    _esm = "\n".join(file.read_text(encoding="utf-8") for file in FILES)
-    gpu: Any = traitlets.Dict().tag(sync=True)
+    _esm = f"{RUNNER.read_text(encoding='utf-8')}\n{script('talk.js', 'browser.js')}"
     request: Any = traitlets.Dict().tag(sync=True)
-    result: Any = traitlets.Dict().tag(sync=True)
     kind: str = "GPU"
     index: None = None
 
     def __init__(self, opened: Callable[[], None]):
-        super().__init__()
+        super().__init__(self._act)
+        self.gpu: Act = {}
         self.limits: Limits = LEAST
         self._opened = opened
         #: the arguments of the newest request, and who waits for its answer
         self._waiting: tuple[dict[str, Any], Callable[[Outcome], None]] | None = None
         self._page = 0  # the id that its result will have; 0 before the page is asked
         self._simulated = ""  # what the simulator says about a text that the page may run
-        self.observe(self._found, "gpu")
-        self.observe(self._answered, "result")
 
     @property
     def name(self) -> str:
@@ -70,12 +67,15 @@ class Browser(anywidget.AnyWidget):
     def __str__(self) -> str:
         return WORDS
 
-    def _found(self, change: Mapping[str, Any]) -> None:
-        if "limits" in self.gpu:
-            found = limits(self.gpu["limits"], self.gpu["name"])
-            if found != self.limits:
-                self.limits = found
-                self._opened()
+    def _act(self, act: Act) -> None:
+        match act:
+            case {"gpu": gpu}:
+                self.gpu = gpu
+                if "limits" in gpu and self.limits != limits(gpu["limits"], gpu["name"]):
+                    self.limits = limits(gpu["limits"], gpu["name"])
+                    self._opened()
+            case {"result": result}:
+                self._answered(result)
 
     # As `client.Sandbox`.
 
@@ -84,7 +84,7 @@ class Browser(anywidget.AnyWidget):
         name: str,
         arguments: dict[str, Any],
         done: Callable[[Outcome], None],
-        step: Callable[[str], None],
+        step: Callable[[str | Seen], None],
     ) -> None:
         """Ask the page for a comparison; an older request is forgotten. A reader's text runs in
         the simulator before: what does not end there, or breaks a rule, never reaches the page.
@@ -131,8 +131,7 @@ class Browser(anywidget.AnyWidget):
     def _refuse(self, problem: str, kind: str = "refused") -> None:
         self._end(lambda arguments: Outcome(arguments, problem=problem, kind=kind))
 
-    def _answered(self, change: Mapping[str, Any]) -> None:
-        result = change["new"]
+    def _answered(self, result: Mapping[str, Any]) -> None:
         if "error" in result:
             result = {**result, "error": f"{result['error']}{self._simulated}"}
         if result.get("id") == self._page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -69,7 +70,8 @@ class Generator(Stepper):
         super().__init__(lambda **values: self._written(values), start, **choices)
         self.name = "generator"
         for name, (_, meaning) in SWITCHES.items():
-            self.controls[name].tooltip = meaning
+            self.controls[name] = replace(self.controls[name], meaning=meaning)
+        self.show(self.values)
 
     def _written(self, values: dict[str, Any]) -> str:
         """The text for these switches; where there is none, why, above the last one."""

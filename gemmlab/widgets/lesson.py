@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
-import ipywidgets as w
 from IPython.display import display
 
 from ..draw import plot, style
@@ -15,7 +15,7 @@ from ..draw.picture import Picture
 from ..ladder import KernelSpec, Key, cuda, find, in_order, sources
 from ..measurement import records, rungs
 from .progress import Progress
-from .shell import Shell
+from .shell import Act, Shell, button
 
 
 class Prediction(Shell):
@@ -43,21 +43,20 @@ class Prediction(Shell):
     ):
         if isinstance(choices, str) or not choices:
             raise ValueError(f"choices must be a list of answers, not {choices!r}")
-        super().__init__()
+        super().__init__("prediction")
         self.question: str = question
         self.choices: list[str] = list(choices)
         kept = Progress().entries.get(question, {}).get("choice")
         self.answer: str | None = kept if kept in self.choices else None
         self._outcome: tuple[str, str, Mapping[str, str]] | None = None
-        self._buttons = [w.Button(description=choice) for choice in self.choices]
-        for button in self._buttons:
-            button.layout = w.Layout(width="auto", height="auto", min_height="30px")
-            button.on_click(lambda button: self.choose(button.description))
-        self.compose(w.HTML(f"<b>{escape(question)}</b>"), w.VBox(self._buttons), self.panel)
-        self.add_class("gemmlab-prediction")
         if right is not None:
             self._outcome = right, because, tempting or {}
         self._show()
+
+    def hear(self, act: Act) -> None:
+        match act:
+            case {"press": choice}:
+                self.choose(choice)
 
     def choose(self, choice: str) -> None:
         """Choose an answer; the first choice counts."""
@@ -93,33 +92,40 @@ class Prediction(Shell):
 
     def _show(self) -> None:
         """Show the choice, once there is one, and the answer, once it is known."""
-        if self.answer is None:
-            return
         right = self._outcome[0] if self._outcome else None
-        for button in self._buttons:
-            button.disabled = button.description != self.answer
-            if button.description == right:
-                button.button_style, button.icon = "success", "check"
-            elif button.description == self.answer:
-                button.button_style, button.icon = ("warning", "times") if right else ("info", "")
-        if right is None:
+        said = ""
+        if self.answer is not None and right is None:
             later = "Your prediction is noted. Run on: the answer comes after the measurement."
-            self.panel.value = f'<div class="gemmlab-note">{later}</div>'
+            said = f'<div class="gemmlab-note">{later}</div>'
             Progress().note(self.question, None, self.answer)
-        else:
-            said = _bar(self._words(), self.answer == right)
-            self.panel.value = f'<div data-key="{escape(self.answer)}">{said}</div>'
+        elif self.answer is not None:
+            words = _bar(self._words(), True if self.answer == right else None)
+            said = f'<div data-key="{escape(self.answer)}" class="gemmlab-said">{words}</div>'
             Progress().note(self.question, self.answer == right, self.answer)
+        self.panel.show(
+            parts={"title": escape(self.question), "answer": said},
+            buttons={"choices": [self._button(choice, right) for choice in self.choices]},
+        )
         if self.stored:  # and a saved notebook keeps it
             plain = f"[static picture of {self.name}]"
             self.stored.update({"text/html": self.still(), "text/plain": plain}, raw=True)
+
+    def _button(self, choice: str, right: str | None) -> dict[str, Any]:
+        """Return the button of a choice: none is known to be right before one is chosen."""
+        look, sign = "", ""
+        if self.answer is not None and choice == right:
+            look, sign = "gemmlab-right", "✔ "
+        elif choice == self.answer:
+            look, sign = ("gemmlab-not-right", "✕ ") if right else ("gemmlab-chosen", "")
+        off = self.answer not in (None, choice)
+        return button(choice, f"{sign}{choice}", look=look, off=off)
 
     def still(self) -> str:
         rows = "".join(
             f"<li>{escape(choice)}{' ← your choice' * (choice == self.answer)}</li>"
             for choice in self.choices
         )
-        return f"<b>{escape(self.question)}</b><ul>{rows}</ul>{self.panel.value}"
+        return f"<b>{escape(self.question)}</b><ul>{rows}</ul>{self.panel.answer}"
 
 
 class Difference:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 
 from clscope import Run
 from clscope.count import Counts
 
 from ..draw.picture import RED
-from ..simulation import ProductRun
 
 #: What the bars beside the lines count, over the whole run: of each line the first that it takes.
 COSTS: dict[str, Callable[[Counts], int]] = {
@@ -20,8 +19,10 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 }
 
 
-def listing(run: ProductRun, now: int) -> str:
-    """The text with the line `now` lit; below it the parameters on this line, and the findings."""
+def listing(run: Run, now: int, values: Mapping[str, int]) -> str:
+    """The text with the line `now` lit; below it those of the `values` that the line names, and the
+    findings.
+    """
     lines, rows = run.text.split("\n"), []
     costs, wrong = _costs(run), dict[int, str]()
     for finding in run.findings:
@@ -39,7 +40,7 @@ def listing(run: ProductRun, now: int) -> str:
         f"Wrong: {escape(f'line {f.line}: ' if f.line else '')}{escape(f.message)}</div>"
         for f in run.findings[:3]
     )
-    return block("".join(rows)) + _values(run, now, lines[now - 1].partition("//")[0]) + found
+    return block("".join(rows)) + _values(values, now, lines[now - 1].partition("//")[0]) + found
 
 
 def _costs(run: Run) -> dict[int, str]:
@@ -56,9 +57,8 @@ def _costs(run: Run) -> dict[int, str]:
     }
 
 
-def _values(run: ProductRun, now: int, code: str) -> str:
-    """The values of the sizes and parameters on a line."""
-    values = {"M": run.m, "N": run.n, "K": run.k, **run.params}
+def _values(values: Mapping[str, int], now: int, code: str) -> str:
+    """The values on a line."""
     named = [name for name in values if re.search(rf"\b{name}\b", code)]
     shown = ", ".join(f"{name} = {values[name]}" for name in named)
     words = f"Line {now}: {shown}" if shown else ""

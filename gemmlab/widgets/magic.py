@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from html import escape
 from typing import Any
 
-import ipywidgets as w
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from clscope import views
-
-from .. import background
 from ..ladder import Key, find, key, sources
-from ..sandbox.client import simulate_small
-from .cells import Cell, Kept, running_cell
+from .cells import Cell, running_cell
 from .explorer import Explorer
-from .shell import free
-from .stepper import Stepper
 
 
 @magics_class
@@ -58,54 +49,11 @@ class GemmMagics(Magics):
                 source = f"\n{source}"  # makes line 2 of a cell line 2 for the compiler
             edited = Cell(running_cell(), code, source, original, part, lines, named)
             params, device = settings or None, words.get("device")
-            explorer = Explorer(number, **sizes, params=params, device=device, source=edited)
-            _add_stepper(explorer)
-            return explorer
+            return Explorer(number, **sizes, params=params, device=device, source=edited)
         except (ValueError, TypeError, RuntimeError) as error:
             # a typing error in the first line deserves a sentence and not a traceback
             print(f"%gemm: {error}")
             return None
-
-
-def _add_stepper(explorer: Explorer) -> None:
-    """A button beside the verdict that simulates the text and shows what it does, line by line."""
-    button = explorer.toggle(
-        False,
-        description="Step through it",
-        icon="step-forward",
-        tooltip="Run the text in the simulator, line by line",
-    )
-    inside = w.VBox()
-    kept = explorer.cell.kept if explorer.cell else Kept()
-
-    def fill() -> None:
-        params = {p.name: explorer.values[p.name] for p in explorer.spec.params}
-        try:
-            run = simulate_small(explorer.spec.number, params, explorer.state.topic.source)
-            lines = [step.line for step in views.steps(run)]
-            wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
-            stepper = Stepper(run, start={"step": wrong, "group": 0})
-        except Exception as error:  # nobody reads the log console
-            inside.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
-            return
-        settings = " ".join(f"{name}={value}" for name, value in run.params.items())
-        # findings are listed below the text
-        verdict = run.verdict.partition(":")[0] if run.findings else run.verdict
-        where = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}"
-        head = f"{where}. {verdict[0].upper()}{verdict[1:]}"
-        inside.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper)
-        free(stepper)
-
-    def pressed(change: Mapping[str, Any]) -> None:
-        kept.stepping = change["new"]
-        inside.children = (w.HTML("simulating …"),) if change["new"] else ()
-        if change["new"]:
-            background.start(fill)
-
-    button.observe(pressed, names="value")
-    explorer.head.children += (button,)
-    explorer.children += (inside,)
-    button.value = kept.stepping
 
 
 def _parse(line: str) -> tuple[Key, dict[str, int], dict[str, str]]:

@@ -1,12 +1,16 @@
-"""What an explorer's panel says, as HTML: verdict, rate, comparison, the recorded GPU, details."""
+"""What an explorer's panel says, as HTML: verdict, rate, comparison, the recorded GPU, the pipes,
+details.
+"""
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ..draw import pipes as drawing
 from ..draw import style
 from ..draw.bars import Bar
 from ..draw.picture import brief
@@ -21,15 +25,13 @@ from ..model.chip import H200
 from ..opencl.devices import Device
 from ..sandbox.client import Outcome
 from .cells import HOLE
-from .tries import between, digits
+from .tries import Try, between, digits
 
-
-def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
-    """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
-    changed = {name: value for name, value in now.items() if value != before[name]}
-    if {*"MNK"} <= {*changed} and len({changed[size] for size in "MNK"}) == 1:
-        del changed["N"], changed["K"]
-    return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
+#: Pixels: the width of a bar in the narrowest place where its marks still have names, of a
+#: character of these names.
+BAR, CHARACTER = 420, 6.6
+#: What a product is before it was timed.
+RIGHT = "Right: every element exact"
 
 
 def sizes(values: Mapping[str, int]) -> str:
@@ -62,17 +64,52 @@ def title(outcome: Outcome) -> str:
     return words.get(outcome.kind, "Not run")
 
 
-def verdict(outcome: Outcome, source: str = "") -> str:
-    """A sign and a sentence, and the problem. A `source` with a `HOLE` cannot be right yet."""
+def verdict(
+    outcome: Outcome, source: str = "", *, in_cell: bool = False, lines: range | None = None
+) -> str:
+    """A sign and a sentence, and the problem. A `source` with a `HOLE` cannot be right yet.
+
+    Where the source is `in_cell`, its lines are links; if the cell holds a part of the kernel, that
+    is these `lines` of it.
+    """
+    link = linked if in_cell else str
+    words = outcome.verdict
+    if lines:
+        words = renumbered(words, lines)
+    if in_cell:  # it is the reader's code, and not the kernel's file
+        words = re.sub(r"^kernel \S+ \(\S+\) does", "this code does", words)
     if outcome.result is None:
-        problem = f'<div class="gemmlab-problem gemmlab-said">{escape(outcome.verdict)}</div>'
-        return _head("✘", title(outcome), "wrong") + problem
-    if outcome.ok:
-        return _head("✔", sentence(outcome.verdict), "right")
-    if HOLE in source:
+        name = title(outcome)
+        problem = sentence(words.removeprefix(f"{name.lower()}: ").removeprefix(f"{name.lower()} "))
+        text = f'<div class="gemmlab-problem gemmlab-said">{link(escape(problem))}</div>'
+        return _head("✘", escape(name), "wrong") + text
+    if HOLE in source and not outcome.ok:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
+    text = link(escape(sentence(words)))
+    if outcome.ok:
+        return _head("✔", text, "right")
     note = '<div class="gemmlab-note">Only correct kernels are timed.</div>'
-    return _head("✘", sentence(outcome.verdict), "b" if outcome.state == "luck" else "wrong") + note
+    colour = "b" if outcome.state == "luck" else "wrong"
+    return _head("✘", text, colour) + note
+
+
+def judge(right: bool, words: str) -> str:
+    """Whether the code of a cell is right, and why not."""
+    if right:
+        return _head("✔", escape(words), "right")
+    code = f'<div class="gemmlab-problem gemmlab-said">{linked(escape(words))}</div>'
+    return _head("✎", "Not yet", "model") + code
+
+
+def judged(older: str) -> str:
+    """A verdict whose rate is still being measured, above an older rate."""
+    return f'<div class="gemmlab-judged">{_head("✔", RIGHT, "right")}</div>{older}'
+
+
+def linked(html: str) -> str:
+    """HTML in which each line of the cell is a link that goes there."""
+    line = r"\bline (\d+)\b(?! of the whole)"
+    return re.sub(line, r'<a href="#" data-line="\1">line \1</a>', html, flags=re.IGNORECASE)
 
 
 def renumbered(words: str, inside: range) -> str:
@@ -152,6 +189,15 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
     is "allowed" there.
     """
     size = f"recorded at M = N = K = {found.size:,}"
+    allowed = cell["allowed"]
+    if cell["state"] == "missing" and allowed:
+        return Bar(
+            found.title,
+            "not recorded",
+            style.MODEL,
+            *_at_most(allowed),
+            allowed.gflops / found.peak,
+        )
     if "share" not in cell:
         return Bar(found.title, size, style.RECORDED, "–", cell["label"])
     marks = _library(found.title, found.size)
@@ -184,7 +230,7 @@ def _limit(found: Landscape, cell: Mapping[str, Any]) -> Allowed | None:
 
 
 #: Begins a sentence that `_at_most` ends.
-REACH = "on an H200 this text could reach"
+REACH = "on an H200 this code could reach"
 
 
 def _at_most(allowed: Allowed) -> tuple[str, str]:
@@ -195,17 +241,15 @@ def _at_most(allowed: Allowed) -> tuple[str, str]:
 
 
 def ceiling(allowed: Allowed) -> str:
-    """The same as `reachable` says, as text."""
+    """What an H200 could reach with a source code, as a sentence."""
     return f"{sentence(REACH)} {' '.join(_at_most(allowed))}."
 
 
-def reachable(allowed: Allowed | None, original: Allowed | None = None) -> Bar:
-    """What an H200 could reach with this text and with the `original`; None: not known yet."""
-    marks = {"kernel 1:": rates()[1] / H200.gflops, **_library("H200", 4096)}
+def reachable(allowed: Allowed, original: Allowed | None = None) -> Bar:
+    """What an H200 could reach with this source code, and with the `original`."""
+    marks = {"kernel 1": rates()[1] / H200.gflops, **_library("H200", 4096)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
-    if allowed is None:
-        return Bar(REACH, "", style.MODEL, "–", "", marks=marks)
     share = allowed.gflops / H200.gflops
     return Bar(REACH, "", style.MODEL, *_at_most(allowed), share, marks=marks)
 
@@ -239,23 +283,45 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _head(sign: str, words: str, colour: str) -> str:
+def _head(sign: str, html: str, colour: str) -> str:
     return (
         f'<div class="gemmlab-head gemmlab-said" style="color:var(--gemmlab-{colour})">{sign} '
-        f"<span>{escape(words)}</span></div>"
+        f"<span>{html}</span></div>"
     )
 
 
-def shown(bar: Bar) -> str:
-    """A bar as HTML, and the names of its marks. Its length is in per cent of the peak."""
+def shown(bar: Bar, *, older: bool = False) -> str:
+    """A bar as HTML, with names at its marks; its length is in per cent of the peak. What is about
+    older settings is dim.
+    """
     about = f' <span class="gemmlab-dim">{escape(bar.about)}</span>' if bar.about else ""
-    names = "".join(_mark(name, at, bar.before) for name, at in bar.in_order())
-    return (
+    html = (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
         f"<div>{escape(bar.name)}{about}</div>"
         f'<div class="gemmlab-said"><b>{bar.figure}</b> {escape(bar.words)}</div>{_track(bar)}'
-        f'<div class="gemmlab-marks-said">{names}</div></div>'
+        f'<div class="gemmlab-names">{_names(bar)}</div></div>'
     )
+    return f'<div class="gemmlab-older">{html}</div>' if older else html
+
+
+def _names(bar: Bar) -> str:
+    """The names of marks, each beside its mark: to the right if there is room before the next, else
+    to the left.
+    """
+    html, end = "", 0.0
+    marks = bar.in_order()
+    for (name, at), (_, after) in zip(marks, [*marks, ("", 1.0)][1:], strict=True):
+        words = f"{name} {percent(at)}"
+        width, x = CHARACTER * len(words), min(at, 1.0) * BAR
+        right = x + width <= after * BAR or x - width < end
+        end = x + width if right else x
+        title = ", ".join([words, *[bar.before] * name.endswith("allows")]).removesuffix(", ")
+        side, place = "after" if right else "before", f"{min(at, 1.0):.1%}"
+        html += (
+            f'<span class="gemmlab-{side}" style="--at:{place}" title="{escape(title)}">'
+            f"{escape(words)}</span>"
+        )
+    return html
 
 
 def _track(bar: Bar) -> str:
@@ -267,14 +333,6 @@ def _track(bar: Bar) -> str:
         low, high = (min(end, 1.0) for end in bar.whisker)
         lines += f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
     return f'<div class="gemmlab-bar"><i style="width:{min(bar.share, 1.0):.2%}"></i>{lines}</div>'
-
-
-def _mark(name: str, at: float, before: str) -> str:
-    """The name of a mark; that of a ceiling also says what it was `before`."""
-    if not name.endswith("allows"):
-        return f"<span>┃ {escape(name)} {percent(at)}</span>"
-    then = f'<span class="gemmlab-then">, {escape(before)}</span>' if before else ""
-    return f"<span><b>┃ {escape(name)} {percent(at)}</b>{then}</span>"
 
 
 def _library(title: str, size: int) -> dict[str, float]:
@@ -291,4 +349,35 @@ def note(moved: Sequence[str], found: Comparison | None) -> str:
     return (
         f'<div class="gemmlab-note gemmlab-said" title="{escape(words)}" '
         f'style="--colour:var(--gemmlab-b)">{escape(words)}</div>'
+    )
+
+
+def pipes(allowed: Allowed, gflops: float, kernel: object, *, older: bool) -> str:
+    """The pipes of an H200 at this rate, and in words what is scarce; of older settings they are
+    dim.
+    """
+    share = percent(allowed.gflops / H200.gflops)
+    flow = drawing.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {kernel}")
+    words = f"On an H200 {named(allowed.resource)} is scarce: it allows {share} of the peak."
+    key = "In a pipe: what a multiply-add needs, and the room at the peak rate."
+    return (
+        f'<div class="gemmlab-pipes{" gemmlab-older" * older}" title="{escape(key)}">'
+        f'{drawing.strip(flow)}<div class="gemmlab-scarce"><b>{escape(words)}</b> '
+        f'<span class="gemmlab-dim">{escape(key)}</span></div></div>'
+    )
+
+
+def difference(tried: Try, now: str) -> str:
+    """How the code of a try differs from the code of now."""
+    changes = difflib.unified_diff(now.splitlines(), tried.code.splitlines(), lineterm="", n=1)
+    rows = []
+    for line in [*changes][2:]:
+        kind = {"+": "gemmlab-added", "-": "gemmlab-removed"}.get(line[:1], "")
+        text = "..." if line.startswith("@@") else line
+        rows.append(f'<div class="{kind}">{escape(text) or " "}</div>')
+    title = f"This try ({tried.outcome}) had other code: - now, + then."
+    return (
+        f"<p>{escape(title)}</p>"
+        f'<div class="gemmlab-difference" tabindex="0" role="region" '
+        f'aria-label="difference of the code">{"".join(rows)}</div>'
     )

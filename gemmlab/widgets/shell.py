@@ -1,14 +1,15 @@
-"""What all widgets share: controls, a panel of HTML, a bridge to the page, a static picture."""
+"""What all widgets share: a panel that a page draws, what a person does there, a static picture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from html import escape
-from numbers import Number
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
+from weakref import WeakValueDictionary
 
 import anywidget
+import comm
 import ipywidgets as w
 import traitlets
 from IPython.display import DisplayHandle, display
@@ -35,107 +36,129 @@ ACTION = (
     "app.commands.execute('notebook:run-all-above').then(() => "
     "app.commands.execute('notebook:run-cell')); }"
 )
+#: What a page sends.
+Act = Mapping[str, Any]
 
 
-Choice: TypeAlias = w.SelectionSlider | w.ToggleButtons
+def script(*names: str) -> str:
+    """Return files of this folder as one module for a page."""
+    return "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
 
 
-class Bridge(anywidget.AnyWidget):
-    """The part of a widget in the page, see ``bridge.js``. `held`: a slider is dragged, or a key on
-    it is down; None for widgets that do not need it.
+class Listener(anywidget.AnyWidget):
+    """A widget that hears what a person does, also while a cell runs: see ``talk.js``.
+
+    Attributes:
+        channel: the name of the one that a page opens.
+        hear: called with what a page sends.
     """
 
-    _esm = Path(__file__).with_name("bridge.js")
-    _css = style.css() + Path(__file__).with_name("bridge.css").read_text(encoding="utf-8")
-    held: Any = traitlets.Bool(None, allow_none=True).tag(sync=True)
+    channel: Any = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, hear: Callable[[Act], None]):
+        super().__init__()
+        self.channel = self.model_id
+        self.hear: Callable[[Act], None] = hear
+        _listeners[self.channel] = self
+        self.on_msg(lambda widget, act, buffers: self.hear(act))
 
 
-def choice(
-    name: str,
-    options: Sequence[Any],
-    value: Any,
-    words: Mapping[Any, str] | None = None,
-    meaning: str = "",
-) -> Choice:
-    """A labelled control: a slider over numbers, buttons for words and switches."""
-    style = {"description_width": f"{max(64, 9 * len(name))}px"}  # most tracks begin at one x
-    # without a tooltip, ipywidgets shows "null"
-    given = {"value": value, "description": name, "style": style, "tooltip": meaning}
-    if words is None and all(isinstance(o, Number) and not isinstance(o, bool) for o in options):
-        labels = [(str(option), option) for option in options]
-        return w.SelectionSlider(options=labels, layout=w.Layout(width="auto"), **given)
-    words = words or {o: "yes" if o else "no" for o in options if isinstance(o, bool)}
-    style["button_width"] = "auto"
-    labels = [(words.get(option, str(option)), option) for option in options]
-    return w.ToggleButtons(options=labels, **given).add_class("gemmlab-words")
+_listeners: WeakValueDictionary[str, Listener] = WeakValueDictionary()
 
 
-def free(widget: w.Widget) -> None:
-    """Let events of a widget, and of all in it, arrive while a cell is running.
+def _open_channel(channel: Any, message: Mapping[str, Any]) -> None:
+    """Let a page talk to its widget."""
+    name = message["content"]["data"]["widget"]
 
-    ipykernel sends the events of a control to the thread that last sent something to the page for
-    it. After a cell made or changed it, that is the main thread, which is busy while a cell runs.
-    Without this private attribute they go to the thread that the page names.
+    def hear(message: Mapping[str, Any]) -> None:
+        if listener := _listeners.get(name):
+            listener.hear(message["content"]["data"])
+
+    channel.on_msg(hear)
+
+
+comm.get_comm_manager().register_target("gemmlab", _open_channel)
+
+
+def button(id: str, text: str, title: str = "", **more: Any) -> dict[str, Any]:
+    """Return a button for a page; what it sends is {"press": id}."""
+    return {"id": id, "text": text, "title": title, **more}
+
+
+class Panel(Listener):
+    """What a page draws of a widget: see ``panel.js``.
+
+    Attributes:
+        kind: "instrument", "verdict", "stepper" or "prediction".
+        cell: the id of the notebook's cell whose code it is about, or "".
+        recorded_first: whether the recorded GPU is above the answer.
+        controls: see `Control.data`.
+        heard: the page's newest move that the controls show.
+        buttons: lists of `button` by place: "head", "stop", "note", "other", "choices".
+        parts: HTML by place: "title", "answer", "recorded", "note", "pipes", "other", "details".
+        status: the "words" of what runs, with its "job", "step" and "limit" in seconds; and whether
+            the answer is "stale".
+        devices: their "names", and "at" which of them it measures.
+        maps, here, tries: see `maps`.
+        code: what measures the present settings, by the name of the button that copies it.
+        unfolded: whether all that is folded away is seen.
     """
-    for control in inside(widget):
-        if control.comm is not None:
-            vars(control.comm).pop("_reply_subshell_id", None)
 
+    _esm = script("talk.js", "panel.js")
+    _css = style.css() + script("panel.css")
+    kind: Any = traitlets.Unicode().tag(sync=True)
+    cell: Any = traitlets.Unicode().tag(sync=True)
+    recorded_first: Any = traitlets.Bool(False).tag(sync=True)
+    controls: Any = traitlets.List().tag(sync=True)
+    heard: Any = traitlets.Int(0).tag(sync=True)
+    buttons: Any = traitlets.Dict().tag(sync=True)
+    parts: Any = traitlets.Dict().tag(sync=True)
+    status: Any = traitlets.Dict({"words": "", "stale": False}).tag(sync=True)
+    devices: Any = traitlets.Dict({"names": [], "at": -1}).tag(sync=True)
+    maps: Any = traitlets.List().tag(sync=True)
+    here: Any = traitlets.List([0, 0]).tag(sync=True)
+    tries: Any = traitlets.Dict({"title": "", "scale": "", "marks": []}).tag(sync=True)
+    code: Any = traitlets.Dict().tag(sync=True)
+    unfolded: Any = traitlets.Bool(False).tag(sync=True)
 
-def grid(controls: Sequence[w.Widget]) -> w.GridBox:
-    """Controls side by side, as many as fit."""
-    columns = "repeat(auto-fill, minmax(min(300px, 100%), 1fr))"
-    return w.GridBox(controls, layout=w.Layout(grid_template_columns=columns, max_width="860px"))
+    @property
+    def answer(self) -> str:
+        return self.parts.get("answer", "")
 
-
-def line(*widgets: w.Widget) -> w.HBox:
-    """Widgets in a line, which wraps."""
-    layout = w.Layout(flex_flow="row wrap", align_items="center", grid_gap="0 12px")
-    return w.HBox(widgets, layout=layout)
-
-
-def inside(widget: w.Widget) -> Iterator[w.Widget]:
-    """A widget and all widgets in it."""
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from inside(child)
+    def show(self, **traits: Any) -> None:
+        """Change what is shown, in one message."""
+        with self.hold_sync():
+            for name, value in traits.items():
+                setattr(self, name, value)
 
 
 class Shell(w.VBox):
-    """Controls and a panel, and how they are shown.
+    """A widget with a panel, and how it is shown.
 
-    Subclasses fill `panel`, set `name`, call `compose`, and define `still()`.
+    Subclasses set `name`, and define `hear` and `still`.
 
     Attributes:
-        panel: the answer in HTML.
-        bridge: the part in the page.
+        panel: what the page draws.
         stored: what a saved notebook shows instead, once there is something.
     """
 
     name: str = "widget"
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "stepper"):
         super().__init__()
         self.add_class("gemmlab")
         self.stored: DisplayHandle | None = None
-        self.panel: w.HTML = w.HTML().add_class("gemmlab-result")
-        self.bridge: Bridge = Bridge()
-        self.bridge.on_msg(lambda bridge, message, buffers: self.received(message))
+        self.panel: Panel = Panel(self.hear)
+        self.panel.kind = kind
+        self.children: tuple[w.Widget, ...] = (self.panel,)
 
-    def compose(self, *children: w.Widget) -> None:
-        """Say what the widget consists of, from top to bottom."""
-        self.children = (*children, self.bridge)
+    def hear(self, act: Act) -> None:
+        """Handle what a person does in the panel."""
+        raise NotImplementedError
 
-    def received(self, message: dict[str, Any]) -> None:
-        """A message of the page: a typed value is taken, or refused in words."""
-        name, text = message.get("typed"), message.get("text")
-        for control in inside(self):
-            if isinstance(control, w.SelectionSlider) and control.description == name:
-                if text in (values := dict(control.options)):
-                    control.value = values[text]
-                else:
-                    words = f"{name} cannot be {text!r}: choose one of {', '.join(values)}."
-                    self.bridge.send({"refused": name, "words": words})
+    def refuse(self, name: str, words: str) -> None:
+        """Say below a control why it does not take what was typed."""
+        self.panel.send({"refused": name, "words": words})
 
     def ready(self) -> None:
         """Called when the widget is shown; a subclass may wait here for its first result."""
@@ -152,7 +175,6 @@ class Shell(w.VBox):
         view = self._repr_mimebundle_()
         # where no widget can live, the picture below says all; without any text nbconvert warns
         display({**view, "text/plain": ""}, raw=True)
-        free(self)
         self.ready()
         again = AGAIN.format(action=escape(ACTION), words=escape(GONE))
         display({"text/html": again, "text/plain": GONE}, raw=True)
@@ -164,4 +186,3 @@ class Shell(w.VBox):
         plain = f"[static picture of {self.name}]\n{self.words()}".strip()
         bundle["text/plain"] = plain
         self.stored = display(bundle, metadata=size, raw=True, display_id=True)
-        free(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -12,9 +12,11 @@ from ..measurement.landscape import Landscape
 from ..measurement.rungs import Allowed
 from ..opencl.devices import Device
 from ..sandbox.client import Outcome
-from . import panel
+from ..sandbox.look import Seen
+from . import maps, panel
 from .browser import Browser
 from .cells import HOLE, SIZE_NAMES
+from .controls import positions
 from .tries import KEPT, Try
 
 Values: TypeAlias = Mapping[str, int]
@@ -60,12 +62,16 @@ class State:
             request.
         touched: what a person has moved since that request, the latest last.
         notes: a sentence for each control that gave way, and why.
-        moves: how many moves there have been; held: whether a slider is held.
-        request, step: what runs now, and how far it has come.
+        heard: the newest move of the page; moves: how many there have been; held: whether a slider
+            is held; near: the control that a hand is at.
+        options: the positions of each control.
+        axes: the parameters across and down in the maps.
+        request, step, seen: what runs now, how far it has come, and what the simulator saw of it.
         outcome: the newest answer; count: how many results there have been.
         tries: what was tried, the latest last; opened: the one whose code is compared.
-        peak: GFLOPS of the device, once they are known.
-        allowed: by parameters, what an H200 allows the text and, if edited, the original.
+        peak: GFLOPS of the device, once they are known; 0 if they cannot be.
+        allowed: by parameters, what an H200 allows the text and, if edited, the original; question:
+            what the model works on.
     """
 
     topic: Topic
@@ -75,16 +81,43 @@ class State:
     base: Values
     touched: Values = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    heard: int = 0
     moves: int = 0
     held: bool = False
+    near: str = ""
+    options: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    axes: tuple[str, str] = ("", "")
     request: Request | None = None
     step: str = ""
+    seen: Seen | None = None
     outcome: Outcome | None = None
     count: int = 0
     tries: tuple[Try, ...] = ()
     opened: Try | None = None
     peak: float | None = None
     allowed: Mapping[tuple[int, ...], list[Allowed | None]] = field(default_factory=dict)
+    question: Learn | None = None
+
+    @classmethod
+    def begin(
+        cls,
+        topic: Topic,
+        device: Device | Browser,
+        start: Values,
+        values: Values,
+        tries: tuple[Try, ...] = (),
+    ) -> State:
+        """Return the state before the first measurement."""
+        options = positions(topic.spec, start, values)
+        axes = maps.first_axes(topic.spec, topic.recorded)
+        return cls(topic, device, start, values, values, tries=tries, options=options, axes=axes)
+
+    @property
+    def judged(self) -> bool:
+        """Whether what runs has passed the check, and only its rate is missing."""
+        return (
+            self.request is not None and self.step == "time" and not (self.seen and self.seen.why)
+        )
 
     @property
     def moving(self) -> bool:
@@ -115,10 +148,12 @@ class State:
 
 @dataclass(frozen=True)
 class Moved:
-    """A person has moved a control."""
+    """A person has moved a control, and may still hold it; `at` is the page's name for it."""
 
     name: str
     value: int
+    held: bool = False
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -130,10 +165,23 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A slider is held, or let go."""
+class Released:
+    """A slider is no longer held."""
 
-    held: bool
+
+@dataclass(frozen=True)
+class Neared:
+    """A hand is at a control."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class AxisChosen:
+    """Another parameter on the axis "across" or "down" of the maps."""
+
+    side: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -153,6 +201,14 @@ class Stepped:
     """A request has come so far."""
 
     step: str
+    request: Request
+
+
+@dataclass(frozen=True)
+class Looked:
+    """The simulator has seen the source code of a request."""
+
+    seen: Seen
     request: Request
 
 
@@ -196,10 +252,13 @@ class TryOpened:
 Message: TypeAlias = (
     Moved
     | Placed
-    | Held
+    | Released
+    | Neared
+    | AxisChosen
     | Settled
     | Prolonged
     | Stepped
+    | Looked
     | Answered
     | Learned
     | DeviceChosen
@@ -242,16 +301,20 @@ Effect: TypeAlias = Wait | Measure | Learn | Save
 Change: TypeAlias = tuple[State, list[Effect]]
 
 
-def reduce(state: State, message: Message) -> Change:
+def reduce(state: State, message: Message) -> Change:  # noqa: C901 (a case for each message)
     """Return the state after a message, and what is to be done outside of it."""
     match message:
-        case Moved(name, value):
-            return _move(state, name, value)
+        case Moved():
+            return _move(state, message)
         case Placed(values, measure):
-            state = replace(state, values={**state.values, **values}, notes=(), opened=None)
-            return _measure(state) if measure else (state, _questions(state, values, peak=False))
-        case Held(held):
-            return replace(state, held=held), [Wait(state.moves)]
+            state = _offer(replace(state, values={**state.values, **values}, notes=(), opened=None))
+            return _measure(state) if measure else _learn(state)
+        case Released():
+            return replace(state, held=False), [Wait(state.moves)]
+        case Neared(name):
+            return _learn(replace(state, near=name))
+        case AxisChosen(side, name):
+            return replace(state, axes=maps.turn(state.axes, side, name)), []
         case Settled(move):
             ready = move == state.moves and state.touched and not state.held
             return _measure(state) if ready else (state, [])
@@ -259,12 +322,14 @@ def reduce(state: State, message: Message) -> Change:
             return _measure(state, LONGER * BUDGET)
         case Stepped(step, request):
             return (replace(state, step=step) if request is state.request else state), []
+        case Looked(seen, request):
+            return (replace(state, seen=seen) if request is state.request else state), []
         case Answered(outcome):
             return _answer(state, outcome)
         case Learned():
-            return _learn(state, message), []
+            return _note(state, message)
         case DeviceChosen(device, start, tries):
-            state = replace(state, device=device, start=start, values=start, tries=tries)
+            state = _offer(replace(state, device=device, start=start, values=start, tries=tries))
             return _measure(replace(state, notes=(), outcome=None, peak=None, opened=None))
         case DeviceReady():
             return state, []
@@ -272,21 +337,34 @@ def reduce(state: State, message: Message) -> Change:
             return replace(state, opened=tried), []
 
 
-def _learn(state: State, learned: Learned) -> State:
-    question, peak = learned.question, state.peak
+def _note(state: State, learned: Learned) -> Change:
+    """Note what was learned, and ask the next question."""
+    question, allowed = learned.question, state.allowed
     if learned.ceilings:
-        state = replace(state, allowed={**state.allowed, question.key: learned.ceilings})
-    if question.device is state.device:
-        peak = learned.peak or peak
-    return replace(state, peak=peak)
+        allowed = {**allowed, question.key: learned.ceilings}
+    state = replace(state, allowed=allowed, question=None)
+    if question.device is state.device and question.request["device"] is not None:
+        state = replace(state, peak=learned.peak or 0.0)
+    return _learn(state)
 
 
-def _move(state: State, name: str, value: int) -> Change:
+def _offer(state: State) -> State:
+    """Give controls the positions that they lack."""
+    options = {
+        name: offered
+        if state.values[name] in offered
+        else tuple(sorted((*offered, state.values[name])))
+        for name, offered in state.options.items()
+    }
+    return replace(state, options=options)
+
+
+def _move(state: State, moved: Moved) -> Change:
     """Move a control, and those that must follow it."""
-    spec, before = state.topic.spec, {**state.base, **state.touched}
+    spec, before, name = state.topic.spec, {**state.base, **state.touched}, moved.name
     follow = name == "M" and len({before[size] for size in SIZE_NAMES}) == 1
     touched = {other: v for other, v in state.touched.items() if other != name}
-    touched |= dict.fromkeys(SIZE_NAMES if follow else [name], value)
+    touched |= dict.fromkeys(SIZE_NAMES if follow else [name], moved.value)
     values, notes = {**state.base, **touched}, list[str]()
     latest = [other for other in touched if other in spec.defaults][-1:]
     if latest:
@@ -295,11 +373,17 @@ def _move(state: State, name: str, value: int) -> Change:
         values |= near
         notes = [] if near == params else notes  # where nothing is legal, the answer says why
     state = replace(
-        state, values=values, touched=touched, notes=tuple(notes), moves=state.moves + 1
+        state,
+        values=values,
+        touched=touched,
+        notes=tuple(notes),
+        moves=state.moves + 1,
+        held=moved.held,
+        heard=max(state.heard, moved.at),
+        near=name,
     )
-    # while a slider is held nothing is measured, and the model can follow it
-    ceilings = _questions(state, values, peak=False) if state.held else []
-    return state, [Wait(state.moves), *ceilings]
+    state, questions = _learn(_offer(state)) if moved.held else (_offer(state), [])
+    return state, [Wait(state.moves), *questions]
 
 
 def _arguments(state: State, values: Values, source: str | None) -> Request:
@@ -330,7 +414,7 @@ def _measure(state: State, budget: float = BUDGET) -> Change:
         "budget": budget,
         "most_seconds": MOST_SECONDS,
     }
-    state = replace(state, base=state.values, touched={}, request=request, step="start")
+    state = replace(state, base=state.values, touched={}, request=request, step="start", seen=None)
     return state, [Measure(request)]
 
 
@@ -360,22 +444,50 @@ def _answer(state: State, outcome: Outcome) -> Change:
     rate = compared.rate if compared else None
     tries.append(Try(settings(outcome), rate, outcome.ok, problem, state.topic.code))
     state = replace(state, tries=tuple(tries[-KEPT:]))
-    return state, [Save(), *(_questions(state, settings(outcome)) if outcome.ok else ())]
+    state, questions = _learn(state) if outcome.ok else (state, [])
+    return state, [Save(), *questions]
 
 
-def _questions(state: State, values: Values, peak: bool = True) -> list[Effect]:
-    """Return what is not known yet of what an H200 allows, and of the device's `peak`."""
-    topic = state.topic
-    params, texts = topic.params({**state.values, **values}), list[Request]()
-    key = tuple(params.values())
-    if key not in state.allowed and not topic.spec.tensor:
+def _learn(state: State) -> Change:
+    """Ask for the device's peak and for what an H200 allows, one question at a time.
+
+    The first is about the present settings, then come those that the slider at hand would set.
+    While something is measured the model waits, unless a slider is held.
+    """
+    topic, right = state.topic, state.outcome is not None and state.outcome.ok
+    if state.question or ((state.request or state.moving) and not state.held):
+        return state, []
+    about = next(_unknown(state), None)
+    asks_peak = right and state.peak is None and not state.held
+    device = state.device.index if asks_peak else None
+    if about is None and device is None:
+        return state, []
+    texts = list[Request]()
+    if about is not None:
+        params = topic.params(about)
         texts = [{"kernel": topic.spec.number, "params": params, "source": topic.source}]
         record = topic.recorded.rate(topic.spec.number, params) if topic.recorded else None
         if record and record.metric == "GFLOPS":
             texts[0] |= {"gflops": record.gflops, "registers": record.registers}
         if topic.edited:
             texts.append({**texts[0], "source": topic.original})
-    device = state.device.index if peak and not state.peak else None
-    if not texts and device is None:
-        return []
-    return [Learn(key, state.device, {"device": device, "texts": texts})]
+    key = tuple(topic.params(about or state.values).values())
+    question = Learn(key, state.device, {"device": device, "texts": texts})
+    return replace(state, question=question), [question]
+
+
+def _unknown(state: State) -> Iterator[Values]:
+    """Yield settings of which the model has not said what they allow, the most wanted first."""
+    topic, right = state.topic, state.outcome is not None and state.outcome.ok
+    if topic.spec.tensor or not (right or topic.source is None):
+        return  # a kernel that is wrong may reach anything
+    if not state.knows(state.values) and not topic.spec.problems(topic.params(state.values)):
+        yield state.values
+    if state.near not in topic.spec.defaults:
+        return
+    offered, at = state.options[state.near], state.values[state.near]
+    for value in sorted(offered, key=lambda value: abs(offered.index(value) - offered.index(at))):
+        params = topic.params({**state.values, state.near: value})
+        near, _ = topic.spec.nearest_legal(params, state.near, state.device.limits)
+        if not state.knows(near) and not topic.spec.problems(near):
+            yield {**state.values, **near}

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from html import escape
 from numbers import Number
 from typing import Any
-
-import ipywidgets as w
 
 from .. import background
 from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simulation import ProductRun
+from .controls import Control
 from .listing import listing
-from .shell import Choice, Shell, choice, grid, line
-
-#: Milliseconds between two steps of a film at first; drawing one takes 60 to 200.
-INTERVAL = 400
+from .shell import Act, Shell
 
 
 class Stepper(Shell):
@@ -48,55 +45,51 @@ class Stepper(Shell):
         start: dict[str, int] | None = None,
         **choices: Iterable[Any],
     ):
-        super().__init__()
+        super().__init__("stepper")
         self._what: Callable[..., Any] = show if callable(show) else lambda: show
         self._choices, self._replays = list(choices), dict[tuple[Any, ...], Replay]()
         start = start or {}
-        controls = {name: _in_order(name, values, start) for name, values in choices.items()}
-        first = self._what(**{name: control.value for name, control in controls.items()})
+        self.controls: dict[str, Control] = {
+            name: _in_order(name, values, start) for name, values in choices.items()
+        }
+        first = self._what(**self.values)
         self._film = isinstance(first, ProductRun)
         if not self._film and not isinstance(first, str | Picture):
             kind = type(first).__name__
             raise TypeError(f"show must be a simulated run, or return one or a picture, not {kind}")
         if self._film:
-            controls |= self._add_film(first, controls, start)
-        if unknown := start.keys() - controls:
+            self._add_film(first, start)
+        if unknown := start.keys() - self.controls:
             raise ValueError(f"start: there is no slider {', '.join(unknown)}")
-        films = [name for name, values in choices.items() if isinstance(values, range)]
-        films += ["step"] * self._film
-        pause = w.BoundedIntText(
-            INTERVAL,
-            min=100,
-            max=2000,
-            step=100,
-            description="ms a step",
-            tooltip="Milliseconds between the steps of a film",
-        )
-        pause.layout.width = "160px"
-        self._plays = {name: _film_buttons(controls[name], pause) for name in films}
-        played = [part for name in films for part in (w.Label(name), *self._plays[name])]
-        self.name = "picture to step through, by " + ", ".join(controls)
-        self.controls: dict[str, Choice] = controls
-        self.compose(grid([*controls.values()]), line(*played, *[pause][: len(films)]), self.panel)
+        self.name = "picture to step through, by " + ", ".join(self.controls)
         self.start: dict[str, Any] = self.values
-        self.show(self.values)
-        self._settling = False  # whether controls are being moved by the widget itself
         self._lock = threading.Lock()  # held while the two below are read or changed
         self._newest: dict[str, Any] | None = None  # the last move, until it is shown
         self._following = False  # whether a thread shows moves
-        for control in controls.values():
-            control.observe(self._moved, "value")
+        self.show(self.values)
 
     @property
     def values(self) -> dict[str, Any]:
         """The present positions of the controls."""
         return {name: control.value for name, control in self.controls.items()}
 
-    def _moved(self, change: dict[str, Any]) -> None:
-        if self._settling:
-            return
+    def hear(self, act: Act) -> None:
+        match act:
+            case {"move": name, "to": label, "at": at} if name in self.controls:
+                self.panel.heard = at
+                self.move({**self.values, name: self.controls[name].option(label)})
+            case {"type": name, "text": text} if name in self.controls:
+                try:
+                    self.move({**self.values, name: self.controls[name].option(text)})
+                except ValueError as error:
+                    self.refuse(name, str(error))
+
+    def move(self, values: dict[str, Any]) -> None:
+        """Move the controls, and show what belongs to these positions as soon as possible."""
+        for name, value in values.items():
+            self.controls[name] = replace(self.controls[name], value=value)
         with self._lock:
-            self._newest = self.values
+            self._newest = values
             if self._following:
                 return
             self._following = True
@@ -119,20 +112,22 @@ class Stepper(Shell):
         except Exception as error:  # nobody reads the log console, so the panel says it
             content = escape(f"{type(error).__name__}: {error}")
         key = escape(" ".join(f"{name}={value}" for name, value in values.items()))
-        self.panel.value = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
+        answer = f'<div data-key="{key}" style="line-height:1.5">{content}</div>'
+        self.panel.show(
+            controls=[control.data() for control in self.controls.values()],
+            parts={"answer": answer},
+        )
 
-    def _add_film(
-        self, run: ProductRun, controls: dict[str, w.Widget], start: dict[str, int]
-    ) -> dict[str, w.Widget]:
-        """Sliders for step, work-item and, optionally, work-group."""
-        key = (start.get("group", 0), *(control.value for control in controls.values()))
+    def _add_film(self, run: ProductRun, start: dict[str, int]) -> None:
+        """Add sliders for step, work-item and, optionally, work-group."""
+        key = (start.get("group", 0), *self.values.values())
         replay = self._replays[key] = Replay(run, key[0])
         ranges = {"step": range(1, len(replay.steps) + 1), "item": range(replay.items)}
         if "group" in start:
             ranges["group"] = range(run.global_size[0] * run.global_size[1] // replay.items)
-        added = {name: _in_order(name, values, start) for name, values in ranges.items()}
-        added["step"].add_class("gemmlab-scrubber")  # it has hundreds of positions
-        return added
+        for name, values in ranges.items():
+            control = _in_order(name, values, start)
+            self.controls[name] = replace(control, film=name == "step")
 
     def _replay(self, values: dict[str, Any]) -> Replay:
         """The run for these positions, with its pictures."""
@@ -144,21 +139,12 @@ class Stepper(Shell):
 
     def _fit(self, values: dict[str, Any], replay: Replay) -> None:
         """Move the sliders of step and work-item into a replay that has fewer or more of them."""
-        self._settling = True
-        try:
-            for name, there in (
-                ("step", range(1, len(replay.steps) + 1)),
-                ("item", range(replay.items)),
-            ):
-                values[name] = min(values[name], there[-1])
-                control = self.controls[name]
-                if len(control.options) != len(there):
-                    # this moves the slider to the first; in one message it would show no number
-                    control.options = [(str(i), i) for i in there]
-                    control.value = values[name]
-            self._plays["step"][1].max = len(replay.steps) - 1
-        finally:
-            self._settling = False
+        for name, there in (
+            ("step", range(1, len(replay.steps) + 1)),
+            ("item", range(replay.items)),
+        ):
+            values[name] = min(values[name], there[-1])
+            self.controls[name] = replace(self.controls[name], options=there, value=values[name])
 
     def _content(self, values: dict[str, Any]) -> str:
         """A picture and its words; or words, and below them the kernel's text beside a picture."""
@@ -171,7 +157,9 @@ class Stepper(Shell):
         replay = self._replay(values)
         self._fit(values, replay)
         step, item = values["step"], values["item"]
-        text = listing(replay.run, replay.steps[step - 1].line)
+        run = replay.run
+        numbers = {"M": run.m, "N": run.n, "K": run.k, **run.params}
+        text = listing(run, replay.steps[step - 1].line, numbers)
         side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
         words = (
             '<p class="gemmlab-said" style="margin:2px '
@@ -188,42 +176,16 @@ class Stepper(Shell):
         return self._replay(values).picture(values["step"], values["item"])
 
 
-def _film_buttons(
-    control: w.SelectionSlider, pause: w.BoundedIntText
-) -> tuple[w.Button, w.Play, w.Button]:
-    """Buttons that move a slider: back, play, forward; only the page takes part in playing."""
-    name, last = control.description, len(control.options) - 1
-    play = w.Play(
-        min=0,
-        max=last,
-        value=control.index,
-        interval=INTERVAL,
-        show_repeat=False,
-        tooltip=f"Play through {name}",
-    )
-    w.jslink((play, "value"), (control, "index"))
-    w.jslink((pause, "value"), (play, "interval"))
-    back, forward = (
-        w.Button(icon=f"step-{way}", tooltip=f"{name}: one {way}", layout=w.Layout(width="40px"))
-        for way in ("backward", "forward")
-    )
-    back.on_click(lambda button: _step(control, -1))
-    forward.on_click(lambda button: _step(control, 1))
-    return back, play, forward
-
-
-def _step(control: w.SelectionSlider, by: int) -> None:
-    control.index = min(max(control.index + by, 0), len(control.options) - 1)
-
-
-def _in_order(name: str, values: Any, start: dict[str, Any]) -> Choice:
+def _in_order(name: str, values: Any, start: dict[str, Any]) -> Control:
     """A slider over these numbers, in order, or buttons for these words or pairs of numbers."""
-    if isinstance(values, str) or not isinstance(values, Iterable) or not (given := list(values)):
+    if isinstance(values, str) or not isinstance(values, Iterable) or not (options := [*values]):
         raise ValueError(f"{name} must be some values to choose from, not {values!r}")
-    first = start.get(name, given[0])
-    if first not in given:
-        words = ", ".join(map(str, given)) if len(given) < 20 else f"{given[0]} to {given[-1]}"
+    first = start.get(name, options[0])
+    if first not in options:
+        many = len(options) >= 20
+        words = f"{options[0]} to {options[-1]}" if many else ", ".join(map(str, options))
         raise ValueError(f"{name} starts at {first!r}; it has the positions {words}")
-    values = list(dict.fromkeys(given))
-    ordered = sorted(values) if all(isinstance(one, (Number, tuple)) for one in values) else values
-    return choice(name, ordered, first)
+    film, options = isinstance(values, range), [*dict.fromkeys(options)]
+    if all(isinstance(option, Number | tuple) for option in options):
+        options.sort()
+    return Control(name, options, first, film=film)

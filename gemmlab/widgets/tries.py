@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from csv import DictWriter
 from dataclasses import asdict, dataclass
@@ -32,9 +32,11 @@ class Try:
     problem: str = ""
     code: str = ""
 
-    def __str__(self) -> str:
+    def describe(self, before: Try | None = None) -> str:
+        """Return the outcome and what was changed since the try before: "WPT 8 → 4: wrong"."""
         settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
-        return f"{settings}: {self.outcome}"
+        changed = moved(before.settings, self.settings) if before else ""
+        return f"{changed or settings}: {self.outcome}"
 
     @property
     def record(self) -> dict[str, Any]:
@@ -58,6 +60,14 @@ class Try:
         if self.rate is None:
             return self.problem
         return f"{between(*self.rate[::2])} GFLOPS" if self.right else "wrong"
+
+
+def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
+    """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
+    changed = {name: value for name, value in now.items() if value != before.get(name, value)}
+    if {*"MNK"} <= {*changed} and len({changed[size] for size in "MNK"}) == 1:
+        del changed["N"], changed["K"]
+    return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
 
 
 def digits(value: float) -> str:

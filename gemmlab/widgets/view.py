@@ -1,28 +1,24 @@
-"""What an explorer shows of its `State`."""
+"""What the page shows of a `State`."""
 
 from __future__ import annotations
 
-import difflib
 import json
 import shlex
-from dataclasses import dataclass
 from html import escape
+from typing import Any
 
-from ..draw import pipes
 from ..draw.bars import Bar, bars
+from ..draw.heatmap import heatmap
 from ..draw.picture import Picture
 from ..measurement.comparison import Comparison
-from ..model import percent
-from ..model.ceilings import named
-from ..model.chip import H200
 from ..opencl.devices import Device
 from ..sandbox import client
-from . import panel
+from . import maps, panel, tries
 from .browser import Browser
-from .cells import SIZE_NAMES
-from .maps import recorded_cell
-from .state import State, Values, settings
-from .tries import Try, before
+from .cells import SIZE_NAMES, Cell
+from .controls import controls
+from .shell import button
+from .state import LONGER, State, Values, settings
 
 STEPS = {
     "start": "waiting for the sandbox",
@@ -30,80 +26,92 @@ STEPS = {
     "predict": "first launch",
     "check": "checking the result",
     "time": "timing",
-    "look": "running your text in the simulator",
+    "look": "running your code in the simulator",
     "page": "running in this browser",
 }
+STOP = button("stop", "■ Stop", "Stop what runs for this explorer")
+LATER = button("longer", "Measure longer", f"Measure {LONGER} times as long")
+OPENED = button("close", "Close", "Keep the code of now")
+PUT = button("put", "Put this back into the cell", "Then press Shift-Enter")
+ORIGINAL = button("original", "Original", "Put the kernel's own code back into the cell")
+RESET = button("reset", "↺ Reset", "Return to the initial settings")
+BEST = button("best", "★ Best", "Your fastest settings here")
 
 
-@dataclass(frozen=True)
-class View:
-    """The parts of an explorer as HTML, and which of its buttons are there.
-
-    Attributes:
-        answer: verdict, rate and comparison; recorded: the recorded GPU, or what one could reach.
-        note: why a control gave way; details: what is not needed at first sight.
-        pipes: what the product demands of an H200, and what is scarce.
-        code: how the code of the opened try differs.
-        stale: whether the answer is about older settings.
-        unclear: whether a longer measurement may help.
+def render(state: State, cell: Cell | None = None, stepping: bool = False) -> dict[str, Any]:
+    """Return all traits of a `Panel` that follow from a state, but for its `status`; `stepping`:
+    whether the stepper of the cell is open.
     """
+    topic = state.topic
+    rows = controls(topic.spec, state.options, state.values, state.notes, topic.source is not None)
+    plane = maps.Plane(topic.spec, state.values, state.axes)
+    return {
+        "heard": state.heard,
+        "controls": [row.data() for row in rows],
+        "buttons": _buttons(state, cell, stepping),
+        "parts": _parts(state, cell),
+        "maps": [] if topic.source is not None else _maps(state, plane),
+        "here": [*plane.here],
+        "tries": maps.strip(state.tries, topic.code),
+        "code": as_code(state, cell.part if cell else ""),
+    }
 
-    answer: str
-    recorded: str
-    note: str
-    details: str
-    pipes: str
-    code: str
-    stale: bool
-    unclear: bool
+
+def status(state: State) -> dict[str, Any]:
+    """Return what runs now, and whether the answer is about older settings."""
+    stale, request, step = state.stale, state.request, state.step
+    if state.moving or not request:
+        return {"words": "", "stale": stale}
+    limit = None if step == "page" else client.shared_sandbox().limit(step, request)
+    job = str(id(request))
+    return {"words": STEPS[step], "job": job, "step": step, "limit": limit, "stale": stale}
 
 
-def render(state: State, lines: range | None = None) -> View:
-    """Return all that an explorer shows but `status`; `lines` of the kernel are those of a cell."""
-    outcome = state.outcome
+def _buttons(state: State, cell: Cell | None, stepping: bool) -> dict[str, Any]:
+    head, outcome = [RESET, BEST], state.outcome
+    if cell and cell.code != cell.first:
+        head.insert(0, ORIGINAL)
+    if cell:
+        about = "Run the code in the simulator, line by line"
+        head.append(button("step", "Step through it", about, pressed=stepping))
     compared = outcome.compared if outcome and outcome.ok and not state.stale else None
     unclear = compared and (compared.noisy or (compared.ratio is not None and not compared.shown))
-    limits = state.device.limits
-    return View(
-        answer=_answer(state, lines),
-        recorded=_beside(state),
-        note=panel.note(state.notes, compared),
-        details=panel.details(outcome, state.topic.spec, limits) if outcome else "",
-        pipes=_pipes(state),
-        code=code_difference(state.opened, state.topic.code) if state.opened else "",
-        stale=state.stale,
-        unclear=bool(unclear),
-    )
+    opened = [*[PUT] * (cell is not None), OPENED] if state.opened else []
+    return {"head": head, "stop": [STOP], "note": [LATER] if unclear else [], "other": opened}
 
 
-def status(state: State) -> str:
-    """Return what runs now, as HTML."""
-    if state.moving or not state.request:
-        return ""
-    step, request = state.step, state.request
-    limit = None if step == "page" else client.shared_sandbox().limit(step, request)
-    clock = f'data-job="{id(request)}" data-step="{step}" data-limit="{limit or ""}"'
-    return (
-        f'<span class="gemmlab-spinner"></span>{STEPS[step]} … '
-        f'<span class="gemmlab-clock" aria-hidden="true" {clock}></span>'
-    )
+def _parts(state: State, cell: Cell | None) -> dict[str, str]:
+    topic, outcome = state.topic, state.outcome
+    compared = outcome.compared if outcome and outcome.ok and not state.stale else None
+    number = topic.spec.number if isinstance(topic.spec.number, int) else ""  # or the name again
+    return {
+        "title": f"kernel {number} <span>{escape(topic.spec.name)}</span>",
+        "answer": _answer(state, cell),
+        "recorded": _recorded(state),
+        "note": panel.note(state.notes, compared),
+        "pipes": _pipes(state),
+        "other": panel.difference(state.opened, topic.code) if state.opened else "",
+        "details": panel.details(outcome, topic.spec, state.device.limits) if outcome else "",
+    }
 
 
-def _answer(state: State, lines: range | None) -> str:
+def _answer(state: State, cell: Cell | None) -> str:
     outcome = state.outcome
     if outcome is None:
-        return ""
-    values, words = settings(outcome), panel.verdict(outcome, state.topic.source or "")
-    if lines:
-        words = panel.renumbered(words, lines)
+        return panel.judged("") if state.judged else ""
+    values = settings(outcome)
+    rate = ""
     if outcome.ok and outcome.compared:
-        other, moved = _other(state, values)
-        words += panel.answer(
-            _here(state, outcome.compared, values), outcome.compared, other, moved
-        )
+        other, changed = _other(state, values)
+        here = _here(state, outcome.compared, values)
+        rate = panel.answer(here, outcome.compared, other, changed)
+    code, lines = state.topic.source or "", cell.lines if cell else None
+    verdict = panel.verdict(outcome, code, in_cell=cell is not None, lines=lines)
+    verdict = "" if state.judged else verdict
     key = " ".join(f"{name}={value}" for name, value in values.items())
     data = f'data-key="{key}" data-state="{outcome.state}" data-count="{state.count}"'
-    return f"<div {data}>{words}</div>"
+    html = f"<div {data}>{verdict}{rate}</div>"
+    return panel.judged(html) if state.judged else html
 
 
 def machine(device: Device | Browser) -> str:
@@ -114,7 +122,7 @@ def _here(state: State, compared: Comparison, values: Values) -> Bar:
     """Return the rate that was measured."""
     device = state.device
     name = device.name if isinstance(device, Browser) else panel.label(device)
-    last = before(state.tries) if state.tries else None
+    last = tries.before(state.tries) if state.tries else None
     return panel.here(
         compared.rate,
         f"{name}, {panel.sizes(values)}",
@@ -128,62 +136,54 @@ def _other(state: State, values: Values) -> tuple[str, str]:
     """Return what settings are compared with, and what of them was moved since."""
     if state.topic.edited:
         return "the original", ""
-    moved = panel.moved(state.start, values)
+    changed = tries.moved(state.start, values)
     ladder = f"kernel {state.topic.spec.number} as in the ladder"
-    return "your start" if state.topic.source is None or moved else ladder, moved
+    return "your start" if state.topic.source is None or changed else ladder, changed
 
 
-def _recorded(state: State, values: Values) -> Bar | None:
+def _recorded_bar(state: State, values: Values) -> Bar | None:
     """Return the recorded GPU with these settings; of an edited text, what it could reach there."""
     topic, landscape = state.topic, state.topic.recorded
     allowed, *original = state.allows(values)
     if landscape is None:
         wrong = state.outcome is not None and not state.outcome.ok
         hidden = topic.spec.tensor or (topic.source is not None and wrong)
-        return None if hidden else panel.reachable(allowed, *original)
+        return panel.reachable(allowed, *original) if allowed and not hidden else None
     here, start = (
-        recorded_cell(landscape, topic.spec, topic.params(values))
+        maps.recorded_cell(landscape, topic.spec, topic.params(values))
         | {"allowed": state.allows(values)[0]}
         for values in (values, state.start)
     )
     return panel.recorded(landscape, here, start)
 
 
-def _beside(state: State) -> str:
-    """Return the recorded GPU as HTML; a ceiling of older settings is dim until the new one is
-    known.
+def _recorded(state: State) -> str:
+    """Return the recorded GPU as HTML; a ceiling is that of older settings until the model has
+    answered.
     """
-    old = state.topic.recorded is None and not state.knows(state.values)
-    bar = _recorded(state, state.with_ceilings(state.values) if old else state.values)
-    html = panel.shown(bar) if bar else ""
-    return f'<div class="gemmlab-older">{html}</div>' if old else html
+    older = state.topic.recorded is None and not state.knows(state.values)
+    bar = _recorded_bar(state, state.with_ceilings(state.values) if older else state.values)
+    return panel.shown(bar, older=older) if bar else ""
 
 
 def _pipes(state: State) -> str:
-    """Return the pipes of an H200 at the present settings, those of older ones dim, and what is
-    scarce in words.
-    """
-    topic, known = state.topic, state.knows(state.values)
-    values = state.with_ceilings(state.values)
+    """Return the pipes of an H200 at the present settings, or of older ones."""
+    topic, values = state.topic, state.with_ceilings(state.values)
     allowed = state.allows(values)[0]
     if allowed is None or not allowed.ceilings:
         return ""
-    record = (
-        topic.recorded.rate(topic.spec.number, topic.params(values)) if topic.recorded else None
-    )
-    measured = record is not None and record.metric == "GFLOPS"
-    gflops = record.gflops if record and measured else allowed.gflops
-    flow = pipes.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {topic.spec.number}")
-    words = (
-        f"On an H200 {named(allowed.resource)} is scarce: it allows "
-        f"{percent(allowed.gflops / H200.gflops)} of the peak. A pipe: the need of a "
-        "multiply-add, the room at the peak rate."
-    )
-    old = "" if known else " gemmlab-older"
-    return (
-        f'<div class="gemmlab-pipes{old}">{pipes.strip(flow)}'
-        f'<div class="gemmlab-scarce" title="{escape(words)}">{escape(words)}</div></div>'
-    )
+    recorded = topic.recorded
+    record = recorded.rate(topic.spec.number, topic.params(values)) if recorded else None
+    gflops = record.gflops if record and record.metric == "GFLOPS" else allowed.gflops
+    return panel.pipes(allowed, gflops, topic.spec.number, older=not state.knows(state.values))
+
+
+def _maps(state: State, plane: maps.Plane) -> list[dict[str, Any]]:
+    """Return the recorded map, if there is one, and that of this machine."""
+    found, limits = state.topic.recorded, state.device.limits
+    cells = plane.cells([limits, *([found.limits] if found else [])])
+    there = [plane.recorded(found, cells)] if found else []
+    return [*there, plane.own(machine(state.device), limits, state.tries, cells)]
 
 
 def ceiling(state: State) -> str:
@@ -192,18 +192,22 @@ def ceiling(state: State) -> str:
     return panel.ceiling(allowed) if allowed and state.outcome and state.outcome.ok else ""
 
 
-def still(state: State, answer: str) -> Picture | str:
-    """Return the answer as a picture, or as HTML if words say all of it."""
-    outcome = state.outcome
-    recorded = _recorded(state, settings(outcome)) if outcome else None
+def still(state: State, cell: Cell | None = None) -> Picture | str:
+    """Return the recorded map or else the answer: a picture, or HTML if words say all of it."""
+    outcome, found = state.outcome, state.topic.recorded
+    if found:
+        plane = maps.Plane(state.topic.spec, state.values, state.axes)
+        title = f"{found.title}, kernel {state.topic.spec.number}: % of the peak"
+        return heatmap(_maps(state, plane)[0], plane.here, title)
+    bar = _recorded_bar(state, settings(outcome)) if outcome else None
     if outcome is None or not outcome.ok or outcome.compared is None:
-        bar = panel.shown(recorded) if recorded else ""
-        return f'<div style="max-width:860px">{answer}{bar}</div>'
+        html = panel.shown(bar) if bar else ""
+        return f'<div style="max-width:860px">{_answer(state, cell)}{html}</div>'
     values = settings(outcome)
     other, _ = _other(state, values)
     return bars(
         f"✔ {panel.sentence(outcome.verdict)}",
-        [_here(state, outcome.compared, values), *([recorded] if recorded else [])],
+        [_here(state, outcome.compared, values), *([bar] if bar else [])],
         panel.beside(outcome.compared, other),
     )
 
@@ -226,19 +230,3 @@ def as_code(state: State, part: str = "") -> dict[str, str]:
         "Copy as Python": f"gemmlab.measure({', '.join(arguments)})",
         "Copy as %%gemm": " ".join(["%%gemm", str(number), *words, *pairs]),
     }
-
-
-def code_difference(tried: Try, now: str) -> str:
-    """Return how the code of a try differs from the code of now, as HTML."""
-    changes = difflib.unified_diff(now.splitlines(), tried.code.splitlines(), lineterm="", n=1)
-    rows = []
-    for line in list(changes)[2:]:
-        kind = {"+": "gemmlab-added", "-": "gemmlab-removed"}.get(line[:1], "")
-        text = "..." if line.startswith("@@") else line
-        rows.append(f'<div class="{kind}">{escape(text) or " "}</div>')
-    title = f"This try ({tried.outcome}) had other code: - now, + then."
-    return (
-        f'<div class="gemmlab-other"><p>{escape(title)}</p>'
-        f'<div class="gemmlab-difference" tabindex="0" role="region" '
-        f'aria-label="difference of the code">{"".join(rows)}</div></div>'
-    )

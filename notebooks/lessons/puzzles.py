@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clscope import Finding, Run, TextError
 
 TEXT = Path(__file__).resolve().parents[1] / "text" / "puzzles.md"
 WRITTEN = re.compile(
-    r"## \d+\. (?P<title>.+?)\n\n(?P<task>.+?)\n\n```python\n"
-    r'puzzles\.check\(\d+, r"""\n(?P<text>.*?)"""\)\n```\n\n'
+    r"## \d+\. (?P<title>.+?)\n\n(?P<task>.+?)\n\n```python\n%%puzzle \d+\n(?P<text>.*?)```\n\n"
     r"<details><summary>A hint</summary>\n\n(?P<hint>.+?)\n\n</details>",
     re.DOTALL,
 )
@@ -164,32 +167,46 @@ PUZZLES = [
 
 def check(number: int, text: str) -> str:
     """What a text does, run in the simulator: "solved", or what is wrong, in words."""
+    return run(number, text)[0]
+
+
+def run(number: int, text: str) -> tuple[str, Run | None]:
+    """What `check` says of a text, and the run, if it is a kernel that can be launched."""
     import numpy as np
 
     import clscope
     from clscope import wgsl
 
-    puzzle, text = PUZZLES[number - 1], text.removeprefix("\n")
+    puzzle = PUZZLES[number - 1]
     arrays = {name: np.array(v, np.float32) for name, v in puzzle.arrays.items()}
     given = {**arrays, **puzzle.values}
     try:
         program = wgsl.translate(text)
         names = [b.name for b in program.buffers] + [name for name, _ in program.scalars]
         if set(names) != set(given):
-            return f"the kernel's arguments must stay {', '.join(given)}"
+            return f"the kernel's arguments must stay {', '.join(given)}", None
         found = {name: re.search(rf"\b{name}\b\s*[,)]", text) for name in given}
         order = sorted(given, key=lambda name: found[name].start())  # type: ignore[union-attr]
         sizes = tuple(g * i for g, i in zip(puzzle.groups, program.size, strict=True))
-        run = clscope.run(text, None, sizes, program.size, [given[name] for name in order])
+        seen = clscope.run(text, None, sizes, program.size, [given[name] for name in order])
     except clscope.TextError as error:
-        return str(error)
-    if run.findings:
-        return "; ".join(str(finding) for finding in run.findings[:2])
+        return _with_line(error), None
+    return _judge(puzzle, seen, program.code), seen
+
+
+def _judge(puzzle: Puzzle, seen: Run, code: str) -> str:
+    """What is wrong with a run, or "solved"; `code` is the translation."""
+    if seen.findings:
+        return "; ".join(map(_with_line, seen.findings[:2]))
     for name, want in puzzle.expected.items():
-        got = run.arrays[name]
-        for i, (x, y) in enumerate(zip(got, want, strict=True)):
+        for i, (x, y) in enumerate(zip(seen.arrays[name], want, strict=True)):
             if x != y:  # NaN, too
                 return f"{name}[{i}] is {x:g}; it should be {y:g}"
-    if puzzle.needs and not re.search(puzzle.needs[0], program.code):
+    if puzzle.needs and not re.search(puzzle.needs[0], code):
         return puzzle.needs[1]
     return "solved"
+
+
+def _with_line(mistake: TextError | Finding) -> str:
+    """A mistake, which begins with its line."""
+    return re.sub(r"^(\d+):\d+ ", r"line \1: ", str(mistake))

@@ -308,15 +308,15 @@ class Book:
             raise RuntimeError(f"a cell failed:\n{error.first.inner_text()}")
 
     def control(self, number: int, name: str):
-        """The handle of a slider, by its label."""
-        return self._row(number, name).locator(".noUi-handle")
+        """A slider, by its label."""
+        return self._row(number, name).locator("input[type=range]")
 
     def readout(self, number: int, name: str):
         """The number beside a slider."""
-        return self._row(number, name).locator(".widget-readout")
+        return self._row(number, name).locator(".gemmlab-value")
 
     def value(self, number: int, name: str) -> str:
-        return self.readout(number, name).text_content().strip()
+        return self.readout(number, name).input_value()
 
     def values(self, number: int) -> str:
         """What all controls say, in the words of a panel's data-key."""
@@ -324,13 +324,13 @@ class Book:
 
     def show_all(self, number: int) -> None:
         """Open what an explorer folds away."""
-        fold = self.box(number).locator(".gemmlab-fold:not(.mod-active)")
+        fold = self.box(number).locator(".gemmlab-fold:not([open]) > summary:visible")
         if fold.count():
             fold.click()
-        self.control(number, "K").wait_for(state="visible")  # the kernel opens it
+        self.control(number, "K").wait_for(state="visible")
 
     def _row(self, number: int, name: str):
-        return self.box(number).locator(f'.widget-hslider:has(.widget-label:text-is("{name}"))')
+        return self.box(number).locator(f".gemmlab-control[data-name='{name}']").first
 
     def press(self, number: int, name: str, *keys: str) -> None:
         """Press keys with a slider focused."""
@@ -349,7 +349,7 @@ class Book:
 
     def names(self, number: int) -> list[str]:
         """The labels of a widget's sliders."""
-        return self.box(number).locator(".widget-hslider > .widget-label").all_text_contents()
+        return self.box(number).locator(".gemmlab-slider > label").all_text_contents()
 
     def move(self, number: int, name: str) -> dict[str, str]:
         """Move a slider by one, by key; what the panel then shows.
@@ -361,10 +361,8 @@ class Book:
         handle, old = self.control(number, name), self.value(number, name)
         if not handle.is_visible():
             self.show_all(number)
-        least, place, most = (
-            float(handle.get_attribute(f"aria-value{what}")) for what in ("min", "now", "max")
-        )
-        left = place > least if name in ("M", "N", "K") else place == most
+        place, most = int(handle.input_value()), int(handle.get_attribute("max"))
+        left = place > 0 if name in ("M", "N", "K") else place == most
         self.press(number, name, "ArrowLeft" if left else "ArrowRight")
         self.wait_until(lambda: self.value(number, name) != old and self.follows(number), number)
         return self.shown(number)
@@ -386,7 +384,7 @@ class Book:
 
     def busy(self, number: int) -> bool:
         """Whether an explorer says that it is compiling or running."""
-        return self.box(number).get_by_text("…").count() > 0
+        return self.box(number).locator(".gemmlab-busy:visible").count() > 0
 
     def follows(self, number: int) -> bool:
         """Whether a panel shows what its sliders say."""
@@ -430,12 +428,11 @@ VALUES = """box => {
     const key = box.querySelector("[data-key]")?.dataset.key ?? "";
     const order = key.split(" ").map((pair) => pair.split("=")[0]);
     const words = { yes: "True", no: "False", on: "1", off: "0" };
-    const labels = ".widget-hslider > .widget-label, .gemmlab-words > .widget-label";
-    const own = label => label.closest(".gemmlab") === box; // and not of a stepper in it
-    return [...box.querySelectorAll(labels)].filter(own).map(label => {
-        const row = label.closest(".widget-hslider, .gemmlab-words");
-        const said = row.querySelector(".widget-readout, button.mod-active").textContent.trim();
-        return [label.textContent, row.matches(".gemmlab-words") ? words[said] ?? said : said];
+    const own = row => row.closest(".gemmlab") === box; // and not of a stepper in it
+    return [...box.querySelectorAll(".gemmlab-control")].filter(own).map(row => {
+        const slider = row.querySelector("input[type=range]");
+        const said = slider?.ariaValueText ?? row.querySelector("label:has(:checked)").textContent;
+        return [row.dataset.name, slider ? said : words[said] ?? said];
     }).sort(([one], [two]) => order.indexOf(one) - order.indexOf(two))
         .map((pair) => pair.join("=")).join(" ");
 }"""

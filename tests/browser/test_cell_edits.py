@@ -1,6 +1,7 @@
 """A cell of OpenCL C that is edited and run again: what the panel keeps, and what it gives back."""
 
 import pytest
+from conftest import lacking
 from lab import notebook, started
 
 from gemmlab.ladder import sources
@@ -12,6 +13,9 @@ SLOWER = TEXT.replace("acc[j] +=", "acc[j] = acc[j] +", 1)
 WRONG = TEXT.replace("acc[j] +=", "acc[j] -=", 1)
 LINE = "%%gemm 3 TS=32"
 CELL = 1
+#: What a highlight marks, without blanks around it.
+LIT = """name => [...CSS.highlights.get(name) ?? []].map(range => range.toString().trim()
+    .replace(/ *acc\\b.*/, " acc"))"""
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +112,62 @@ def test_settings_are_copied_as_code_and_tries_saved(book):
         button(book, "Tries as CSV").click()
     lines = download.value.path().read_text().splitlines()
     assert lines[0].startswith("TS,WPT,M,N,K,gflops") and len(lines) > 3
+
+
+def test_a_line_of_the_verdict_is_a_link_into_the_editor(book):
+    """The cursor goes there, and the line is marked."""
+    write(book, f"{LINE} M=64\n{TEXT.replace('float acc', 'flot acc', 1)}")
+    assert run(book, CELL)["state"] == "BuildError"
+    number = 2 + next(n for n, row in enumerate(TEXT.splitlines()) if "float acc" in row)
+    book.box(CELL).get_by_role("link", name=f"line {number}").first.click()
+    book.wait_until(lambda: book.page.evaluate(LIT, "gemmlab-line") == ["flot acc"])
+    cursor = (
+        "number => jupyterapp.shell.currentWidget.content.widgets[number].editor"
+        ".getCursorPosition().line"
+    )
+    book.wait_until(lambda: book.page.evaluate(cursor, CELL) == number - 1)
+
+
+def test_a_hand_at_a_slider_lights_the_uses_of_its_name(book):
+    write(book, f"{LINE} M=64\n{TEXT}")
+    run(book, CELL)
+    book.control(CELL, "WPT").hover()
+    book.wait_until(lambda: {*book.page.evaluate(LIT, "gemmlab-name")} == {"WPT"})
+    book.box(CELL).locator(".gemmlab-title").first.hover()
+    book.wait_until(lambda: book.page.evaluate(LIT, "gemmlab-name") == [])
+
+
+def test_the_editor_completes_names_of_opencl(book):
+    book.cell(CELL).locator(".cm-line").last.click()
+    for key in ("End", "Enter", *"get_gl", "Tab"):
+        book.page.keyboard.press(key)
+    book.page.locator(".jp-Completer", has_text="get_global_id").wait_for()
+    book.page.keyboard.press("Escape")
+    write(book, f"{LINE} M=64\n{TEXT}")
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_axe_finds_nothing(book, theme):
+    """In a panel with tries, a difference, the stepper and all that folds away."""
+    try:
+        from axe_playwright_python.sync_playwright import Axe
+    except ImportError:
+        lacking("no axe-playwright-python")
+    book.page.evaluate(
+        "theme => jupyterapp.commands.execute('apputils:change-theme', { theme }).then(() => null)",
+        theme,
+    )
+    dark = str(theme == "JupyterLab Light").lower()
+    book.page.wait_for_selector(f"body[data-jp-theme-light={dark}]", state="attached")
+    book.show_all(CELL)
+    if not book.box(CELL).locator(".gemmlab-code").count():
+        button(book, "Step through it").click()
+        book.box(CELL).locator(".gemmlab-code").wait_for()
+    book.box(CELL).locator(".gemmlab-try.gemmlab-older").first.click()
+    book.box(CELL).locator(".gemmlab-difference").wait_for()
+    for width in (1280, 800):
+        book.resize(width)
+        found = Axe().run(book.page, context=".gemmlab").response["violations"]
+        seen = [(one["id"], node["html"][:200]) for one in found for node in one["nodes"]]
+        assert seen == [], width
+    book.resize(1280)

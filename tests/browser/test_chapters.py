@@ -104,7 +104,7 @@ def test_chapter_reads_well_without_being_run(chapter):
     chapter.wait_until(lambda: chapter.page.get_by_text("Loading widget").count() == 0)
     assert chapter.page.get_by_text("Error displaying widget").count() == 0
     assert (
-        chapter.page.locator(".jupyter-widgets-disconnected:visible, .widget-slider").count() == 0
+        chapter.page.locator(".jupyter-widgets-disconnected:visible, .gemmlab-panel").count() == 0
     )
     assert chapter.widgets() == []
     stills = written(chapter, "gemmlab.Explorer(", "gemmlab.Stepper(", "%%gemm ")
@@ -150,7 +150,7 @@ def test_chapter_steppers_move(alive):
     for number in written(alive, "gemmlab.Stepper("):
         names, changed = alive.names(number), []
         drawing = alive.box(number).locator("svg[role=img]")
-        words = alive.box(number).locator(".gemmlab-words button:not(.mod-active)")
+        words = alive.box(number).locator(".gemmlab-words input:not(:checked)")
         if not names:  # buttons for words alone
             before = drawing.inner_html()
             words.first.click()

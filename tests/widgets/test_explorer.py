@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 
-import ipywidgets
 import pytest
 
 from gemmlab import catalog
@@ -15,9 +14,7 @@ from gemmlab.sandbox.look import Seen
 from gemmlab.widgets import browser
 from gemmlab.widgets import explorer as explorer_module
 from gemmlab.widgets.cells import Cell
-from gemmlab.widgets.maps import Maps
-from gemmlab.widgets.settings import Settings, ranked
-from gemmlab.widgets.shell import inside
+from gemmlab.widgets.controls import ranked
 
 TEXT = sources.read("03_work_per_thread.cl")
 #: What a page answers.
@@ -32,8 +29,10 @@ class Desk:
     def __init__(self):
         self.limits = LIMITS
         self.asked, self.context, self.looked, self.stopped = [], [], [], []
+        self.step = lambda step: None
 
     def submit(self, name, arguments, done, step=None, job="measure"):
+        self.step = step or self.step
         kept = {"measure": self.asked, "context": self.context, "look": self.looked}
         kept[job].append((arguments, done))
 
@@ -87,7 +86,7 @@ def soon(true, seconds=30) -> bool:
 
 
 def shown(explorer, what: str) -> str:
-    return explorer.panel.value.partition(f'data-{what}="')[2].partition('"')[0]
+    return explorer.panel.answer.partition(f'data-{what}="')[2].partition('"')[0]
 
 
 def state(explorer) -> str:
@@ -95,30 +94,34 @@ def state(explorer) -> str:
 
 
 def stale(explorer) -> bool:
-    return "gemmlab-stale" in explorer.panel._dom_classes
+    return explorer.panel.status["stale"]
 
 
-def move(explorer, name: str, value: int) -> None:
-    """As a person moves a control."""
-    explorer.settings.controls[name].value = value
+def act(explorer, **what) -> None:
+    """Send what the page sends when a person does something."""
+    explorer.panel.hear(what)
 
 
-def button(explorer, name: str):
-    return next(
-        control
-        for control in inside(explorer)
-        if isinstance(control, ipywidgets.Button) and name in control.description
-    )
+def move(explorer, name: str, value: int, held: bool = False) -> None:
+    act(explorer, move=name, to=str(value), held=held, at=0)
 
 
-def fold(explorer):
-    return next(control for control in inside(explorer) if "gemmlab-fold" in control._dom_classes)
+def control(explorer, name: str) -> dict:
+    return next(row for row in explorer.panel.controls if row["name"] == name)
 
 
-def click(explorer, message: dict) -> None:
-    """Send what the page sends for a click on the maps or the tries."""
-    maps = next(control for control in inside(explorer) if isinstance(control, Maps))
-    maps._handle_custom_msg(message, [])
+def position(explorer, name: str) -> str:
+    row = control(explorer, name)
+    return row["options"][row["at"]]
+
+
+def buttons(explorer) -> dict[str, str]:
+    """The buttons by what is written on them."""
+    return {one["text"]: one["id"] for some in explorer.panel.buttons.values() for one in some}
+
+
+def press(explorer, text: str) -> None:
+    act(explorer, press=next(id for name, id in buttons(explorer).items() if text in name))
 
 
 def asked(desk) -> dict[str, int]:
@@ -129,34 +132,52 @@ def asked(desk) -> dict[str, int]:
 
 def test_the_controls_follow_the_state_and_a_move_is_measured_when_it_has_settled(explorer, desk):
     """What gave way is marked until the next move, also after a drag over several stops."""
-    explorer.bridge.held = True
     for value in (24, 20, 16, 20):
-        move(explorer, "TS", value)
-    marks = explorer.settings.boxes["WPT"]
-    assert explorer.values["WPT"] == 4 and "gemmlab-gave-way" in marks._dom_classes
-    assert explorer.settings.controls["WPT"].value == 4
+        move(explorer, "TS", value, held=True)
+    assert explorer.values["WPT"] == 4 and control(explorer, "WPT")["gave_way"]
+    assert position(explorer, "WPT") == "4"
     assert stale(explorer) and len(desk.asked) == 1
-    explorer.bridge.held = False
+    act(explorer, released=True)
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 20, "WPT": 4}
     desk.answer()
-    assert not stale(explorer) and "gemmlab-gave-way" in marks._dom_classes
+    assert not stale(explorer) and control(explorer, "WPT")["gave_way"]
     move(explorer, "M", 100)
-    assert "gemmlab-gave-way" not in marks._dom_classes
+    assert not control(explorer, "WPT")["gave_way"]
     assert soon(lambda: len(desk.asked) == 3)
+
+
+def test_one_move_is_drawn_twice_and_its_steps_change_the_status_alone(explorer, desk):
+    """When the controls move, and when the answer is there."""
+    drawn = []
+    explorer.panel.observe(lambda change: drawn.append(change["name"]), ["parts", "status", "maps"])
+    explorer.set(START | {"TS": 16})
+    moved = drawn.count("parts")
+    for step in ("start", "compile", "predict", "check"):
+        desk.step(step)
+    assert moved == drawn.count("parts") == 1 and drawn.count("status") >= 4
+    desk.answer(3.0)
+    assert drawn.count("parts") == 2
 
 
 def test_tries_and_the_start_are_returned_to_by_a_click(explorer, desk):
     for value in (24, 16):
         explorer.set(START | {"TS": value})
         desk.answer(5.0 if value == 24 else 1.0)
-    click(explorer, {"again": 0})
+    act(explorer, again=0)
     assert asked(desk) == START
-    button(explorer, "Best").click()
+    press(explorer, "Best")
     assert asked(desk)["TS"] == 24
-    click(explorer, {"again": 99})
+    act(explorer, again=99)
     assert len(desk.asked) == 5, "there is no such try"
-    button(explorer, "Reset").click()
+    press(explorer, "Reset")
     assert asked(desk) == START and explorer.values == START
+
+
+def test_a_hand_on_a_map_moves_the_sliders_and_measures_where_it_lets_go(explorer, desk):
+    act(explorer, **{"pass": [16, 2]})
+    assert explorer.values == START | {"TS": 16, "WPT": 2} and len(desk.asked) == 1
+    act(explorer, choose=[16, 4])
+    assert asked(desk) == START | {"TS": 16, "WPT": 4}
 
 
 def test_its_traits_can_be_observed_and_assigned_to(explorer, desk, any_device):
@@ -186,7 +207,7 @@ def test_an_untouched_text_is_not_compared_with_the_original(desk, source):
     made.set(START)
     assert desk.asked[-1][0]["reference"] is None
     desk.answer()
-    assert "as in the ladder" in made.panel.value
+    assert "as in the ladder" in made.panel.answer
 
 
 def cell(code: str, **about) -> Cell:
@@ -197,11 +218,11 @@ def test_an_edit_keeps_settings_and_what_was_open(desk):
     """Those that the first line names it decides; what is illegal with these is forgotten."""
     first = explorer_module.Explorer(3, source=cell("a"))
     first.set(first.values | {"TS": 16, "WPT": 4, "M": 100, "N": 100, "K": 100})
-    fold(first).value = True
+    act(first, unfolded=True)
     again = explorer_module.Explorer(3, source=cell("b"))
     assert again.values == {"TS": 16, "WPT": 4, "M": 100, "N": 100, "K": 100}
-    assert fold(again).value
-    button(again, "Reset").click()
+    assert again.panel.unfolded
+    press(again, "Reset")
     assert again.values == {"TS": 32, "WPT": 8, "M": 256, "N": 256, "K": 256}
     again.set(again.values | {"WPT": 4})
     named = cell("b", named=frozenset(["TS", "M"]))
@@ -218,13 +239,13 @@ def test_a_try_is_written_back_into_its_cell_and_so_is_the_original(desk, monkey
     desk.answer()
     second = explorer_module.Explorer(3, m=64, source=cell("int now;"))
     sent = []
-    monkeypatch.setattr(second.bridge, "send", sent.append)
-    click(second, {"again": 0})
+    monkeypatch.setattr(second.panel, "send", sent.append)
+    act(second, again=0)
     assert len(desk.asked) == 1 and second.state.opened.code == "int then;"
-    button(second, "Put this back").click()
-    button(second, "Original").click()
+    press(second, "Put this back")
+    press(second, "Original")
     written = [message["code"] for message in sent]
-    assert written == ["int then;", TEXT] and {one["cell"] for one in sent} == {"one cell"}
+    assert written == ["int then;", TEXT] and second.panel.cell == "one cell"
 
 
 def test_the_original_of_an_exercise_has_its_hole(desk, monkeypatch):
@@ -234,22 +255,22 @@ def test_the_original_of_an_exercise_has_its_hole(desk, monkeypatch):
     assert hole.tries == []
     filled = explorer_module.Explorer(3, source=cell("int x;"))
     sent = []
-    monkeypatch.setattr(filled.bridge, "send", sent.append)
-    button(filled, "Original").click()
+    monkeypatch.setattr(filled.panel, "send", sent.append)
+    press(filled, "Original")
     assert sent[0]["code"] == "// your lines"
 
 
 def test_any_value_can_be_typed_or_is_refused_in_words(explorer, desk, monkeypatch):
     """Also one that the slider lacks; what depends on it gives way."""
     said = []
-    monkeypatch.setattr(explorer.bridge, "send", said.append)
+    monkeypatch.setattr(explorer.panel, "send", said.append)
     for name, text in (("TS", "99999"), ("M", "0"), ("K", "a lot")):
-        explorer.received({"typed": name, "text": text})
+        act(explorer, type=name, text=text)
         assert explorer.values == START and said[-1]["refused"] == name
         assert repr(text) in said[-1]["words"] and "8,192" in said[-1]["words"]
-    explorer.received({"typed": "TS", "text": "17"})
+    act(explorer, type="TS", text="17")
     assert soon(lambda: len(desk.asked) == 2) and asked(desk) == START | {"TS": 17, "WPT": 1}
-    explorer.received({"typed": "M", "text": "70"})
+    act(explorer, type="M", text="70")
     assert soon(lambda: len(desk.asked) == 3) and asked(desk)["N"] == 70
 
 
@@ -276,16 +297,19 @@ def test_interrupting_the_first_run_is_one_sentence(desk, monkeypatch):
     monkeypatch.setattr(desk, "submit", interrupt)
     made.ready()
     assert desk.stopped and state(made) == "stopped"
-    assert "Stopped" in made.panel.value and "as requested" in made.panel.value
+    assert "Stopped" in made.panel.answer and "as requested" in made.panel.answer
 
 
 def test_many_parameters_are_four_and_the_rest_on_request(desk):
     """What a kernel brings is in view."""
     assert ranked(catalog[7])[0] == "WIDTH"
     made = explorer_module.Explorer("warp_tiling", m=64)
-    first = [made.settings.boxes[name] for name in ("TSM", "TSN", "WPTM", "WPTN", "M")]
-    assert made.settings.first == first
-    assert len(made.settings.others) == len(made.spec.defaults) - 4 + 2
+    rows = {row["name"]: row["more"] for row in made.panel.controls}
+    assert [name for name, more in rows.items() if not more] == ["TSM", "TSN", "WPTM", "WPTN", "M"]
+    assert sum(rows.values()) == len(made.spec.defaults) - 4 + 2
+    in_cell = explorer_module.Explorer(7, m=64, source=sources.read("07_wide_loads.cl"))
+    first = [row["name"] for row in in_cell.panel.controls if not row["more"]]
+    assert "WIDTH" in first and len(first) == 2, "what the lesson is about"
     with pytest.raises(ValueError, match="m must be a positive whole number, not 0"):
         explorer_module.Explorer(3, m=0)
     with pytest.raises(TypeError, match="source must be OpenCL C text, not int: 3"):
@@ -306,19 +330,19 @@ def test_the_browsers_gpu_is_a_device_like_any_other(desk, any_device):
     made.set(START)
     page = made.device
     assert page.request["id"] == 1 and not desk.asked and page.limits.work_group == 256
-    page.gpu = {"name": "large", "limits": LARGE}
+    page.hear({"gpu": {"name": "large", "limits": LARGE}})
     assert made.state.device.limits.work_group == 1024
-    page.result = {"id": 1, **RIGHT}
-    assert state(made) == "ok" and "this browser" in made.panel.value
-    assert "large, with a browser's bounds checks" in made.panel.value.replace("&#x27;", "'")
+    page.hear({"result": {"id": 1, **RIGHT}})
+    assert state(made) == "ok" and "this browser" in made.panel.answer
+    assert "large, with a browser's bounds checks" in made.panel.answer.replace("&#x27;", "'")
     made.device = any_device
     assert desk.asked
     desk.answer(2.0)
-    assert "this machine" in made.panel.value
+    assert "this machine" in made.panel.answer
     made.device = "browser"
     assert made.device is not page and made.device.request["id"] == 1
-    made.device.result = {"id": 1, "error": "the browser offers no GPU"}
-    assert state(made) == "page" and "offers no GPU" in made.panel.value
+    made.device.hear({"result": {"id": 1, "error": "the browser offers no GPU"}})
+    assert state(made) == "page" and "offers no GPU" in made.panel.answer
 
 
 def test_without_a_device_an_explorer_uses_the_browsers_gpu(desk, monkeypatch):
@@ -328,8 +352,8 @@ def test_without_a_device_an_explorer_uses_the_browsers_gpu(desk, monkeypatch):
     assert isinstance(made.device, browser.Browser)
     made.set(START)
     desk.looked[-1][1](Outcome(desk.looked[-1][0]))
-    made.device.result = {"id": 1, "error": "the browser offers no GPU"}
-    text = made.panel.value
+    made.device.hear({"result": {"id": 1, "error": "the browser offers no GPU"}})
+    text = made.panel.answer
     assert "offers no GPU" in text and "simulator finds nothing wrong" in text
     with pytest.raises(RuntimeError, match="no such thing"):
         explorer_module.Explorer(3, m=64, device="no such thing")
@@ -356,7 +380,7 @@ class Page:
         return arguments
 
     def answer(self, **found):
-        self.gpu.result = {"id": self.request["id"], **RIGHT, **found}
+        self.gpu.hear({"result": {"id": self.request["id"], **RIGHT, **found}})
 
 
 def test_a_product_of_the_page_becomes_an_outcome_compared_with_its_reference(desk):
@@ -403,19 +427,9 @@ def test_the_newest_request_of_a_page_wins_and_a_stopped_one_is_forgotten(desk):
     page = Page()
     page.ask()
     page.ask(size=64)
-    page.gpu.result = {"id": 1, "error": "old"}
+    page.gpu.hear({"result": {"id": 1, "error": "old"}})
     assert not page.outcomes
     page.gpu.stop("me")
     assert page.outcomes[0].kind == "stopped"
     page.answer()
     assert len(page.outcomes) == 1
-
-
-def test_a_control_that_cannot_be_moved_leaves_the_others_alive():
-    spec, moves = catalog[2], []
-    start = {**spec.validate(None), "M": 64, "N": 64, "K": 64}
-    settings = Settings(spec, start, lambda *move: moves.append(move))
-    with pytest.raises(TypeError):
-        settings.place({"TS": "no number"})
-    settings.controls["M"].value = 128
-    assert moves == [("M", 128)]

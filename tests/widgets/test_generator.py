@@ -17,7 +17,7 @@ def show(generator, **values) -> None:
 def lit(generator) -> list[str]:
     """The lines that are lit, without spaces around them."""
     rows = re.findall(
-        r'gemmlab-now"><i>\d+</i><b[^>]*>[^<]*</b><span>([^<]*)</span>', generator.panel.value
+        r'gemmlab-now"><i>\d+</i><b[^>]*>[^<]*</b><span>([^<]*)</span>', generator.panel.answer
     )
     return [row.strip() for row in rows]
 
@@ -26,7 +26,7 @@ def test_the_text_is_the_generators_with_the_author_of_each_line():
     generator = Generator()
     c = Schedule()
     assert generator.text == write(c) and lit(generator) == []
-    assert re.findall(r"<b[^>]*>([^<]*)</b>", generator.panel.value) == list(write(c).writers)
+    assert re.findall(r"<b[^>]*>([^<]*)</b>", generator.panel.answer) == list(write(c).writers)
 
 
 def test_a_switch_lights_what_it_has_changed():
@@ -43,8 +43,8 @@ def test_what_contradicts_itself_is_said_and_the_last_text_stays():
     generator = Generator()
     before = generator.text
     show(generator, a="C")
-    assert "conjugates" in generator.panel.value and generator.text == before
-    assert "gemmlab-code" in generator.panel.value
+    assert "conjugates" in generator.panel.answer and generator.text == before
+    assert "gemmlab-code" in generator.panel.answer
 
 
 def test_every_switch_has_a_text_at_each_of_its_values():

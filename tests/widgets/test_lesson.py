@@ -28,16 +28,16 @@ def test_choosing_opens_the_answer(choice, first, capsys):
     guess = Prediction(QUESTION, CHOICES)
     for step in (guess.choose, reveal) if first == "choice" else (reveal, guess.choose):
         step(guess if step is reveal else choice)
-    assert "It is counted." in guess.panel.value
-    assert ("caches answer it" in guess.panel.value) == (choice == "more")
-    assert ("That is right" in guess.panel.value) == (choice == "less")
+    assert "It is counted." in guess.panel.answer
+    assert ("caches answer it" in guess.panel.answer) == (choice == "more")
+    assert ("That is right" in guess.panel.answer) == (choice == "less")
     assert Progress().entries[QUESTION] == {"right": choice == "less", "choice": choice}
 
 
 def test_run_all_reveals_nothing(capsys):
     guess = Prediction(QUESTION, CHOICES)
     reveal(guess)
-    said = guess.panel.value + guess.still() + capsys.readouterr().out
+    said = guess.panel.answer + guess.still() + capsys.readouterr().out
     assert "It is counted" not in said and "answer is" not in said and Progress().entries == {}
 
 
@@ -51,7 +51,7 @@ def test_a_prediction_is_there_again_the_next_day(capsys):
     assert Progress().entries[QUESTION]["right"] is None, "nobody has seen the answer"
     again = Prediction(QUESTION, CHOICES)
     reveal(again)
-    assert again.answer == "more" and "caches answer it" in again.panel.value
+    assert again.answer == "more" and "caches answer it" in again.panel.answer
     again.choose("less")
     assert again.answer == "more", "the first choice counts"
 
@@ -74,9 +74,9 @@ def test_a_cell_that_runs_again_keeps_the_verdict(choice, capsys):
 
 def test_a_prediction_may_know_its_answer():
     guess = Prediction(QUESTION, CHOICES, "less", "caches answer it")
-    assert "caches answer it" not in guess.panel.value, "nothing is said before the choice"
+    assert "caches answer it" not in guess.panel.answer, "nothing is said before the choice"
     guess.choose("more")
-    assert "caches answer it" in guess.panel.value and "less" in guess.panel.value
+    assert "caches answer it" in guess.panel.answer and "less" in guess.panel.answer
 
 
 def test_what_cannot_be_asked_or_compared_is_refused():

@@ -1,10 +1,12 @@
 """%%gemm: whatever a learner writes into the cell, the panel explains it and the next cell runs."""
 
+import re
 import shlex
 
 import nbformat
 import pytest
 from conftest import lacking
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from nbclient import NotebookClient
 
@@ -58,10 +60,12 @@ def shell():
 
 
 def panel(shell, line: str, cell: str) -> str:
-    """What the panel shows for a cell."""
+    """What the panel shows for a cell; each link must go to the line that it names."""
     explorer = shell.run_cell_magic("gemm", line, cell)
     explorer.ready()
-    return explorer.panel.value
+    links = re.findall(r'data-line="(\d+)">line (\d+)', explorer.panel.answer)
+    assert all(number == named for number, named in links)
+    return re.sub(r"<a [^>]*>|</a>", "", explorer.panel.answer)
 
 
 @pytest.mark.parametrize(
@@ -161,3 +165,23 @@ def test_a_wrong_first_line_gets_a_sentence(shell, line, words, capsys):
 def test_the_line_form_writes_the_cell(shell):
     shell.run_line_magic("gemm", "3 TS=16  # don't stop")
     assert shell.rl_next_input.startswith("%%gemm 3 TS=16  # don't stop\n// 03 work per thread")
+
+
+def completions(shell, cell: str) -> set[str]:
+    """What IPython offers at the mark | of a cell."""
+    with provisionalcompleter():
+        found = shell.Completer.completions(cell.replace("|", ""), cell.index("|"))
+        return {one.text for one in found}
+
+
+def test_a_cell_completes_parameters_built_in_functions_and_names_of_the_kernel(shell):
+    assert completions(shell, "%%gemm 3 T|") == {"TS="}
+    assert {"M=", "WPT=", "part="} <= completions(shell, "%%gemm 3 TS=32 |")
+    assert "compute" in completions(shell, "%%gemm 3 part=co|")
+    code = "%%gemm 3\nfloat mine = 0;\n"
+    assert "get_global_id" in completions(shell, f"{code}const int m = get_gl|")
+    assert "mine" in completions(shell, f"{code}mi|") and "Atile" in completions(
+        shell, f"{code}At|"
+    )
+    assert "print" in completions(shell, "pri|"), "Python as ever"
+    assert completions(shell, "%%gemm 99 T|") == set()

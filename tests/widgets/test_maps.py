@@ -7,8 +7,9 @@ from landscapes import made_up
 
 from gemmlab import catalog
 from gemmlab.draw.heatmap import heatmap
-from gemmlab.widgets import maps
-from gemmlab.widgets.maps import Maps
+from gemmlab.widgets import view
+from gemmlab.widgets.maps import Plane, first_axes, strip, turn
+from gemmlab.widgets.state import State, Topic
 from gemmlab.widgets.tries import Try, best, load, save
 from pictures import words
 
@@ -16,11 +17,20 @@ VALUES = {"TS": 32, "WPT": 4, "M": 64, "N": 64, "K": 64}
 
 
 @pytest.fixture
-def h200(monkeypatch):
-    """A made-up landscape, and no other."""
-    found = made_up(1, 3, 10)
-    monkeypatch.setattr(maps, "landscapes", lambda: (found,))
-    return found
+def h200():
+    """A made-up landscape."""
+    return made_up(1, 3, 10)
+
+
+def state_of(kernel, device, found, *tries, source=None) -> State:
+    values = catalog[kernel].defaults | {"M": 64, "N": 64, "K": 64}
+    values |= VALUES if kernel == 3 else {}
+    topic = Topic(catalog[kernel], source, "", False, "", found)
+    return State.begin(topic, device, values, values, tries)
+
+
+def maps_of(*about, **more) -> list[dict]:
+    return view.render(state_of(*about, **more))["maps"]
 
 
 def cells(shown: dict) -> dict:
@@ -31,28 +41,32 @@ def tried(rate, right=True, **settings) -> Try:
     return Try(VALUES | settings, rate, right)
 
 
-def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200):
-    made = Maps(catalog[3], h200.limits)
-    made.show(VALUES, [tried((7.0, 7.5, 8.0))])
-    there, here = made.maps
+def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200, any_device):
+    state = state_of(3, any_device, h200, tried((7.0, 7.5, 8.0)))
+    there, here = view.render(state)["maps"]
     assert [there[part] for part in ("xs", "ys", "across")] == [
         here[part] for part in ("xs", "ys", "across")
     ]
-    place = tuple(made.here)
-    assert made.setting(VALUES, place) == VALUES
+    plane = Plane(catalog[3], VALUES, state.axes)
+    place = plane.here
+    assert plane.setting(place) == VALUES
     assert cells(there)[place]["text"] and cells(here)[place]["text"] == "7.50"
     assert "7.00–8.00 GFLOPS" in cells(here)[place]["label"]
     measured = [cell for cell in here["cells"] if cell["state"] == "mine"]
     assert len(measured) == 1, "it fills as the reader measures"
     assert 0 < measured[0]["low"] < measured[0]["high"] == 1, "with whiskers"
     assert {c["state"] for c in there["cells"]} == {"recorded", "illegal"}
-    assert "you are at TS=32, WPT=4" in made.still().alt, "what readers without a kernel see"
+    assert "you are at TS=32, WPT=4" in view.still(state).alt, "what readers without a kernel see"
 
 
-def test_the_still_map_has_the_share_of_each_cell_or_a_sign(h200):
-    made = Maps(catalog[3], h200.limits)
-    made.show(VALUES, [])
-    there = made.maps[0]
+def test_what_is_not_allowed_says_why(h200, any_device):
+    for shown in maps_of(3, any_device, h200):
+        cell = cells(shown)[20, 8]
+        assert cell["state"] == "illegal" and "not a multiple of WPT=8" in cell["label"]
+
+
+def test_the_still_map_has_the_share_of_each_cell_or_a_sign(h200, any_device):
+    there = maps_of(3, any_device, h200)[0]
     recorded = [cell for cell in there["cells"] if cell["state"] == "recorded"]
     for cell, state in zip(recorded, ("failed", "missing"), strict=False):
         for part in ("share", "shade", "ink"):
@@ -66,41 +80,39 @@ def test_the_still_map_has_the_share_of_each_cell_or_a_sign(h200):
     assert "you are" not in heatmap(there, (17, 1), "a card").alt
 
 
-def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200):
-    made = Maps(catalog[3], h200.limits)
-    made.show(VALUES, [tried((1.0, 1.0, 1.0), M=128), tried((9.0, 9.0, 9.0), right=False)])
-    assert "mine" not in [cell["state"] for cell in made.maps[1]["cells"]]
+def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200, any_device):
+    other = tried((1.0, 1.0, 1.0), M=128), tried((9.0, 9.0, 9.0), right=False)
+    shown = maps_of(3, any_device, h200, *other)[1]
+    assert "mine" not in [cell["state"] for cell in shown["cells"]]
 
 
 def test_an_axis_is_turned_and_both_are_never_the_same(h200):
-    made = Maps(catalog[10], h200.limits)
-    for side, name in (("across", "TSK"), ("down", "TSK"), ("across", "TSK"), ("down", "M")):
-        made.turn(side, name)
-        made.show(catalog[10].defaults | {"M": 64, "N": 64, "K": 64}, [])
-        first = made.maps[0]
-        assert first["across"] != first["down"] and {first["across"], first["down"]} <= set(
-            catalog[10].defaults
-        )
+    axes = first_axes(catalog[10], h200)
+    for side, name in (("across", "TSK"), ("down", "TSK"), ("across", "TSK")):
+        axes = turn(axes, side, name)
+        assert axes[0] != axes[1] and {*axes} <= {*catalog[10].defaults}
 
 
-def test_an_unrecorded_kernel_has_one_map_a_text_none_and_one_parameter_a_row(h200):
-    text = Maps(catalog[3], h200.limits, source="any text")
-    text.show(VALUES, [tried((7.0, 7.5, 8.0))])
-    assert text.maps == [] and text.still() is None and len(text.tries["marks"]) == 1
-    other = Maps(catalog[6], h200.limits)
-    other.show(catalog[6].defaults | {"M": 64, "N": 64, "K": 64}, [])
-    assert len(other.maps) == 1 and other.still() is None
-    single = Maps(catalog[1], h200.limits)
-    single.show({"TS": 16, "M": 64, "N": 64, "K": 64}, [])
-    assert "you are at TS=16: " in single.still().alt
+def test_an_unrecorded_kernel_has_one_map_a_cell_none_and_one_parameter_a_row(h200, any_device):
+    text = state_of(3, any_device, None, tried((7.0, 7.5, 8.0)), source="any text")
+    shown = view.render(text)
+    assert shown["maps"] == [] and len(shown["tries"]["marks"]) == 1
+    other = state_of(6, any_device, None)
+    assert len(view.render(other)["maps"]) == 1
+    single = view.still(state_of(1, any_device, h200))
+    assert "you are at TS=32: " in single.alt
 
 
-def test_a_wrong_try_has_no_height_and_sets_no_scale(h200):
-    made = Maps(catalog[3], h200.limits)
-    made.show(VALUES, [tried((4.0, 5.0, 6.0)), tried((5000.0,) * 3, right=False), tried(None)])
-    right, wrong, refused = made.tries["marks"]
+def test_a_wrong_try_has_no_height_and_sets_no_scale():
+    tries = [tried((4.0, 5.0, 6.0)), tried((5000.0,) * 3, right=False), tried(None)]
+    right, wrong, refused = strip(tries, "")["marks"]
     assert right["high"] == 1.0 and wrong["high"] == refused["high"] == 0.0
     assert [mark["right"] for mark in (right, wrong, refused)] == [True, False, False]
+
+
+def test_a_try_says_what_was_changed_since_the_one_before():
+    marks = strip([tried((4.0, 5.0, 6.0)), tried((7.0, 7.5, 8.0), WPT=8)], "")["marks"]
+    assert marks[0]["label"].startswith("TS 32, WPT 4") and "WPT 4 → 8:" in marks[1]["label"]
 
 
 def test_the_best_try_is_the_highest_in_the_map():

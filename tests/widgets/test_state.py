@@ -12,19 +12,22 @@ from gemmlab.measurement.landscape import landscapes
 from gemmlab.measurement.records import Result
 from gemmlab.measurement.rungs import Allowed
 from gemmlab.sandbox.client import Outcome
+from gemmlab.sandbox.look import Seen
 from gemmlab.widgets import state as states
 from gemmlab.widgets import tries, view
 from gemmlab.widgets.browser import Browser
 from gemmlab.widgets.state import (
     Answered,
     DeviceChosen,
-    Held,
     Learn,
     Learned,
+    Looked,
     Measure,
     Moved,
+    Neared,
     Placed,
     Prolonged,
+    Released,
     Save,
     Settled,
     State,
@@ -46,7 +49,7 @@ class Play:
     def __init__(self, device, source=None, edited=False, start=START):
         found = None if source else next(one for one in landscapes() if one.rows(3))
         topic = Topic(catalog[3], source, TEXT, edited, source or "", found)
-        self.state = State(topic, device, start, start, start)
+        self.state = State.begin(topic, device, start, start)
         self.effects = []
 
     def send(self, *messages):
@@ -87,8 +90,12 @@ class Play:
         return self.send(Answered(Outcome(request, result, compared=compared)))
 
     @property
-    def view(self):
-        return view.render(self.state)
+    def view(self) -> SimpleNamespace:
+        """What is shown, and whether it is dim."""
+        shown = view.render(self.state)
+        unclear = bool(shown["buttons"]["note"])
+        stale = view.status(self.state)["stale"]
+        return SimpleNamespace(**shown["parts"], stale=stale, unclear=unclear)
 
 
 @pytest.fixture
@@ -106,9 +113,9 @@ def test_a_move_is_measured_once_it_has_settled_and_is_not_held(play):
     assert play.state.stale and isinstance(play.effects[-1], Wait)
     play.send(Settled(play.state.moves - 1))
     assert len(play.did(Measure)) == 1, "another move has come since"
-    play.send(Held(True)).settle()
+    play.send(Moved("TS", 16, held=True)).settle()
     assert len(play.did(Measure)) == 1
-    play.send(Held(False)).settle()
+    play.send(Released()).settle()
     assert requested(play) == START | {"TS": 16}
     play.settle()
     assert len(play.did(Measure)) == 2, "measured once"
@@ -122,16 +129,29 @@ def test_an_answer_to_older_settings_leaves_the_panel_dim(play):
     play.answer(3.0, ratio=(1.4, 1.5, 1.6))
     assert 'data-key="TS=24' in play.view.answer and not play.view.stale
     assert "2.70–3.30" in play.view.answer and "1.50 × your start (1.40–1.60)" in play.view.answer
-    assert view.status(play.state) == "" and "24 x 3 = 72" in play.view.details
+    assert view.status(play.state)["words"] == "" and "24 x 3 = 72" in play.view.details
 
 
 def test_a_step_changes_the_status_alone(play):
     play.send(Placed(START | {"TS": 16}))
     before = play.view
     play.send(Stepped("compile", play.request))
-    assert "compiling" in view.status(play.state) and play.view == before
+    assert view.status(play.state)["words"] == "compiling" and play.view == before
     play.send(Stepped("check", {}))
-    assert "compiling" in view.status(play.state), "the step of another request"
+    assert view.status(play.state)["words"] == "compiling", "the step of another request"
+
+
+def test_the_verdict_is_shown_before_the_rate(play):
+    """As soon as the check has passed; not where the simulator has seen a mistake."""
+    play.send(Placed(START | {"TS": 16}), Stepped("check", play.request))
+    older = play.view.answer
+    assert "gemmlab-judged" not in older
+    play.send(Stepped("time", play.request))
+    assert "✔" in play.view.answer.partition("data-key")[0] and play.view.stale
+    play.answer(3.0)
+    assert "gemmlab-judged" not in play.view.answer and "3.00" in play.view.answer
+    play.send(Placed(START), Looked(Seen("a race", 1), play.request), Stepped("time", play.request))
+    assert "gemmlab-judged" not in play.view.answer
 
 
 def test_what_gave_way_is_named_until_the_next_move(play):
@@ -247,9 +267,9 @@ def test_the_code_of_a_try_is_compared_with_that_of_now(any_device):
     play = Play(any_device, "int now;\nint same;", edited=True)
     other = replace(tries.Try(START, (1.0, 1.0, 1.0), True), code="int then;\nint same;")
     play.send(TryOpened(other))
-    assert "-int now;" in play.view.code and "+int then;" in play.view.code
+    assert "-int now;" in play.view.other and "+int then;" in play.view.other
     play.send(Placed(START))
-    assert play.view.code == ""
+    assert play.view.other == ""
 
 
 def test_settings_as_code_measure_the_same(play):
@@ -271,20 +291,43 @@ def test_tries_as_a_table_have_a_line_for_each(play):
     assert tries.csv([]) == "\r\n"
 
 
+def ceilings(ts: int) -> list[Allowed]:
+    found = tuple(model.ceilings(3, {"TS": ts, "WPT": 4}, fewest=True))
+    return [Allowed(20_000.0, found[0].resource, found)]
+
+
 def test_the_pipes_follow_a_slider_that_is_held(play):
     """The model answers for each setting once; until then the pipes of the last one are dim."""
-    ceilings = tuple(model.ceilings(3, {"TS": 32, "WPT": 8}, fewest=True))
     (question,) = play.did(Learn)
     assert play.view.pipes == ""
-    play.send(Learned(question, None, [Allowed(20_000.0, ceilings[0].resource, ceilings)]))
+    play.send(Learned(question, None, ceilings(32)))
     before = play.view.pipes
     assert "<svg" in before and "local memory is scarce" in before and "older" not in before
-    play.send(Held(True), Moved("TS", 16))
+    play.send(Moved("TS", 16, held=True))
     assert before != play.view.pipes and "older" in play.view.pipes
+    play.send(Moved("TS", 8, held=True), Moved("TS", 64, held=True))
+    assert len(play.did(Learn)) == 2, "one question at a time"
     question = play.did(Learn)[-1]
     assert question.request["device"] is None and question.request["texts"][0]["params"]["TS"] == 16
-    ceilings = tuple(model.ceilings(3, {"TS": 16, "WPT": 8}, fewest=True))
-    play.send(Learned(question, None, [Allowed(10_000.0, ceilings[0].resource, ceilings)]))
+    play.send(Learned(question, None, ceilings(16)))
+    assert play.did(Learn)[-1].request["texts"][0]["params"]["TS"] == 64, "then the newest"
+    play.send(Moved("TS", 16, held=True))
     assert "older" not in play.view.pipes and play.view.stale
-    play.send(Moved("TS", 32))
-    assert play.view.pipes == before and len(play.did(Learn)) == 2
+    play.send(Moved("TS", 32, held=True))
+    assert play.view.pipes == before and len(play.did(Learn)) == 3
+
+
+def test_a_hand_near_a_slider_lets_the_model_answer_for_its_positions(play):
+    """The nearest first, and none while something is measured."""
+    play.send(Learned(play.did(Learn)[-1], 8.0, ceilings(32)))
+    play.send(Neared("TS"))
+    asked = []
+    while play.did(Learn)[-1] is play.state.question:
+        question = play.state.question
+        asked.append(question.request["texts"][0]["params"]["TS"])
+        play.send(Learned(question, None, ceilings(asked[-1])))
+    assert {*asked[:2]} == {24, 64} and sorted([*asked, 32]) == [*play.state.options["TS"]]
+    play.send(Neared("WPT"), Placed(START | {"TS": 16}))
+    count = len(play.did(Learn))
+    play.send(Learned(play.state.question, None, ceilings(32)))
+    assert len(play.did(Learn)) == count

@@ -1,0 +1,43 @@
+"""A cell of OpenCL C, stepped through in the simulator, line by line."""
+
+from __future__ import annotations
+
+from html import escape
+
+import ipywidgets as w
+
+from clscope import views
+
+from .. import background
+from ..sandbox.client import simulate_small
+from .state import State
+from .stepper import Stepper
+
+
+class CellStepper(w.VBox):
+    """A stepper of an explorer's source code, with its present parameters, for a small product.
+
+    It opens at the first mistake.
+    """
+
+    def __init__(self, state: State):
+        super().__init__()
+        self.children: tuple[w.Widget, ...] = (w.HTML("simulating …"),)
+        background.start(self._fill, state)
+
+    def _fill(self, state: State) -> None:
+        topic = state.topic
+        try:
+            run = simulate_small(topic.spec.number, topic.params(state.values), topic.source)
+            lines = [step.line for step in views.steps(run)]
+            wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
+            stepper = Stepper(run, start={"step": wrong, "group": 0})
+        except Exception as error:  # nobody reads the log console
+            self.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
+            return
+        settings = " ".join(f"{name}={value}" for name, value in run.params.items())
+        # findings are listed below the text
+        verdict = run.verdict.partition(":")[0] if run.findings else run.verdict
+        where = f"Simulated with {settings} on {run.m} x {run.n} x {run.k}"
+        head = f"{where}. {verdict[0].upper()}{verdict[1:]}"
+        self.children = (w.HTML(f"<p>{escape(head)}</p>"), stepper)
