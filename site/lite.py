@@ -31,7 +31,7 @@ WHEELS = (
 )
 #: What a wheel here needs, and what the kernel loads when it starts.
 NEEDS = {
-    "gemmlab": ["numpy", "matplotlib", "platformdirs", "tqdm", "ipywidgets", "anywidget"],
+    "gemmlab": ["numpy", "matplotlib", "platformdirs", "tqdm", "ipywidgets", "anywidget", "comm"],
     "ipywidgets": ["comm", "ipython", "traitlets"],
     "anywidget": ["ipywidgets", "psygnal", "typing-extensions"],
     "piplite": ["micropip"],
