@@ -3,6 +3,7 @@ answers a move by key.
 """
 
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ pytestmark = pytest.mark.system
 
 CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "01_naive.ipynb"
 FIRST = CHAPTER.with_name("00_start_here.ipynb")
-#: The lines that a reader changes first, and the new arguments.
-EDITS = {"m = get_global_id(1)": "0", "n = get_global_id(0)": "1"}
+#: What a reader changes first, on a CPU and on a GPU: in which cell, and what becomes what.
+ON_A_CPU = re.compile("%%gemm 11 "), {"RX=1 RY=1 WIDTH=1": "RX=16 RY=6 WIDTH=8"}
+ON_A_GPU = re.compile("%%gemm 1(?!1)"), {"m = get_global_id(1": "m = get_global_id(0",
+                                         "n = get_global_id(0": "n = get_global_id(1"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -26,25 +29,28 @@ def lab(caches):
 
 
 def edit(page, cell, old: str, new: str) -> None:
-    """Replace the argument of a call in a cell's text, by mouse and keys."""
+    """Replace a part of a line in a cell, by mouse and keys."""
     line = cell.locator(".cm-line", has_text=old).first
-    place = line.inner_text().index(old) + old.index("(") + 1
+    place = line.inner_text().index(old)
     line.click()
-    for key in ("Home", "Home", *["ArrowRight"] * place, "Delete", new):
+    for key in ("Home", "Home", *["ArrowRight"] * place, *["Shift+ArrowRight"] * len(old)):
         page.keyboard.press(key)
+    page.keyboard.insert_text(new)
 
 
+@pytest.mark.parametrize("instruction", [ON_A_CPU, ON_A_GPU], ids=["on a CPU", "on a GPU"])
 @pytest.mark.parametrize("front_end", ["lab/tree", "notebooks"])
-def test_the_first_instruction_of_the_first_chapter_succeeds(lab, front_end):
+def test_the_first_instruction_of_the_first_chapter_succeeds(lab, front_end, instruction):
     """In a fresh kernel, before any cell has run."""
     page = lab.browser.new_page()
     page.set_default_timeout(1000 * PATIENCE)
     page.goto(f"{lab.url}/{front_end}/{FIRST.name}?token={lab.token}")
-    cell = page.locator(".jp-CodeCell", has_text="%%gemm 1").first
+    text, edits = instruction
+    cell = page.locator(".jp-CodeCell", has_text=text).first
     cell.wait_for()
     while not has_a_kernel(page, lab):
         page.wait_for_timeout(200)
-    for old, new in EDITS.items():
+    for old, new in edits.items():
         edit(page, cell, old, new)
     page.keyboard.press("Shift+Enter")
     printed = "[data-mime-type$=error], [data-mime-type$=stderr]"

@@ -151,7 +151,7 @@ def test_no_recorded_rate_is_above_its_ceiling():
             above.add((where, kernel))
     assert compared > 70
     # CUDA's compiler merges them by itself, OpenCL's where the text aligns the tiles
-    assert {kernel for _, kernel in above} == {2, 3, 5, 12}
+    assert {kernel for _, kernel in above} == {2, 3, 4, 5, 12}
 
 
 # Bad input
