@@ -305,18 +305,20 @@ def shown(bar: Bar, *, older: bool = False) -> str:
 
 
 def _names(bar: Bar) -> str:
-    """The names of marks, each beside its mark: to the right if there is room before the next, else
-    to the left.
+    """Return the names of marks, each beside its mark: to the right if there is room before the
+    next, else to the left, below the others if there is no room there, either.
     """
     html, end = "", 0.0
     marks = bar.in_order()
     for (name, at), (_, after) in zip(marks, [*marks, ("", 1.0)][1:], strict=True):
         words = f"{name} {percent(at)}"
         width, x = CHARACTER * len(words), min(at, 1.0) * BAR
-        right = x + width <= after * BAR or x - width < end
-        end = x + width if right else x
+        right, below = x + width <= after * BAR, x - width < end
+        if right or not below:
+            end = x + width if right else x
         title = ", ".join([words, *[bar.before] * name.endswith("allows")]).removesuffix(", ")
         side, place = "after" if right else "before", f"{min(at, 1.0):.1%}"
+        side += " gemmlab-below" * (below and not right)
         html += (
             f'<span class="gemmlab-{side}" style="--at:{place}" title="{escape(title)}">'
             f"{escape(words)}</span>"
