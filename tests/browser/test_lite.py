@@ -133,8 +133,10 @@ def test_all_cells_of_a_chapter_run(browser, site, name):
         known = CHAPTERS[name]
         assert len(errors) == len(known), f"{len(code)} cells: {errors}"
         assert all(words in error for words, error in zip(known, errors, strict=True)), errors
-        explorers = [n for n in book.widgets() if book.shown(n)["state"] and book.names(n)]
-        assert explorers or name == "puzzles"
+        # in an exercise something is missing on purpose
+        right = [n for n in book.widgets() if book.shown(n)["state"] in ("ok", "TooSlow")]
+        explorers = [n for n in right if book.names(n)]
+        assert explorers or name in ("puzzles", "06_register_blocking")
         for number in explorers[:1]:
             book.cell(number).scroll_into_view_if_needed()
             # a CPU that plays the GPU may be too slow for the next size
