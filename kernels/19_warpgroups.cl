@@ -144,7 +144,7 @@ void split(__local float* to_big, __local float* to_small, float4 b)
 {
     const float4 big = (float4)(part(b.x, BIG), part(b.y, BIG), part(b.z, BIG), part(b.w, BIG));
     *(__local float4*)to_big = big;
-    if (PARTS == 2) {
+    if (PARTS == 2) {                        // else nothing reads the small parts
         *(__local float4*)to_small = b - big;
     }
 }

@@ -76,7 +76,7 @@ def test_numbers_that_do_not_split_go_the_ordinary_way(value, kernel, able):
 
 LOST = {
     18: ("sum = mma(sum, a[i], SMALL, b[j], BIG, at_a, at_b);", ""),
-    19: ("WGMMA(sum, x, SMALL, Bbig[now][k][0], k > 0, at_a);", ""),
+    19: ("WGMMA(sum, x, BIG, Bsmall[now][k][0], 1, at_a);", ""),
     "tensor_cores": ("CUT(SMALL(a, a_big))*b_big + ", ""),
     "warpgroups": ("CUT(x - big)*Btile[now][k/4][n][k%4] + ", ""),
 }

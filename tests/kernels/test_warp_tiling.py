@@ -24,7 +24,7 @@ GROUPS = (1, 2, 3, 5, 16, 264)
 
 # Wrong on purpose
 
-_SECOND = "const int second = from < begin && from%steps != 0;"
+_SECOND = "const int second = from < begin && from%slices != 0;"
 WRONG_JOINS = {
     "forgets the second piece": (_SECOND, "const int second = 0;"),
     "takes every one before as second": (_SECOND, "const int second = from < begin;"),

@@ -65,4 +65,5 @@ def test_the_first_chapters_and_the_main_line_run(name, tmp_path):
     nothing = {"OCL_ICD_VENDORS": str(tmp_path / "nothing"), "GEMMLAB_DATA": str(tmp_path)}
     NotebookClient(book, timeout=300, resources=resources).execute(env={**os.environ, **nothing})
     texts = [o.get("text", "") for cell in code(book) for o in cell.outputs]
-    assert any(without_device.SENTENCE in text for text in texts)
+    # chapter 00 has panels alone, which offer the browser's GPU
+    assert name == "00_s" or any(without_device.SENTENCE in text for text in texts)

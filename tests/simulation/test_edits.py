@@ -33,8 +33,11 @@ TILES = {"TSM": 64, "TSN": 64}
 SETTINGS[15] = [({"TSM": 16, "TSN": 32, "TSK": 8, "WPTM": 4, "WPTN": 4, "WARPM": 4}, (32, 32, 24))]
 SETTINGS[16] = [(TILES, (64, 64, 32))]
 SETTINGS[17] = [({**TILES, "GROUPS": 3}, (128, 64, 48)), ({**TILES, "GROUPS": 3}, (64, 64, 40))]
-SETTINGS[18] = [({**TILES, "PARTS": 1}, (64, 64, 32))]
-SETTINGS[19] = [({"TSM": 128, "TSK": 8, "PARTS": 2}, (128, 128, 24))]
+SETTINGS[18] = [({**TILES, "PARTS": p}, (64, 64, 32)) for p in (1, 2)]
+SETTINGS[19] = [
+    ({"TSM": 128, "TSK": depth, "PARTS": p}, (128, 128, 3 * depth))
+    for depth, p in ((16, 1), (8, 2))
+]
 BLOCKS = {"TSM": 32, "TSN": 32, "TSK": 8, "WM": 32, "WN": 32}
 SETTINGS["tensor_cores"] = [
     ({**BLOCKS, "PARTS": 1}, (21, 37, 35)),
@@ -59,9 +62,18 @@ HARMLESS = [
     ("tensor_cores", "guard", "%EVERY == EVERY - 1"),
     # it waits for asynchronous copies; copies of another kind have arrived at the barrier before
     ("warpgroups", "barrier", "CUT_B(next, 1 - odd);"),
+    # it stores what nobody reads
+    (19, "guard", "// else nothing reads the small parts"),
     # it makes an array longer
     ("narrow", "index", "vector w[WPT + 1]"),
 ]
+#: Parts of the lines whose results the simulator does not use. Shuffles are NVIDIA's and Intel's;
+#: and a product without tensor cores reads its factors in memory, instead of fragments.
+UNREAD = {
+    8: ("mine",),
+    18: ("rows[", "columns["),
+    19: ("a[l] =", "a[k"),
+}
 
 
 @cache
@@ -75,9 +87,7 @@ def all_of(number: int) -> list[Edit]:
     if number == "narrow":
         fix_up = line_of(read(spec.file), "// fix-up")
         found = [e for e in found if e.line < fix_up and "pieces[" not in shown(e)]
-    # shuffles are NVIDIA's and Intel's: elsewhere this code is not reached
-    if number == 8:
-        found = [e for e in found if "mine" not in shown(e)]
+    found = [e for e in found if not any(part in shown(e) for part in UNREAD.get(number, ()))]
     return list(dict.fromkeys(found))
 
 
