@@ -228,7 +228,7 @@ class Wave:
         if np.ndim(bad) == 2:
             bad = np.any(bad, 0)
         lanes = np.flatnonzero(np.broadcast_to(bad, self.lanes) & self.active)
-        if not len(lanes):
+        if not len(lanes) or (not stop and (kind, site.number) in self.machine.seen):
             return
         items = tuple(self.item(i) for i in lanes[:16])
         others = len(lanes) - 1
@@ -237,9 +237,8 @@ class Wave:
         finding = found_at(site, kind, message, items, len(lanes), array=array)
         if stop:
             raise Stop(finding)
-        if (kind, site.number) not in self.machine.seen:
-            self.machine.seen.add((kind, site.number))
-            self.machine.findings.append(finding)
+        self.machine.seen.add((kind, site.number))
+        self.machine.findings.append(finding)
 
     def record(
         self, site: Site, memory: Memory | None = None, at: Lanes = None, value: Lanes = None

@@ -92,7 +92,7 @@ def simulate(  # noqa: PLR0913
     order: Order = "lockstep",
     seed: int = 0,
     groups: Sequence[tuple[int, ...]] | None = None,
-    limit: int | None = None,
+    limit: int = 100_000,
     seconds: float | None = None,
     local_memory: int | None = None,
 ) -> ProductRun:
@@ -105,8 +105,8 @@ def simulate(  # noqa: PLR0913
         params: its parameters; None for the defaults, or small tiles where the sizes are too small
             for these.
         source: another text to run in its place.
-        order, seed, limit: as in `run`; seed also draws the inputs. Without a limit loops may
-            iterate as often as they want; one that provably never ends is a finding.
+        order, seed, limit: as in `run`; seed also draws the inputs. A loop that provably never ends
+            is a finding; one that iterates more often than `limit` leaves the run `unfinished`.
         groups: only these work-groups, such as [(0, 0)].
         seconds: processor time of its thread that it may take, findings included. After that the
             run is `unfinished`, and so it is after 128 MB of records (512 MB without `seconds`).
@@ -145,7 +145,7 @@ def simulate(  # noqa: PLR0913
         args.append(Memory(names[5], "global", Array(types[names[5]], m * n)))
         if spec.takes_workspace:
             args.append(_pieces(spec, full, names[6]))
-        machine = Machine(program, launch, local, limit or 0, budget)
+        machine = Machine(program, launch, local, limit, budget)
         machine.spoil = spoil or {}
         machine.run(args, order, seed, groups)
         ended = not machine.stop and not machine.unfinished

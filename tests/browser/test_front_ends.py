@@ -1,4 +1,4 @@
-"""The first minute in JupyterLab and in Notebook 7; chapter 01 in Notebook 7 and in Voila: its explorer
+"""The first minute in JupyterLab and in Notebook 7; chapter 03 in Notebook 7 and in Voila: its explorer
 answers a move by key.
 """
 
@@ -12,7 +12,7 @@ from playwright.sync_api import TimeoutError
 
 pytestmark = pytest.mark.system
 
-CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "01_naive.ipynb"
+CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "03_work_per_thread.ipynb"
 FIRST = CHAPTER.with_name("00_start_here.ipynb")
 #: What a reader changes first, on a CPU and on a GPU: in which cell, and what becomes what.
 ON_A_CPU = re.compile("%%gemm 11 "), {"RX=1 RY=1 WIDTH=1": "RX=16 RY=6 WIDTH=8"}
