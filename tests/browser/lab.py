@@ -198,6 +198,9 @@ class Lab:
         except TimeoutError:  # a browser that starts beside three others may miss a file
             page.reload()
             page.wait_for_selector(".jp-Launcher")
+        # the file browser says so if the server, busy, did not list its folder
+        lost = page.locator(".jp-Dialog", has_text="Directory not found").first
+        page.add_locator_handler(lost, lambda dialog: dialog.get_by_role("button").click())
         return page
 
     def open(self, path: Path, page: Page | None = None) -> Book:
