@@ -146,6 +146,11 @@ def faint(colour: str, opacity: float = 0.4) -> tuple[float, float, float, float
     return (*to_rgb(colour), opacity)
 
 
+def pale(colour: str) -> tuple[float, ...]:
+    """The colour, half mixed with white: a ground for black words on light and dark pages."""
+    return tuple((1 + channel) / 2 for channel in to_rgb(colour))
+
+
 def text_colour(face: Any) -> str:
     """White or black, whichever is legible on an opaque colour."""
     return "white" if np.dot(to_rgb(face), (0.21, 0.72, 0.07)) < 0.45 else "black"

@@ -15,9 +15,10 @@ from gemmlab.draw.picture import (
     MAGENTA,
     ORANGE,
     Picture,
-    faint,
     label_rows,
     legend_above,
+    pale,
+    text_colour,
 )
 from gemmlab.ladder import Key
 from gemmlab.measurement import records
@@ -181,12 +182,12 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
     for row, one in enumerate(kernels_counted):
         left = 0.0
         for what, share in one.shares.items():
-            colour = COLOURS[what] if what == "multiply-adds" else faint(COLOURS[what], 0.55)
+            colour = COLOURS[what] if what == "multiply-adds" else pale(COLOURS[what])
             label = what if row == 0 else None
             ax.barh(-row, share, 0.66, left=left, color=colour, label=label)
             if share >= 6:
                 ax.text(left + share / 2, -row, f"{share:.0f}", ha="center", va="center",
-                        color="white", fontsize=9)  # fmt: skip
+                        color=text_colour(colour), fontsize=9)  # fmt: skip
             left += share
         rate = f"{one.gflops / 1000:.0f} TFLOPS"
         ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
