@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from math import lcm, prod
+from math import prod
 from numbers import Integral
 from pathlib import PurePath
 from typing import NamedTuple
@@ -216,10 +216,29 @@ class KernelSpec:
         """The smallest M, N and K."""
         return (*self.tiles(p)[:2], 1) if self.edges == "shift" else self.multiples(p)
 
-    def units(self, p: Params) -> tuple[int, int, int]:
-        """Whole tiles and aligned columns: compact matrices of such M, N and K need no copy."""
-        (m, n, k), (a, b) = self.multiples(p), self.alignment(p)
-        return (lcm(m, a), lcm(n, b), k) if self.wants_transposed(p) else (lcm(m, a), n, lcm(k, b))
+    def supported_sizes(self, m: int, n: int, k: int, p: Params) -> tuple[int, int, int]:
+        """The smallest sizes from `m`, `n` and `k` on that the kernel supports."""
+        limits = zip((m, n, k), self.multiples(p), self.minimum_sizes(p), strict=True)
+        m, n, k = (max(round_up(size, multiple), least) for size, multiple, least in limits)
+        return m, n, k
+
+    def check_sizes(self, m: int, n: int, k: int, p: Params, names: str = "MNK") -> None:
+        """Raise ParameterError for sizes that the kernel does not support. `names` are those of
+        the sizes in the message, a letter each.
+        """
+        limits = zip(names, (m, n, k), self.multiples(p), self.minimum_sizes(p), strict=True)
+        for name, size, multiple, least in limits:
+            if size < 1 or size % multiple:
+                problem = f"is not a positive multiple of {multiple}"
+            elif size < least:
+                problem = f"is less than the {least} of a tile"
+            else:
+                continue
+            params = ", ".join(f"{param}={value}" for param, value in p.items())
+            hint = "" if size % multiple else "; kernel 12 supports any size"
+            raise ParameterError(
+                f"{name}={size} {problem}, as kernel {self.number} needs with {params}{hint}"
+            )
 
     def leading_dimensions(self, m: int, n: int, k: int, p: Params) -> tuple[int, int]:
         """Floats from one column to the next: of A (M x K), and of B as the kernel expects it."""
