@@ -76,7 +76,7 @@ class KernelSpec:
     tile: str  # rows and columns of C that a work-group computes, and steps of k per iteration
     block: str = "1, 1"  # the same of a work-item, or a warp with tensor cores; "" if of neither
     work_group: str = ""  # work-items in dimensions 0 and 1, where tile and block do not say so
-    local_floats: str = "0"  # floats of local memory per work-group
+    local_floats: str = ""  # of local memory per work-group, if not those of the file's arrays
     alignments: str = "1, 1"  # the leading dimensions of A and of B are multiples of these, floats
     workspace_floats: str = ""  # floats for partial tiles, the seventh argument; "" for none
     b_transposed: bool = False  # it expects B as N x K; a parameter TRANSPOSED has precedence
@@ -152,9 +152,14 @@ class KernelSpec:
         """Work-items of a work-group in dimensions 0 and 1."""
         return header.evaluated(self._items, p)
 
+    @cached_property
+    def _local_floats(self) -> str:
+        """Floats of local memory per work-group, as an expression."""
+        return self.local_floats or header.local_floats(sources.read(self.file))
+
     def local_memory(self, p: Params) -> int:
         """Bytes of local memory per work-group."""
-        return 4 * header.evaluated(self.local_floats, p)
+        return 4 * header.evaluated(self._local_floats, p)
 
     def global_loads(self, p: Params) -> float:
         """Floats that the text loads from global memory per multiply-add."""
@@ -317,7 +322,7 @@ class KernelSpec:
         for sentence in too_many_items(self.local_size(params), limits):
             yield Broken(header.names_in(self._items), sentence)
         for sentence in too_much_memory(self.local_memory(params), limits):
-            yield Broken(header.names_in(self.local_floats), sentence)
+            yield Broken(header.names_in(self._local_floats), sentence)
 
     # Settings: combinations of the offered values.
 
