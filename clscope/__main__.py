@@ -135,9 +135,7 @@ def _argument(param: Variable, value: str) -> Any:
     try:
         dtype, width = SCALARS[element].dtype, int(kind[len(element) :] or 1)
         count = int(size) * (4 if width == 3 else width)  # three take the room of four
-        if param.type.space == "local":
-            return count * dtype.itemsize
-        if fill == "empty":
+        if fill == "empty" or param.type.space == "local":
             return Empty(count, dtype.name)
         return (np.full(count, float(fill)) if fill else np.arange(count)).astype(dtype)
     except (KeyError, ValueError):

@@ -230,8 +230,8 @@ def run(  # noqa: PLR0913
         global_size: work-items of the launch; local_size: of a work-group, None if the text
             requires a size.
         args: in the order of the kernel's parameters: numbers, sequences of them for vectors, NumPy
-            arrays (which are copied) and `Empty`; for a pointer to local memory its size in bytes;
-            for a structure its bytes, such as a NumPy scalar of a structured dtype.
+            arrays (which are copied) and `Empty`; for a pointer to local memory `Empty` or its size
+            in bytes; for a structure its bytes, such as a NumPy scalar of a structured dtype.
         defines: macros.
         order: "lockstep", all work-items in step, or "warps": of 32 work-items, which take turns
             between barriers in an order drawn from `seed`. A race is found in both; in the second
@@ -315,8 +315,12 @@ def _array(name: str, of: Pointer, value: object) -> object:
     leaf, _ = leaf_of(of.to)
     scalar = leaf.scalar
     if of.space == "local":
+        if isinstance(value, Empty):
+            value = value.size * value.dtype.itemsize
         if not isinstance(value, Integral) or int(value) < 1:
-            raise TypeError(f"{name} is in local memory and needs a size in bytes, not {value!r}")
+            raise TypeError(
+                f"{name} is in local memory and needs Empty or a size in bytes, not {value!r}"
+            )
         if int(value) % leaf.stride:
             raise ValueError(f"{name}={value} must be a multiple of {leaf.stride} bytes")
         return Local(Array(leaf, int(value) // leaf.stride))

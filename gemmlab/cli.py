@@ -155,6 +155,8 @@ def _model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _verify_options(parser: argparse.ArgumentParser) -> None:
+    text = "such as 1,10 (default: all)"
+    parser.add_argument("--kernels", type=kernel_numbers, default=list(catalog), help=text)
     device_option(parser, "every device, one after the other")
     parser.add_argument("--full", action="store_true", help="everything instead of a sample")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -271,7 +273,7 @@ def run_verify(options: Arguments) -> int:
     """Check the kernels on every device, or on one."""
     from .sandbox.verify import verify
 
-    return verify(options.full, options.seed, options.device)
+    return verify(options.full, options.seed, options.device, options.kernels)
 
 
 def run_worker(options: Arguments) -> int:

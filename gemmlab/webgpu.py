@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from clscope.wgsl import STYLES, Shader, Style, translate
 
-from .ladder import ParameterError, find
+from .ladder import find
 from .ladder.spec import Limits
 
 #: What every GPU offers to pages in a browser.
@@ -62,26 +62,15 @@ def job(
     """
     spec = find(kernel)
     full = spec.validate(params)
-    if whole(kernel, m, n, k, full) != (m, n, k):
-        units = " x ".join(map(str, spec.units(full)))
-        raise ParameterError(f"kernel {kernel}: {m} x {n} x {k} are no multiples of {units}")
+    spec.check_sizes(m, n, k, full)
     source = spec.text(full) if text is None else text
     shaders = {label: translate(source, "gemm", full, style) for label, style in styles.items()}
     across, down = spec.global_size(m, n, full)
-    unit = spec.units(full)[2]
+    unit = spec.multiples(full)[2]
     step = min(k, unit * max(1, k // (16 * unit)))
     high, wide = next(iter(shaders.values())).size[:2]
     groups = (across // high, down // wide, 1)
     return Job(kernel, full, m, n, k, spec.wants_transposed(full), groups, step, shaders)
-
-
-def whole(kernel: int, m: int, n: int, k: int, params: Mapping[str, int]) -> tuple[int, int, int]:
-    """The least sizes from m, n and k on that a kernel runs unpadded."""
-    spec = find(kernel)
-    least, units = spec.minimum_sizes(params), spec.units(params)
-    bounds = zip((m, n, k), least, units, strict=True)
-    rows, cols, depth = (-(-max(size, low) // unit) * unit for size, low, unit in bounds)
-    return rows, cols, depth
 
 
 def limits(gpu: Mapping[str, int], name: str = "this GPU") -> Limits:

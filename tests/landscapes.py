@@ -37,9 +37,9 @@ def write(
     records.append(path, head, rows)
 
 
-def made_up(*kernels: int) -> Landscape:
+def made_up(*kernels: int, title: str = "NVIDIA H200") -> Landscape:
     """The landscape of these kernels that `write` writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "landscape.json"
-        write(path, *kernels)
+        write(path, *kernels, title=title)
         return Landscape(records.read(path))

@@ -6,8 +6,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 
 class ByNotebook(LoadScopeScheduling):
-    """Tests of one notebook share a JupyterLab, so that one process runs them; all others go
-    wherever there is room.
+    """Tests of one notebook share a JupyterLab, and those of the site's pages a site, so that one
+    process runs them; all others go wherever there is room.
 
     When a process dies, pytest-xdist 3.8 gives the tests that it had finished to others, as units
     of nothing, and leaves its successor waiting for a second test: the run never ends. Hence the
@@ -16,9 +16,9 @@ class ByNotebook(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file, _, name = nodeid.partition("::")
-        if "browser/" not in file:
-            return nodeid
-        return file + name.partition("[")[2] if file.endswith("test_chapters.py") else file
+        if file.endswith("test_chapters.py"):
+            return file + name.partition("[")[2]
+        return file if "browser/" in file or file.endswith("test_pages.py") else nodeid
 
     def remove_node(self, node) -> str | None:
         """Forget a process that has ended; if tests are left, it died in the first of them."""

@@ -16,17 +16,17 @@ from distributed import get_client
 from distributed.system import MEMORY_LIMIT
 from numpy.typing import DTypeLike
 
-from ..blas.arrays import DTYPES as ALL_DTYPES
 from ..blas.product import Edges
 from ..generate.candidates import Precision
+from ..generate.elements import ELEMENTS
 from ..ladder import Key
 from ..ladder.spec import positive
 from ..opencl.devices import default_device
 from . import blocks, stored
 from .workers import survey
 
-#: The types of elements: partial sums in float16 would be rounded.
-DTYPES = tuple(dtype for dtype in ALL_DTYPES if dtype != np.float16)
+#: The types of elements: not those that a partial sum would be rounded to.
+DTYPES = tuple(one.dtype for one in ELEMENTS.values() if one.size == one.sum_size)
 #: Bytes that a worker takes without any matrix, with compilers and a compiled kernel, at most.
 PROCESS = 400 * 2**20
 #: The part of the remaining memory that blocks may take: copies in transit need the rest.

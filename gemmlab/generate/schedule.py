@@ -157,6 +157,18 @@ class Schedule:
         return self.unit in ("tensor", "warpgroups")
 
     @property
+    def feature(self) -> str:
+        """The feature of devices that the unit is for, "tensor" or "warpgroups"; "" for all.
+
+        Asynchronous copies came with tensor cores for TF32 and float16; warpgroups, and larger
+        tensor cores for float64, with Hopper.
+        """
+        if self.unit == "items":
+            return ""
+        old = self.unit == "warps" or (self.unit == "tensor" and self.element.half)
+        return "tensor" if old else "warpgroups"
+
+    @property
     def copies(self) -> bool:
         """Whether tiles are copied into local memory as they are, asynchronously."""
         return self.unit != "items"
@@ -275,8 +287,7 @@ class Schedule:
         problems += too_much_memory(self.local_memory, limits)
         if self.copies and not limits.asynchronous:
             problems.append(f"{limits.name} has no asynchronous copies (compute capability 8.0)")
-        is_simple = self.unit == "tensor" and self.element.half
-        if self.is_tensor and not is_simple and not limits.warpgroups:
+        if self.feature == "warpgroups" and not limits.warpgroups:
             problems.append(f"{limits.name} has no tensor cores as in compute capability 9.0")
         numbers = max(self.load_widths) * self.element.components
         widest = widest_vector(self.precision, limits)

@@ -238,17 +238,11 @@ def fits(precision: str, tile: Params, device: Device) -> bool:
     """Return whether the device supports the tile in its most demanding form: both operands
     contiguous along k, loads as wide as may be; and for kernels of warps, whether they are fast
     there.
-
-    Asynchronous copies came with tensor cores for TF32 and float16; warpgroups, and larger tensor
-    cores for float64, with Hopper.
     """
-    unit = UNITS[tile["UNIT"]]
-    is_simple = unit == "warps" or (unit == "tensor" and ELEMENTS[precision].half)
-    if unit != "items" and ("tensor" if is_simple else "warpgroups") not in device.features:
-        return False
     whole = tile["TSM"], tile["TSN"], tile["TSK"]
     a, b = OperandLayout("T", 0, 16), OperandLayout("N", 0, 16)
-    return not configure(precision, tile, whole, a, b, beta=True).problems(device.limits)
+    schedule = configure(precision, tile, whole, a, b, beta=True)
+    return {schedule.feature} <= {"", *device.features} and not schedule.problems(device.limits)
 
 
 def by_rule(device: Device, precision: str, sizes: Sizes, number: int = 1) -> dict[str, int]:

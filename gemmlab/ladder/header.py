@@ -30,6 +30,10 @@ PARAM = re.compile(r"^// (?:Compile:|        )  -D(\w+)=(\d+) +(\S.*) \[([\d, ]+
 _OPTION = re.compile(r"^//.* -D(\w+)", re.MULTILINE)
 #: A rule: the condition, and the sentence for where it fails.
 RULE = re.compile(r"^#if !\((.+)\)\n#error (\S.*)\n#endif$", re.MULTILINE)
+#: An array in local memory, of floats or of the vectors floatX; and one of its sizes.
+_LOCAL = re.compile(r"^ +__local float(X?) \w+((?:\[[^]]+\])+)", re.MULTILINE)
+_SIZE = re.compile(r"\[([^]]+)\]")
+_MACRO = re.compile(r"^#define (\w+) +(.+?) *(?://.*)?$", re.MULTILINE)
 _BEFORE = re.compile(r"^// Before: +(\w+)\.", re.MULTILINE)
 
 
@@ -106,6 +110,23 @@ def rules(text: str) -> tuple[Rule, ...]:
     return tuple(
         Rule(test, re.sub(rf"\b({names})\b", r"\1={\1}", sentence)) for test, sentence in found
     )
+
+
+def local_floats(text: str) -> str:
+    """Return the floats of local memory that a kernel's text declares, as an expression of its
+    parameters.
+    """
+    arrays = [
+        " * ".join([*["WIDTH"] * bool(vector), *(f"({size})" for size in _SIZE.findall(shape))])
+        for vector, shape in _LOCAL.findall(text)
+    ]
+    expression = " + ".join(arrays).replace("/", "//") or "0"
+    macros = dict(_MACRO.findall(text))
+    while names := names_in(expression) & macros.keys():
+        for name in names:
+            value = macros[name].replace("/", "//")
+            expression = re.sub(rf"\b{name}\b", f"({value})", expression)
+    return expression
 
 
 def predecessor(text: str) -> str | None:

@@ -29,22 +29,20 @@ WGMMA = Switch(
     "has no instructions for warpgroups (compute capability 9.0)",
 )
 
-TILED = KernelSpec("02_tiled.cl", tile="TS, TS, TS", local_floats="2 * TS * TS")
+TILED = KernelSpec("02_tiled.cl", tile="TS, TS, TS")
 WORK_PER_THREAD = replace(TILED, file="03_work_per_thread.cl", block="1, WPT")
 REGISTER_BLOCKING = KernelSpec(
     "06_register_blocking.cl",
     tile="TSM, TSN, TSK",
     block="WPTM, WPTN",
-    local_floats="TSK * TSM + TSN * (TSK + PAD)",
     b_transposed=True,
 )
-WIDE_LOADS = replace(REGISTER_BLOCKING, file="07_wide_loads.cl", local_floats="TSK * (TSM + TSN)")
-PREFETCH = replace(REGISTER_BLOCKING, file="09_prefetch.cl", local_floats="2 * TSK * (TSM + TSN)")
+WIDE_LOADS = replace(REGISTER_BLOCKING, file="07_wide_loads.cl")
+PREFETCH = replace(REGISTER_BLOCKING, file="09_prefetch.cl")
 ASYNC_COPIES = KernelSpec(
     "16_async_copies.cl",
     tile="TSM, TSN, TSK",
     block="WPTM, 8",
-    local_floats="STAGES * TSK * (TSM + TSN)",
     b_transposed=True,
     warps=True,
     switches=(ASYNCHRONOUS,),
@@ -53,7 +51,6 @@ TENSOR_CORES = KernelSpec(
     "18_tensor_cores.cl",
     tile="TSM, TSN, TSK",
     block="64, 64",
-    local_floats="STAGES * TSK * (TSM + TSN + 16)",
     b_transposed=True,
     warps=True,
     tensor=True,
@@ -64,7 +61,6 @@ WARPGROUPS = KernelSpec(
     tile="TSM, 128, TSK",
     block="",
     work_group="TSM, 1",
-    local_floats="4 * TSK * 130",
     tensor=True,
     switches=(WGMMA,),
 )
@@ -79,7 +75,6 @@ LADDER = (
         WORK_PER_THREAD,
         file="05_rectangular_tiles.cl",
         tile="TS, TS, TSK",
-        local_floats="TSK * TS + TS * (TSK + PAD)",
         b_transposed=True,
     ),
     REGISTER_BLOCKING,
@@ -109,7 +104,6 @@ LADDER = (
         file="17_stream_k.cl",
         tile="TSM, TSN, 8",
         block="16, 8",
-        local_floats="3 * 8 * (TSM + TSN)",
         workspace_floats="2 * GROUPS * TSM * TSN",  # two partial tiles for each work-group
         one_dimensional=True,
         fixup=True,
@@ -140,7 +134,6 @@ PRODUCTION = (
         "production/warp_tiling.cl",
         tile="TSM, TSN, TSK",
         block="WPTM, WPTN",
-        local_floats="STAGES * TSK * (TSM + TSN + 4 * (1 - TRANSPOSED))",
         alignments="WIDTH, WIDTH if TRANSPOSED else 1",
         # two partial tiles and a counter for each work-group
         workspace_floats="GROUPS * (2 * TSM * TSN + 1)",
@@ -155,7 +148,6 @@ PRODUCTION = (
         TENSOR_CORES,
         file="production/tensor_cores.cl",
         block="WM, WN",
-        local_floats="STAGES * TSK * (TSM + TSN + 2 * PAD)",
         alignments="4, 4",
         **_PRODUCTION,
     ),
@@ -164,7 +156,6 @@ PRODUCTION = (
         file="production/warpgroups.cl",
         tile="256, 128, TSK",
         work_group="256, 1",
-        local_floats="(STAGES + 2) * TSK * 130",
         alignments="4, 4",
         **_PRODUCTION,
     ),

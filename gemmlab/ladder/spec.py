@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from math import lcm, prod
+from math import prod
 from numbers import Integral
 from pathlib import PurePath
 from typing import NamedTuple
@@ -76,7 +76,7 @@ class KernelSpec:
     tile: str  # rows and columns of C that a work-group computes, and steps of k per iteration
     block: str = "1, 1"  # the same of a work-item, or a warp with tensor cores; "" if of neither
     work_group: str = ""  # work-items in dimensions 0 and 1, where tile and block do not say so
-    local_floats: str = "0"  # floats of local memory per work-group
+    local_floats: str = ""  # of local memory per work-group, if not those of the file's arrays
     alignments: str = "1, 1"  # the leading dimensions of A and of B are multiples of these, floats
     workspace_floats: str = ""  # floats for partial tiles, the seventh argument; "" for none
     b_transposed: bool = False  # it expects B as N x K; a parameter TRANSPOSED has precedence
@@ -152,9 +152,14 @@ class KernelSpec:
         """Work-items of a work-group in dimensions 0 and 1."""
         return header.evaluated(self._items, p)
 
+    @cached_property
+    def _local_floats(self) -> str:
+        """Floats of local memory per work-group, as an expression."""
+        return self.local_floats or header.local_floats(sources.read(self.file))
+
     def local_memory(self, p: Params) -> int:
         """Bytes of local memory per work-group."""
-        return 4 * header.evaluated(self.local_floats, p)
+        return 4 * header.evaluated(self._local_floats, p)
 
     def global_loads(self, p: Params) -> float:
         """Floats that the text loads from global memory per multiply-add."""
@@ -216,10 +221,29 @@ class KernelSpec:
         """The smallest M, N and K."""
         return (*self.tiles(p)[:2], 1) if self.edges == "shift" else self.multiples(p)
 
-    def units(self, p: Params) -> tuple[int, int, int]:
-        """Whole tiles and aligned columns: compact matrices of such M, N and K need no copy."""
-        (m, n, k), (a, b) = self.multiples(p), self.alignment(p)
-        return (lcm(m, a), lcm(n, b), k) if self.wants_transposed(p) else (lcm(m, a), n, lcm(k, b))
+    def supported_sizes(self, m: int, n: int, k: int, p: Params) -> tuple[int, int, int]:
+        """The smallest sizes from `m`, `n` and `k` on that the kernel supports."""
+        limits = zip((m, n, k), self.multiples(p), self.minimum_sizes(p), strict=True)
+        m, n, k = (max(round_up(size, multiple), least) for size, multiple, least in limits)
+        return m, n, k
+
+    def check_sizes(self, m: int, n: int, k: int, p: Params, names: str = "MNK") -> None:
+        """Raise ParameterError for sizes that the kernel does not support. `names` are those of
+        the sizes in the message, a letter each.
+        """
+        limits = zip(names, (m, n, k), self.multiples(p), self.minimum_sizes(p), strict=True)
+        for name, size, multiple, least in limits:
+            if size < 1 or size % multiple:
+                problem = f"is not a positive multiple of {multiple}"
+            elif size < least:
+                problem = f"is less than the {least} of a tile"
+            else:
+                continue
+            params = ", ".join(f"{param}={value}" for param, value in p.items())
+            hint = "" if size % multiple else "; kernel 12 supports any size"
+            raise ParameterError(
+                f"{name}={size} {problem}, as kernel {self.number} needs with {params}{hint}"
+            )
 
     def leading_dimensions(self, m: int, n: int, k: int, p: Params) -> tuple[int, int]:
         """Floats from one column to the next: of A (M x K), and of B as the kernel expects it."""
@@ -298,7 +322,7 @@ class KernelSpec:
         for sentence in too_many_items(self.local_size(params), limits):
             yield Broken(header.names_in(self._items), sentence)
         for sentence in too_much_memory(self.local_memory(params), limits):
-            yield Broken(header.names_in(self.local_floats), sentence)
+            yield Broken(header.names_in(self._local_floats), sentence)
 
     # Settings: combinations of the offered values.
 

@@ -9,13 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..ladder import KernelSpec, Key, cuda, find, signature, sources
-from ..ladder.spec import tiles_over
+from ..ladder import KernelSpec, Key, cuda, find, fixup, signature, sources
 from .api import cl
 from .build import Bound, BuildError, Built, build, options
 from .devices import Device, find_device
-
-_FIXUP = 256, 1  # work-group of fixup.cl; each work-item adds up 4 elements of a tile
 
 
 class Kernel:
@@ -79,9 +76,8 @@ class Kernel:
                 raise ValueError(f"{self._title}: {problem}")
         self._fixup: Built | None = None
         if spec.needs_fixup(self.params, device.features):
-            tile = dict(zip(("TSM", "TSN", "TSK"), spec.tiles(self.params), strict=True))
-            text = sources.read("support/fixup.cl")
-            self._fixup = build(device, context, "fixup.cl", text, {**self.params, **tile}, "fixup")
+            text, defined = sources.read(fixup.FILE), fixup.parameters(spec, self.params)
+            self._fixup = build(device, context, "fixup.cl", text, defined, "fixup")
         self._pieces: cl.Buffer | None = None
         self.opencl = self._built.kernel
         self.build_seconds = self._built.seconds
@@ -109,22 +105,9 @@ class Kernel:
 
     def global_size(self, m: int, n: int, k: int, names: str = "MNK") -> tuple[int, int]:
         """Return work-items of the launch for M, N, K. Raise ValueError for sizes that the kernel
-        does not support; `names` are the sizes' own, a letter each.
+        does not support; `names` are those of the sizes, a letter each.
         """
-        minimum = self.spec.minimum_sizes(self.params)
-        for name, size, multiple, smallest in zip(
-            names, (m, n, k), self.multiples, minimum, strict=True
-        ):
-            if size < 1 or size % multiple:
-                raise ValueError(
-                    f"{name}={size} is not a positive multiple of {multiple}, as kernel {self} "
-                    "needs"
-                )
-            if size < smallest:
-                raise ValueError(
-                    f"{name}={size} is less than the {smallest} of a tile, as kernel {self} needs: "
-                    "edges='pad' and edges='guard' support any size"
-                )
+        self.spec.check_sizes(m, n, k, self.params, names)
         for index, size in enumerate((m, n, k)):
             if size > np.iinfo(self._built.types[index]).max:
                 parameter = self._built.parameters[index]
@@ -146,14 +129,9 @@ class Kernel:
         arguments = m, n, k, *buffers, *([pieces] if self.spec.takes_workspace else ())
         launches = [("gemm", Bound(self._built, size, self.local_size, arguments))]
         if self._fixup is not None:
-            rows, cols, _ = self.spec.tiles(self.params)
-            tiles = prod(self.spec.tile_grid(m, n, self.params))
-            cuts = max(1, self.params["GROUPS"] - 1)
-            # a work-group per tile or per cut, whichever are fewer
-            items, _ = _FIXUP
-            size = items * min(tiles, cuts), tiles_over(rows * cols, 4 * items)
-            sums = m, n, k, self.params["GROUPS"], int(tiles <= cuts), pieces, buffers[2]
-            launches.append(("fix-up", Bound(self._fixup, size, _FIXUP, sums)))
+            size, scalars = fixup.launch(self.spec, m, n, k, self.params)
+            sums = *scalars, pieces, buffers[2]
+            launches.append(("fix-up", Bound(self._fixup, size, fixup.LOCAL_SIZE, sums)))
         return launches
 
     def batch(

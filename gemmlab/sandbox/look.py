@@ -108,10 +108,9 @@ class Case:
         """
         spec = find(kernel)
         full = spec.complete(params)
-        sizes = (positive("m", m), *(positive("n, k", m if s is None else s) for s in (n, k)))
-        limits = zip(sizes, spec.multiples(full), spec.minimum_sizes(full), strict=True)
-        m, n, k = (max(round_up(size, multiple), least) for size, multiple, least in limits)
-        return cls(spec, (m, n, k), full, source)
+        m = positive("m", m)
+        n, k = (positive("n, k", m if size is None else size) for size in (n, k))
+        return cls(spec, spec.supported_sizes(m, n, k, full), full, source)
 
     def simulate(self, groups: Groups | None = None, **limits: Any) -> ProductRun:
         """Simulate some work-groups, or all; `limits` are those of `gemmlab.simulate`."""

@@ -21,7 +21,7 @@ from clscope.types import FLOAT, Array, Pointer
 from clscope.wave import Spoil
 
 from ..check import bound, exact_inputs, random_inputs
-from ..ladder import KernelSpec, Key, find, signature
+from ..ladder import KernelSpec, Key, find, fixup, signature
 from ..ladder.sources import read
 from ..ladder.spec import positive
 from .reasons import reasons
@@ -48,12 +48,11 @@ def settings(
     spec: KernelSpec, m: int, n: int, k: int, params: Mapping[str, int] | None
 ) -> dict[str, int]:
     """Complete parameters for these sizes: the given ones, the defaults, or small tiles."""
-    full = spec.validate(params)
-    problem = _unsuited(spec, m, n, k, full)
-    if problem and params is None and not _unsuited(spec, m, n, k, shrunk(spec, None)):
-        return shrunk(spec, None)
-    if problem:
-        raise ValueError(problem)
+    full, small = spec.validate(params), shrunk(spec, None)
+    supported = [spec.supported_sizes(m, n, k, each) == (m, n, k) for each in (full, small)]
+    if params is None and supported == [False, True]:
+        return small
+    spec.check_sizes(m, n, k, full, "mnk")
     return full
 
 
@@ -67,18 +66,6 @@ def shrunk(spec: KernelSpec, params: Mapping[str, int] | None) -> dict[str, int]
         if not spec.problems(small):
             return small
     return full
-
-
-def _unsuited(spec: KernelSpec, m: int, n: int, k: int, params: dict[str, int]) -> str:
-    """Why a kernel cannot take these sizes, or nothing."""
-    multiples, least = spec.multiples(params), spec.minimum_sizes(params)
-    needs = f", as kernel {spec.number} needs with {params}"
-    for name, size, multiple, smallest in zip("mnk", (m, n, k), multiples, least, strict=True):
-        if size % multiple:
-            return f"{name}={size} is not a multiple of {multiple}{needs}"
-        if size < smallest:
-            return f"{name}={size} is less than {smallest}{needs}"
-    return ""
 
 
 def simulate(  # noqa: PLR0913
@@ -237,12 +224,8 @@ def _pieces(spec: KernelSpec, params: dict[str, int], name: str) -> Memory:
 def _fixup(spec: KernelSpec, params: dict[str, int], args: Sequence[Any]) -> Machine:
     """The second launch of Stream-K: fixup.cl adds up the pieces of divided tiles."""
     m, n, k, _, _, c, pieces = args
-    rows, cols, depth = spec.tiles(params)
-    down, across = spec.tile_grid(m, n, params)
-    tiles, cuts = down * across, max(1, params["GROUPS"] - 1)
-    sizes = {"TSM": rows, "TSN": cols, "TSK": depth}
-    program = compile_kernel(read("support/fixup.cl"), "fixup", {**params, **sizes})
-    launch = 256 * min(tiles, cuts), -(-rows * cols // (4 * 256))
-    machine = Machine(program, launch, (256, 1), 5_000)
-    machine.run([m, n, k, params["GROUPS"], int(tiles <= cuts), pieces, c])
+    program = compile_kernel(read(fixup.FILE), "fixup", fixup.parameters(spec, params))
+    size, scalars = fixup.launch(spec, m, n, k, params)
+    machine = Machine(program, size, fixup.LOCAL_SIZE, 5_000)
+    machine.run([*scalars, pieces, c])
     return machine

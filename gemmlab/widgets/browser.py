@@ -15,6 +15,7 @@ import traitlets
 
 from clscope import TextError, wgsl
 
+from ..ladder import find
 from ..ladder.spec import Limits
 from ..measurement.comparison import summary
 from ..measurement.records import Result
@@ -22,7 +23,7 @@ from ..model import gflops
 from ..sandbox import client
 from ..sandbox.client import Outcome
 from ..sandbox.look import ARGUMENTS, Seen
-from ..webgpu import LEAST, job, limits, whole
+from ..webgpu import LEAST, job, limits
 from .shell import Act, Listener, script
 
 #: The value of `device` that means it.
@@ -146,7 +147,8 @@ class Browser(Listener):
 def _job(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The product as the page runs it."""
     kernel, params = arguments["kernel"], arguments["params"]
-    m, n, k = whole(kernel, arguments["m"], arguments["n"], arguments["k"], params)
+    sizes = arguments["m"], arguments["n"], arguments["k"]
+    m, n, k = find(kernel).supported_sizes(*sizes, params)
     return asdict(job(kernel, m, n, k, params, text=arguments["source"]))
 
 

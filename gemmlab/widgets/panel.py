@@ -200,7 +200,7 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
         )
     if "share" not in cell:
         return Bar(found.title, size, style.RECORDED, "–", cell["label"])
-    marks = _library(found.title, found.size)
+    marks = _library(found.title, found.size, found.peak)
     before = ""
     if limit := _limit(found, cell):
         marks[f"{named(limit.resource)} allows"] = limit.gflops / found.peak
@@ -247,7 +247,7 @@ def ceiling(allowed: Allowed) -> str:
 
 def reachable(allowed: Allowed, original: Allowed | None = None) -> Bar:
     """What an H200 could reach with this source code, and with the `original`."""
-    marks = {"kernel 1": rates()[1] / H200.gflops, **_library("H200", 4096)}
+    marks = {"kernel 1": rates()[1] / H200.gflops, **_library("H200", 4096, H200.gflops)}
     if original:
         marks["the original"] = original.gflops / H200.gflops
     share = allowed.gflops / H200.gflops
@@ -337,10 +337,10 @@ def _track(bar: Bar) -> str:
     return f'<div class="gemmlab-bar"><i style="width:{min(bar.share, 1.0):.2%}"></i>{lines}</div>'
 
 
-def _library(title: str, size: int) -> dict[str, float]:
+def _library(title: str, size: int, peak: float) -> dict[str, float]:
     libraries = yardsticks(title, size).items()
     best = max((rate for name, rate in libraries if name.startswith("cuBLAS")), default=0.0)
-    return {"cuBLAS": best / H200.gflops} if best else {}
+    return {"cuBLAS": best / peak} if best else {}
 
 
 def note(moved: Sequence[str], found: Comparison | None) -> str:

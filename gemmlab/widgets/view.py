@@ -11,6 +11,8 @@ from ..draw.bars import Bar, bars
 from ..draw.heatmap import heatmap
 from ..draw.picture import Picture
 from ..measurement.comparison import Comparison
+from ..measurement.landscape import chip_of
+from ..model.chip import H200
 from ..opencl.devices import Device
 from ..sandbox import client
 from . import maps, panel, tries
@@ -149,9 +151,10 @@ def _recorded_bar(state: State, values: Values) -> Bar | None:
         wrong = state.outcome is not None and not state.outcome.ok
         hidden = topic.spec.tensor or (topic.source is not None and wrong)
         return panel.reachable(allowed, *original) if allowed and not hidden else None
+    models = chip_of(landscape.title) is H200  # the ceilings are those of an H200
     here, start = (
         maps.recorded_cell(landscape, topic.spec, topic.params(values))
-        | {"allowed": state.allows(values)[0]}
+        | {"allowed": state.allows(values)[0] if models else None}
         for values in (values, state.start)
     )
     return panel.recorded(landscape, here, start)

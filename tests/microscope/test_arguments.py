@@ -21,8 +21,8 @@ __kernel void f(__global float* out, __global const float* a, __local float* t)
 }
 """
     a = np.arange(128, dtype=np.float32)
-    for order in ("lockstep", "warps"):
-        got = clscope.run(source, None, (128,), (64,), [clscope.Empty(128), a, 256], order=order)
+    for order, size in (("lockstep", 256), ("warps", clscope.Empty(64))):
+        got = clscope.run(source, None, (128,), (64,), [clscope.Empty(128), a, size], order=order)
         assert got.ok, got.verdict
         assert (got.arrays["out"] == a.reshape(2, 64)[:, ::-1].ravel()).all()
     got = clscope.run(source, None, (128,), (64,), [clscope.Empty(128), a, 252])

@@ -29,7 +29,7 @@ def test_every_missing_barrier_is_seen(number):
     """With the reader's own parameters, and the line of the text."""
     for which in (1,) if number in (9, 10, 13) else (1, 2):
         source = without_barrier(number, which)
-        seen = look(Case.of(number, 256, params=SMALL[number], source=source))
+        seen = look(Case.of(number, 64, params=SMALL[number], source=source))
         assert seen is not None and "no barrier between" in seen.why, number
         assert "[" in source.splitlines()[int(seen.why.split("line ")[1].split(":")[0]) - 1]
 

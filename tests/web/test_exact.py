@@ -27,7 +27,7 @@ def settings(kernel: int, count: int) -> list[dict[str, int]]:
     quick = [
         p
         for p in spec.sample(SMALL, 40 * count, seed=kernel)
-        if math.prod(spec.units(p)) <= 128 * 128 * 32
+        if math.prod(spec.multiples(p)) <= 128 * 128 * 32
     ]
     return [spec.fit(SMALL), *quick[: count - 1]]
 
@@ -35,7 +35,7 @@ def settings(kernel: int, count: int) -> list[dict[str, int]]:
 def sizes(kernel: int, params) -> tuple[int, int, int]:
     """Two tiles in each direction, or odd sizes where the kernel takes any."""
     spec = catalog[kernel]
-    m, n, k = spec.units(params)
+    m, n, k = spec.multiples(params)
     if spec.edges == "pad":
         return 2 * m, 2 * n, 2 * k
     rows, cols, depth = spec.tiles(params)

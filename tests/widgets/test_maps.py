@@ -7,6 +7,8 @@ from landscapes import made_up
 
 from gemmlab import catalog
 from gemmlab.draw.heatmap import heatmap
+from gemmlab.measurement.rungs import Allowed
+from gemmlab.model import H200
 from gemmlab.widgets import view
 from gemmlab.widgets.maps import Plane, first_axes, strip, turn
 from gemmlab.widgets.state import State, Topic
@@ -39,6 +41,13 @@ def cells(shown: dict) -> dict:
 
 def tried(rate, right=True, **settings) -> Try:
     return Try(VALUES | settings, rate, right)
+
+
+def test_ceilings_of_an_h200_are_not_claimed_of_another_gpu(h200, any_device):
+    for landscape, has_ceiling in ((h200, True), (made_up(3, title="another GPU"), False)):
+        ceilings = [Allowed(0.99 * H200.gflops, "local memory", ())]
+        state = replace(state_of(3, any_device, landscape), allowed={(32, 4): ceilings})
+        assert ("local memory allows" in view.render(state)["parts"]["recorded"]) == has_ceiling
 
 
 def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200, any_device):
