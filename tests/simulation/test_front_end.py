@@ -31,6 +31,7 @@ def test_types_are_those_of_clang(name):
     assert wrong == [] and count > 30
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_an_edited_token_is_refused_as_by_clang_and_never_an_internal_error(name):
     rng = random.Random(str(name))

@@ -74,7 +74,7 @@ MISTAKES, RIGHT = cases("mistakes.txt"), cases("right.txt")
 def test_a_mistake_is_named(name):
     text, (part, kinds) = MISTAKES[name]
     try:
-        run = gemmlab.simulate(2, 16, 24, 32, {"TS": 8}, text)
+        run = gemmlab.simulate(2, 16, 24, 32, {"TS": 8}, text, limit=5_000)
     except clscope.TextError as error:
         assert any(word in error.message for word in kinds.split("|")), error
         assert error.line == line_of(text, part), error

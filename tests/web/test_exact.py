@@ -64,6 +64,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("compiler, kernel, params, label", CASES, ids=str)
 def test_a_product_is_exact_and_framed(request, compiler, kernel, params, label):
     m, n, k = sizes(kernel, params)
