@@ -114,8 +114,7 @@ def nearest(device: Device, sizes: Sizes, edges: str) -> Setting:
         spec = catalog[number]
         if spec.problems(params, device.limits):
             return False
-        least = spec.minimum_sizes(params)
-        return edges != "shift" or all(s >= t for s, t in zip(sizes, least, strict=True))
+        return edges != "shift" or spec.supported_sizes(*sizes, params) == sizes
 
     every = kernel_rows(kind_of(device.platform, device.kind), edges)
     rows = [row for row in every if supports(row["kernel"], row["params"])]

@@ -363,10 +363,8 @@ class KernelSpec:
     ) -> dict[str, int] | None:
         def conflict(setting: Params) -> frozenset[str] | None:
             names = self._conflict(setting, limits)
-            if names is None and sizes is not None:
-                least = self.minimum_sizes(setting)
-                if any(size < side for size, side in zip(sizes, least, strict=True)):
-                    return header.names_in(self.tile)
+            if names is None and sizes and self.supported_sizes(*sizes, setting) != sizes:
+                return header.names_in(self.tile)
             return names
 
         return space.nearest(self.params, start, kept, conflict)
