@@ -25,6 +25,12 @@ def is_miscompiled(case, device) -> bool:
     )
 
 
+def tried(case, device):
+    """What `%%gemm` shows of a kernel."""
+    options = {"params": case.params, "source": case.source, "device": device.index}
+    return gemmlab.trial(case.kernel, *case.sizes, **options, repeats=1)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", cases("right"))
 def test_a_right_kernel_is_right_in_the_simulator(case):
@@ -39,13 +45,7 @@ def test_a_right_kernel_is_right_in_the_simulator(case):
 @pytest.mark.parametrize("case", cases("right"))
 def test_a_right_kernel_is_accused_of_nothing(case, device):
     """If the device's compiler makes it wrong, the verdict does not blame a line."""
-    outcome = gemmlab.trial(
-        *case.arguments()[:4],
-        params=case.params,
-        source=case.source,
-        device=device.index,
-        repeats=1,
-    )
+    outcome = tried(case, device)
     if is_miscompiled(case, device):
         assert outcome.state != "luck", outcome.verdict
         assert not named_lines(outcome.verdict), outcome.verdict
@@ -58,16 +58,7 @@ def test_a_right_kernel_is_accused_of_nothing(case, device):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", cases("wrong"))
 def test_a_wrong_kernel_is_wrong_with_its_line(case, device):
-    outcome = gemmlab.trial(
-        *case.arguments()[:4],
-        params=case.params,
-        source=case.source,
-        device=device.index,
-        repeats=1,
-    )
-    if case.name == "local_memory_512_kib" and device.limits.local_memory >= 2**19:
-        assert outcome.ok, outcome.verdict
-        return
+    outcome = tried(case, device)
     assert not outcome.ok, outcome.verdict
     if case.lines:
         assert case.lines & named_lines(outcome.verdict), outcome.verdict
