@@ -337,7 +337,11 @@ class Explorer(Shell):
 
     def _step_through(self) -> None:
         """Open or close the stepper of the source code."""
-        self._stepper = None if self._stepper else CellStepper(self.state)
+        self._stepper = (
+            None
+            if self._stepper
+            else CellStepper(self.state, self.cell.lines if self.cell else None)
+        )
         self._kept.stepping = self._stepper is not None
         self._show()
 

@@ -192,4 +192,8 @@ def strip(history: Sequence[Try], code: str) -> dict[str, Any]:
                       "newest": newest, "other": other, "low": low, "middle": middle,
                       "high": high})  # fmt: skip
     best_rate = f", best {digits(first.rate[1])} GFLOPS" if first and first.rate else ""
-    return {"title": f"your tries{best_rate}", "scale": digits(top), "marks": marks}
+    return {
+        "title": f"your tries{best_rate}",
+        "scale": digits(top) if first else "",
+        "marks": marks,
+    }
