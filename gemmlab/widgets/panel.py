@@ -84,12 +84,14 @@ def verdict(
         return _head("✘", escape(name), "wrong") + text
     if HOLE in source and not outcome.ok:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
-    text = link(escape(sentence(words)))
+    first, _, more = sentence(words).replace(" by luck: ", " by luck; ", 1).partition("; ")
+    why = link(escape(sentence(more)))
+    why = f'<div class="gemmlab-why gemmlab-said">{why}</div>' if why else ""
     if outcome.ok:
-        return _head("✔", text, "right")
+        return _head("✔", escape(first), "right") + why
     note = '<div class="gemmlab-note">Only correct kernels are timed.</div>'
     colour = "b" if outcome.state == "luck" else "wrong"
-    return _head("✘", text, colour) + note
+    return _head("✘", link(escape(first)), colour) + why + note
 
 
 def judge(right: bool, words: str) -> str:
