@@ -155,8 +155,9 @@ class Stepper(Shell):
             picture = self._what(**values)
             if isinstance(picture, str):
                 return picture
-            words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
-            return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
+            svg, alt = picture.svg(), escape(picture.alt)
+            look = "gemmlab-said" + " gemmlab-spoken" * (svg.count(alt) > 1)  # its title says it
+            return f"<div class='gemmlab-wide'>{svg}</div><p class='{look}'>{alt}</p>"
         replay = self._replay(values)
         self._fit(values, replay)
         step, item = values["step"], values["item"]

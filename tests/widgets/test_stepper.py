@@ -185,3 +185,15 @@ def test_what_a_kernel_prints_is_below_its_text():
     )
     stepper = Stepper(simulate(2, 16, 16, 16, SMALL[2], source=source))
     assert "Printed: M is 16" in stepper.panel.answer
+
+
+def test_a_caption_that_the_title_repeats_is_only_spoken():
+    def draw(title):
+        picture = Picture(2, 1, "one buffer")
+        picture.subplots().set(title=title)
+        return picture
+
+    stepper = Stepper(draw, title=("two buffers", "one buffer"))
+    assert "gemmlab-spoken" not in stepper.panel.answer and "one buffer</p>" in stepper.panel.answer
+    show(stepper, title="one buffer")
+    assert "gemmlab-spoken" in stepper.panel.answer and "one buffer</p>" in stepper.panel.answer
