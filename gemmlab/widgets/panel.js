@@ -296,12 +296,11 @@ function render({ model, el }) {
     for (const y of [...map.ys].reverse()) {
       grid.append(tick(map.down ? y : ""));
       for (const x of map.xs) {
-        const { state, text, label, shade, ink, low, high } = cells.get(`${x} ${y}`);
+        const { state, text, label, shade, ink } = cells.get(`${x} ${y}`);
         const cell = make("button", `gemmlab-cell gemmlab-${state}`, { type: "button", tabIndex: -1, title: label }, text);
         Object.assign(cell.dataset, { x, y });
         describe(cell, { disabled: state === "illegal" });
         if (shade) Object.assign(cell.style, { background: `rgb(${shade})`, color: ink });
-        if (high) { cell.style.setProperty("--low", `${100 * low}%`); cell.style.setProperty("--high", `${100 * high}%`); }
         grid.append(cell);
       }
     }

@@ -21,7 +21,6 @@ from gemmlab.widgets.state import (
     DeviceChosen,
     Learn,
     Learned,
-    Looked,
     Measure,
     Moved,
     Neared,
@@ -150,7 +149,9 @@ def test_the_verdict_is_shown_before_the_rate(play):
     assert "✔" in play.view.answer.partition("data-key")[0] and play.view.stale
     play.answer(3.0)
     assert "gemmlab-judged" not in play.view.answer and "3.00" in play.view.answer
-    play.send(Placed(START), Looked(Seen("a race", 1), play.request), Stepped("time", play.request))
+    play.send(
+        Placed(START), Stepped(Seen("a race", 1), play.request), Stepped("time", play.request)
+    )
     assert "gemmlab-judged" not in play.view.answer
 
 

@@ -2,8 +2,9 @@
 // messages name. JupyterLab knows a single language for a notebook. It loads this file as it is, without a build.
 (() => {
   const LANGUAGE = "text/x-csrc", CELL = /^%%(gemm|puzzle)\b/;
-  // What a cell prints is broken between words. A hidden cell is no wider than the page.
+  // What a cell prints is broken between words. A hidden cell is no wider than the page, and text no wider than a panel.
   const STYLE = `
+    .gemmlab-notebook .jp-RenderedMarkdown > :is(p, ul, ol, blockquote, details) { max-width: 860px; box-sizing: border-box; }
     .gemmlab-notebook .jp-RenderedText pre { word-break: normal; }
     .gemmlab-notebook .jp-Placeholder-content { min-width: 0; }
     .gemmlab-notebook .jp-Placeholder-contentContainer { max-width: 100%; overflow: hidden; }`;
