@@ -75,7 +75,10 @@ def build(out: Path) -> None:
         choices = {
             "apps": ["lab", "notebooks"],
             "contents": [str(lite / "contents")],
-            "federated_extensions": [str(extensions / name) for name in LOADED],
+            "federated_extensions": [
+                *(str(extensions / name) for name in LOADED),
+                str(ROOT / "gemmlab/widgets/labextension"),
+            ],
             "ignore_sys_prefix": True,
             "output_dir": str(out.resolve()),
         }

@@ -262,7 +262,8 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     patterns = [
         *("gemmlab/**/*.py", "gemmlab/*.pyi", "gemmlab/py.typed"),
-        *("gemmlab/widgets/*.[jc]s*", "clscope/**/*.py", "clscope/py.typed", "clscope/w*/*.js"),
+        *("gemmlab/widgets/*.[jc]s*", "gemmlab/widgets/labextension/*"),
+        *("clscope/**/*.py", "clscope/py.typed", "clscope/w*/*.js"),
         *("kernels/**/*.cl", "results/*.json", "docs/*", "notebooks/*.ipynb"),
         *("notebooks/README.md", "notebooks/checks.py", "notebooks/lessons/*.py"),
         *("notebooks/solutions/*.*", "notebooks/pictures/*.png"),
@@ -275,8 +276,11 @@ def test_the_wheel_holds_all_that_the_package_needs_and_no_more(wheel):
     assert len(wanted) > 200
     of_environment = {name for name in held if ".data/" in name}
     assert {name for name in held - of_environment if ".dist-info/" not in name} == wanted
-    (config,) = of_environment
-    assert config.endswith(".data/data/etc/ipython/ipython_kernel_config.json")
+    extension = "share/jupyter/labextensions/gemmlab"
+    assert {name.partition(".data/data/")[2] for name in of_environment} == {
+        "etc/ipython/ipython_kernel_config.json",
+        *(f"{extension}/{name}" for name in ("extension.js", "package.json")),
+    }
     assert any(name.endswith("licenses/LICENSE") for name in held)
 
 

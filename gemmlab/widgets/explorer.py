@@ -20,7 +20,6 @@ from ..measurement.landscape import fingerprint_of, landscapes
 from ..opencl.devices import Device, NoDeviceError, devices, find_device
 from ..sandbox import client
 from ..sandbox.client import Outcome
-from ..sandbox.look import Seen
 from . import maps, panel, tries, view
 from .browser import NAME, WORDS, Browser
 from .cells import SIZE_NAMES, Cell, Kept, running_cell
@@ -34,7 +33,6 @@ from .state import (
     Effect,
     Learn,
     Learned,
-    Looked,
     Measure,
     Message,
     Moved,
@@ -56,7 +54,7 @@ from .stepping import CellStepper
 #: Seconds after the last move of a slider in which another may follow, before it is measured.
 SETTLE = 0.06
 #: Messages after which only the line that says what runs may differ.
-QUIET = Released, Neared, Settled, Stepped, Looked
+QUIET = Released, Neared, Settled, Stepped
 #: What the page writes on the buttons of a switch.
 SWITCH = {"off": "0", "on": "1"}
 
@@ -188,8 +186,12 @@ class Explorer(Shell):
             case Wait(move):
                 background.start_after(SETTLE, self.post, Settled(move))
             case Measure(request):
-                step = partial(self._step, request)
-                self._desk.submit(self._client, request, self._answer, step)
+                self._desk.submit(
+                    self._client,
+                    request,
+                    lambda outcome: self.post(Answered(outcome)),
+                    lambda step: self.post(Stepped(step, request)),
+                )
             case Learn(_, _, request):
                 learn = partial(self._learn, effect)
                 client.shared_sandbox().submit(
@@ -197,12 +199,6 @@ class Explorer(Shell):
                 )
             case Save():
                 tries.save(self._memory(self.state.device), self.state.tries)
-
-    def _step(self, request: dict[str, Any], step: str | Seen) -> None:
-        self.post(Looked(step, request) if isinstance(step, Seen) else Stepped(step, request))
-
-    def _answer(self, outcome: Outcome) -> None:
-        self.post(Answered(outcome))
 
     def _learn(self, question: Learn, outcome: Outcome) -> None:
         peak, ceilings = outcome.result or (None, [None])
@@ -337,7 +333,11 @@ class Explorer(Shell):
 
     def _step_through(self) -> None:
         """Open or close the stepper of the source code."""
-        self._stepper = None if self._stepper else CellStepper(self.state)
+        self._stepper = (
+            None
+            if self._stepper
+            else CellStepper(self.state, self.cell.lines if self.cell else None)
+        )
         self._kept.stepping = self._stepper is not None
         self._show()
 

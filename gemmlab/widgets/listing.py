@@ -11,6 +11,8 @@ from clscope.count import Counts
 
 from ..draw.picture import RED
 
+#: Characters of what a kernel prints that are shown.
+PRINTED = 2000
 #: What the bars beside the lines count, over the whole run: of each line the first that it takes.
 COSTS: dict[str, Callable[[Counts], int]] = {
     "sectors of global memory": lambda c: c.transactions,
@@ -19,9 +21,11 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 }
 
 
-def listing(run: Run, now: int, values: Mapping[str, int]) -> str:
-    """The text with the line `now` lit; below it those of the `values` that the line names, and the
-    findings.
+def listing(run: Run, now: int, values: Mapping[str, int], inside: range | None = None) -> str:
+    """The text with the line `now` lit; below it those of the `values` that the line names, the
+    findings, and what the kernel has printed.
+
+    Where a cell holds only the lines `inside`, these have the numbers of the cell.
     """
     lines, rows = run.text.split("\n"), []
     costs, wrong = _costs(run), dict[int, str]()
@@ -34,13 +38,39 @@ def listing(run: Run, now: int, values: Mapping[str, int]) -> str:
         note = f"<em>{escape(wrong[number])}</em>" if number in wrong else ""
         bar = costs.get(number, "<b></b>")
         words = escape(line.replace("    ", "  ")) + note  # half the margin: the lines are narrow
-        rows.append(f'<div class="{looks}"><i>{number}</i>{bar}<span>{words}</span></div>')
+        label = number_in_cell(number, inside)
+        rows.append(f'<div class="{looks}"><i>{label}</i>{bar}<span>{words}</span></div>')
     found = "".join(
         f'<div style="border-left:4px solid {RED};padding-left:6px;font-size:12px">'
-        f"Wrong: {escape(f'line {f.line}: ' if f.line else '')}{escape(f.message)}</div>"
+        f"Wrong: {escape(renumber(f'line {f.line}: ' * (f.line > 0) + f.message, inside))}</div>"
         for f in run.findings[:3]
     )
-    return block("".join(rows)) + _values(values, now, lines[now - 1].partition("//")[0]) + found
+    text = "".join(run.printed)[:PRINTED]
+    printed = f'<pre class="gemmlab-problem">Printed: {escape(text)}</pre>' if text else ""
+    here = _values(values, number_in_cell(now, inside) or now, lines[now - 1].partition("//")[0])
+    return block("".join(rows)) + here + found + printed
+
+
+def number_in_cell(number: int, inside: range | None) -> int | str:
+    """Return a line's number in a cell, whose second line is the first of `inside`; the number
+    itself where a cell holds the whole kernel, nothing outside.
+    """
+    if not inside:
+        return number
+    return number - inside[0] + 2 if number in inside else ""
+
+
+def renumber(words: str, inside: range | None) -> str:
+    """Return words with the line numbers of a cell, as `number_in_cell`."""
+
+    def of_cell(found: re.Match[str]) -> str:
+        number = int(found[0].split()[-1])
+        in_cell = str(number_in_cell(number, inside))
+        if found[0].startswith("line"):
+            return f"line {in_cell or f'{number} of the whole kernel'}"
+        return in_cell.rjust(len(found[0]))
+
+    return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words) if inside else words
 
 
 def _costs(run: Run) -> dict[int, str]:
@@ -57,7 +87,7 @@ def _costs(run: Run) -> dict[int, str]:
     }
 
 
-def _values(values: Mapping[str, int], now: int, code: str) -> str:
+def _values(values: Mapping[str, int], now: int | str, code: str) -> str:
     """The values on a line."""
     named = [name for name in values if re.search(rf"\b{name}\b", code)]
     shown = ", ".join(f"{name} = {values[name]}" for name in named)

@@ -106,7 +106,7 @@ class Plane:
         """Return the map of what was measured here with the other values as they are now."""
         mine = {tuple(one.settings.items()): one for one in history if one.right and one.rate}
         top = best(list(mine.values()))
-        scale = top.rate[2] if top and top.rate else 1.0
+        scale = top.rate[1] if top and top.rate else 1.0
 
         def describe(setting: dict[str, int]) -> dict[str, Any]:
             if problems := _problems(self.spec, setting, limits):
@@ -114,12 +114,12 @@ class Plane:
             one = mine.get(tuple(setting.items()))
             if one is None or one.rate is None:
                 return {"state": "open", "label": "not measured yet"}
-            low, middle, high = (min(rate / scale, 1.0) for rate in one.rate)
-            text = digits(one.rate[1]) if one.rate[1] >= 1 else f"{one.rate[1]:.2g}"  # it must fit
-            cell = {"state": "mine", "label": one.outcome, "text": text, "low": low, "high": high}
-            return cell | _shade(FLOOR + (1 - FLOOR) * middle)
+            middle = one.rate[1]
+            text = digits(middle) if middle >= 1 else f"{middle:.2g}"  # it must fit
+            cell = {"state": "mine", "label": one.outcome, "text": text}
+            return cell | _shade(FLOOR + (1 - FLOOR) * middle / scale)
 
-        about = f"It fills as you measure. A line spans the rates of the runs. {HINT}"
+        about = f"It fills as you measure. {HINT}"
         return self._map(f"{machine}, GFLOPS", about, cells, describe)
 
     def _map(
@@ -192,4 +192,8 @@ def strip(history: Sequence[Try], code: str) -> dict[str, Any]:
                       "newest": newest, "other": other, "low": low, "middle": middle,
                       "high": high})  # fmt: skip
     best_rate = f", best {digits(first.rate[1])} GFLOPS" if first and first.rate else ""
-    return {"title": f"your tries{best_rate}", "scale": digits(top), "marks": marks}
+    return {
+        "title": f"your tries{best_rate}",
+        "scale": digits(top) if first else "",
+        "marks": marks,
+    }

@@ -40,10 +40,10 @@ function render({ model, el }) {
   const answers = make("div", "gemmlab-answers", {}, make("div", "gemmlab-running", {}, result, busy), recorded);
   if (model.get("recorded_first")) answers.prepend(recorded);
   const fold = make("details", "gemmlab-fold", {}, make("summary", "", { textContent: "More settings, details" }), others, details);
-  const top = make("div", "gemmlab-top", {}, ...(kind === "verdict" ? [answers, first] : [first, films, answers]));
+  const hand = make("div", "gemmlab-hand", {}, first, make("div", "gemmlab-noted", {}, note, longer));
+  const top = make("div", "gemmlab-top", {}, ...(kind === "verdict" ? [answers, hand] : [hand, films, answers]));
   el.append(
-    make("div", "gemmlab-title-line", {}, title, devices, headButtons), choices, top, make("div", "gemmlab-noted", {}, note, longer),
-    pipes, maps, tries, copies, make("div", "gemmlab-other", {}, other, otherButtons), fold, spoken,
+    make("div", "gemmlab-title-line", {}, title, devices, headButtons), choices, top, pipes, maps, tries, copies, make("div", "gemmlab-other", {}, other, otherButtons), fold, spoken,
   );
   spoken.setAttribute("role", "status");
 
@@ -296,12 +296,11 @@ function render({ model, el }) {
     for (const y of [...map.ys].reverse()) {
       grid.append(tick(map.down ? y : ""));
       for (const x of map.xs) {
-        const { state, text, label, shade, ink, low, high } = cells.get(`${x} ${y}`);
+        const { state, text, label, shade, ink } = cells.get(`${x} ${y}`);
         const cell = make("button", `gemmlab-cell gemmlab-${state}`, { type: "button", tabIndex: -1, title: label }, text);
         Object.assign(cell.dataset, { x, y });
         describe(cell, { disabled: state === "illegal" });
         if (shade) Object.assign(cell.style, { background: `rgb(${shade})`, color: ink });
-        if (high) { cell.style.setProperty("--low", `${100 * low}%`); cell.style.setProperty("--high", `${100 * high}%`); }
         grid.append(cell);
       }
     }
@@ -471,12 +470,6 @@ function render({ model, el }) {
     event.preventDefault();
     goToLine(Number(link.dataset.line));
   });
-  // JupyterLab knows the language of such a cell; the kernel's own is Python.
-  const colourCells = () => {
-    for (const cell of cells()) {
-      if (cell.type === "code" && /^%%(gemm|puzzle)\b/.test(cell.sharedModel.source)) cell.mimeType = "text/x-csrc";
-    }
-  };
   const write = ({ code }) => {
     for (const one of cells()) {
       if (one.id === model.get("cell")) one.sharedModel.setSource(`${one.sharedModel.source.split("\n", 1)[0]}\n${code}`);
@@ -541,7 +534,6 @@ function render({ model, el }) {
     followLine();
     if (!output || !panel || panel.parentElement.closest(".gemmlab")) return; // a stepper in an explorer has no picture
     watchKernel(panel, output);
-    colourCells();
   };
   frame = requestAnimationFrame(() => { frame = requestAnimationFrame(attach); });
   undo.push(() => cancelAnimationFrame(frame));

@@ -25,6 +25,7 @@ from ..model.chip import H200
 from ..opencl.devices import Device
 from ..sandbox.client import Outcome
 from .cells import HOLE
+from .listing import renumber
 from .tries import Try, between, digits
 
 #: Pixels: the width of a bar in the narrowest place where its marks still have names, of a
@@ -73,9 +74,7 @@ def verdict(
     is these `lines` of it.
     """
     link = linked if in_cell else str
-    words = outcome.verdict
-    if lines:
-        words = renumbered(words, lines)
+    words = renumber(outcome.verdict, lines)
     if in_cell:  # it is the reader's code, and not the kernel's file
         words = re.sub(r"^kernel \S+ \(\S+\) does", "this code does", words)
     if outcome.result is None:
@@ -85,12 +84,14 @@ def verdict(
         return _head("✘", escape(name), "wrong") + text
     if HOLE in source and not outcome.ok:
         return _head("✎", "A hole: write the lines, and run the cell", "model")
-    text = link(escape(sentence(words)))
+    first, _, more = sentence(words).replace(" by luck: ", " by luck; ", 1).partition("; ")
+    why = link(escape(sentence(more)))
+    why = f'<div class="gemmlab-why gemmlab-said">{why}</div>' if why else ""
     if outcome.ok:
-        return _head("✔", text, "right")
+        return _head("✔", escape(first), "right") + why
     note = '<div class="gemmlab-note">Only correct kernels are timed.</div>'
     colour = "b" if outcome.state == "luck" else "wrong"
-    return _head("✘", text, colour) + note
+    return _head("✘", link(escape(first)), colour) + why + note
 
 
 def judge(right: bool, words: str) -> str:
@@ -109,20 +110,7 @@ def judged(older: str) -> str:
 def linked(html: str) -> str:
     """HTML in which each line of the cell is a link that goes there."""
     line = r"\bline (\d+)\b(?! of the whole)"
-    return re.sub(line, r'<a href="#" data-line="\1">line \1</a>', html, flags=re.IGNORECASE)
-
-
-def renumbered(words: str, inside: range) -> str:
-    """A verdict with the line numbers of a cell, whose second line is the first of `inside`."""
-
-    def of_cell(found: re.Match[str]) -> str:
-        number = int(found[0].split()[-1])
-        in_cell = str(number - inside[0] + 2) if number in inside else ""
-        if found[0].startswith("line"):
-            return f"line {in_cell or f'{number} of the whole kernel'}"
-        return in_cell.rjust(len(found[0]))
-
-    return re.sub(r"\bline \d+|  +\d+(?= \|)", of_cell, words)
+    return re.sub(line, r'<a href="#" data-line="\1">\g<0></a>', html, flags=re.IGNORECASE)
 
 
 def here(
@@ -174,7 +162,7 @@ def answer(bar: Bar, comparison: Comparison, other: str, moved: str) -> str:
     ratio = beside(comparison, other)
     if comparison.ratio is None and moved:  # the other has no rate
         ratio = ""
-    facts = "; ".join([*[moved] * bool(moved), *bar.facts, f"{bar.name}: {bar.about}"])
+    facts = "; ".join([*[moved] * bool(moved), *bar.facts, bar.about])
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
         f'<div class="gemmlab-rate gemmlab-said"><span><b>{bar.figure}</b> {escape(bar.words)}'
@@ -249,7 +237,7 @@ def reachable(allowed: Allowed, original: Allowed | None = None) -> Bar:
     """What an H200 could reach with this source code, and with the `original`."""
     marks = {"kernel 1": rates()[1] / H200.gflops, **_library("H200", 4096, H200.gflops)}
     if original:
-        marks["the original"] = original.gflops / H200.gflops
+        marks["the original at most"] = original.gflops / H200.gflops
     share = allowed.gflops / H200.gflops
     return Bar(REACH, "", style.MODEL, *_at_most(allowed), share, marks=marks)
 
@@ -361,7 +349,7 @@ def pipes(allowed: Allowed, gflops: float, kernel: object, *, older: bool) -> st
     share = percent(allowed.gflops / H200.gflops)
     flow = drawing.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {kernel}")
     words = f"On an H200 {named(allowed.resource)} is scarce: it allows {share} of the peak."
-    key = "In a pipe: what a multiply-add needs, and the room at the peak rate."
+    key = "In a pipe: need per multiply-add, room at the peak."
     return (
         f'<div class="gemmlab-pipes{" gemmlab-older" * older}" title="{escape(key)}">'
         f'{drawing.strip(flow)}<div class="gemmlab-scarce"><b>{escape(words)}</b> '

@@ -198,17 +198,9 @@ class Prolonged:
 
 @dataclass(frozen=True)
 class Stepped:
-    """A request has come so far."""
+    """A request has come so far, or the simulator has seen its source code."""
 
-    step: str
-    request: Request
-
-
-@dataclass(frozen=True)
-class Looked:
-    """The simulator has seen the source code of a request."""
-
-    seen: Seen
+    step: str | Seen
     request: Request
 
 
@@ -258,7 +250,6 @@ Message: TypeAlias = (
     | Settled
     | Prolonged
     | Stepped
-    | Looked
     | Answered
     | Learned
     | DeviceChosen
@@ -320,10 +311,12 @@ def reduce(state: State, message: Message) -> Change:  # noqa: C901 (a case for 
             return _measure(state) if ready else (state, [])
         case Prolonged():
             return _measure(state, LONGER * BUDGET)
-        case Stepped(step, request):
-            return (replace(state, step=step) if request is state.request else state), []
-        case Looked(seen, request):
-            return (replace(state, seen=seen) if request is state.request else state), []
+        case Stepped(_, request) if request is not state.request:
+            return state, []
+        case Stepped(step):
+            if isinstance(step, Seen):
+                return replace(state, seen=step), []
+            return replace(state, step=step), []
         case Answered(outcome):
             return _answer(state, outcome)
         case Learned():

@@ -18,7 +18,7 @@ from ..draw.picture import Picture
 from ..draw.replay import Replay
 from ..simulation import ProductRun
 from .controls import Control
-from .listing import listing
+from .listing import listing, renumber
 from .shell import Act, Shell
 
 
@@ -37,6 +37,9 @@ class Stepper(Shell):
         ``Stepper(gemmlab.simulate(2, 16, 16, 16))``
         ``Stepper(lambda rows, cols: diagram.layout(rows, cols), rows=(3, 4), cols=(4, 5))``
     """
+
+    #: Lines of the kernel's text that a notebook's cell holds, if it holds only a part.
+    lines: range | None = None
 
     def __init__(
         self,
@@ -152,19 +155,18 @@ class Stepper(Shell):
             picture = self._what(**values)
             if isinstance(picture, str):
                 return picture
-            words = f"<p class='gemmlab-said' style='margin:2px 0'>{escape(picture.alt)}</p>"
-            return f"<div class='gemmlab-wide'>{picture.svg()}</div>{words}"
+            svg, alt = picture.svg(), escape(picture.alt)
+            look = "gemmlab-said" + " gemmlab-spoken" * (svg.count(alt) > 1)  # its title says it
+            return f"<div class='gemmlab-wide'>{svg}</div><p class='{look}'>{alt}</p>"
         replay = self._replay(values)
         self._fit(values, replay)
         step, item = values["step"], values["item"]
         run = replay.run
         numbers = {"M": run.m, "N": run.n, "K": run.k, **run.params}
-        text = listing(run, replay.steps[step - 1].line, numbers)
+        text = listing(run, replay.steps[step - 1].line, numbers, self.lines)
         side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
-        words = (
-            '<p class="gemmlab-said" style="margin:2px '
-            f'0;min-height:4.5em">{escape(replay.words(step, item))}</p>'
-        )
+        said = renumber(replay.words(step, item), self.lines)
+        words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(said)}</p>'
         both = side.format(220, text) + side.format(320, replay.picture(step, item).svg())
         return f'{words}<div style="display:flex;flex-wrap:wrap;gap:12px">{both}</div>'
 

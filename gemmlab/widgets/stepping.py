@@ -10,28 +10,37 @@ from clscope import views
 
 from .. import background
 from ..sandbox.client import simulate_small
+from ..simulation import ProductRun
 from .state import State
 from .stepper import Stepper
+
+
+class PartStepper(Stepper):
+    """A stepper whose lines have the numbers of a cell, which holds these `lines` of the kernel."""
+
+    def __init__(self, run: ProductRun, start: dict[str, int], lines: range | None):
+        self.lines = lines
+        super().__init__(run, start)
 
 
 class CellStepper(w.VBox):
     """A stepper of an explorer's source code, with its present parameters, for a small product.
 
-    It opens at the first mistake.
+    It opens at the first mistake. A cell that holds a part of the kernel holds these `lines`.
     """
 
-    def __init__(self, state: State):
+    def __init__(self, state: State, lines: range | None = None):
         super().__init__()
         self.children: tuple[w.Widget, ...] = (w.HTML("simulating …"),)
-        background.start(self._fill, state)
+        background.start(self._fill, state, lines)
 
-    def _fill(self, state: State) -> None:
+    def _fill(self, state: State, lines: range | None) -> None:
         topic = state.topic
         try:
             run = simulate_small(topic.spec.number, topic.params(state.values), topic.source)
-            lines = [step.line for step in views.steps(run)]
-            wrong = next((lines.index(f.line) + 1 for f in run.findings if f.line in lines), 1)
-            stepper = Stepper(run, start={"step": wrong, "group": 0})
+            steps = [step.line for step in views.steps(run)]
+            wrong = next((steps.index(f.line) + 1 for f in run.findings if f.line in steps), 1)
+            stepper = PartStepper(run, {"step": wrong, "group": 0}, lines)
         except Exception as error:  # nobody reads the log console
             self.children = (w.HTML(f"<pre>{escape(str(error))}</pre>"),)
             return

@@ -79,7 +79,7 @@ def _step(run: Run, steps: list[views.Step], step: int) -> str:
     for store, verb in ((False, "loads"), (True, "stores")):
         for name in names:
             if places := views.places(now.entries, name, store=store):
-                listed = ", ".join(map(str, places[:4])) + ", ..." * (len(places) > 4)
+                listed = ", ".join(map(str, places[:4])) + " and more" * (len(places) > 4)
                 phrases.append(f"{verb} {len(places)} of {name}: {listed}")
     did = "; ".join(phrases) or "computes"
     words = f"Step {step} of {len(steps)}, line {now.line}. Work-group 0 {did}."

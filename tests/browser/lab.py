@@ -19,6 +19,8 @@ import nbformat
 import psutil
 from playwright.sync_api import Browser, Error, Page, TimeoutError, sync_playwright
 
+import gemmlab
+
 #: Seconds that nothing in a test exceeds, even on a slow machine that does much else meanwhile.
 PATIENCE = 240.0
 SETTINGS = {
@@ -109,6 +111,9 @@ def running(
             env |= {"XDG_CACHE_HOME": str(caches), "MPLCONFIGDIR": str(caches / "matplotlib")}
         if device:
             env["GEMMLAB_DEVICE"] = device
+        own = home / ".local/share/jupyter/labextensions/gemmlab"  # and not an installed one
+        own.parent.mkdir(parents=True)
+        own.symlink_to(Path(gemmlab.__file__).parent / "widgets" / "labextension")
         for file, words in {
             ".jupyter/labconfig/default_setting_overrides.json": json.dumps(SETTINGS),
             ".ipython/profile_default/startup/first.py": startup,

@@ -107,6 +107,14 @@ def test_chapter_reads_well_without_being_run(chapter):
         chapter.page.locator(".jupyter-widgets-disconnected:visible, .gemmlab-panel").count() == 0
     )
     assert chapter.widgets() == []
+    kinds = "jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.mimeType)"
+    for number in written(chapter, "%%gemm "):
+        chapter.wait_until(
+            lambda number=number: chapter.page.evaluate(kinds)[number] == "text/x-csrc"
+        )
+        assert chapter.cell(number).locator(".cm-lineNumbers").count() == 1
+    outer = chapter.page.locator(".jp-Notebook .jp-WindowedPanel-outer")
+    assert outer.evaluate("e => e.scrollWidth <= e.clientWidth"), "the page scrolls sideways"
     stills = written(chapter, "gemmlab.Explorer(", "gemmlab.Stepper(", "%%gemm ")
     assert stills
     for number in stills:

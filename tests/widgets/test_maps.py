@@ -63,7 +63,6 @@ def test_both_maps_have_the_same_axes_and_one_of_them_is_complete(h200, any_devi
     assert "7.00–8.00 GFLOPS" in cells(here)[place]["label"]
     measured = [cell for cell in here["cells"] if cell["state"] == "mine"]
     assert len(measured) == 1, "it fills as the reader measures"
-    assert 0 < measured[0]["low"] < measured[0]["high"] == 1, "with whiskers"
     assert {c["state"] for c in there["cells"]} == {"recorded", "illegal"}
     assert "you are at TS=32, WPT=4" in view.still(state).alt, "what readers without a kernel see"
 

@@ -14,6 +14,7 @@ from gemmlab import Stepper, simulate
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import Picture
 from gemmlab.sandbox.look import simulate_small
+from gemmlab.widgets.stepping import PartStepper
 
 
 def lit(stepper) -> list[int]:
@@ -163,3 +164,36 @@ def test_what_is_typed_is_taken_or_refused_in_words(monkeypatch):
     assert sent[0]["refused"] == "x" and "'12'" in sent[0]["words"] and stepper.values == {"x": 0}
     stepper.panel.hear({"type": "x", "text": "8"})
     assert stepper.values == {"x": 8}
+
+
+def test_lines_of_a_part_have_the_numbers_of_its_cell():
+    """In the listing and in the words; lines outside have none."""
+    source = text(2).replace("acc += ", "acc -= ")
+    heart = line_of(source, "acc -= ")
+    run = simulate(2, 16, 16, 16, SMALL[2], source=source)
+    stepper = PartStepper(run, {}, range(heart - 2, heart + 2))
+    films = next(iter(stepper._replays.values()))
+    show(stepper, step=1 + [step.line for step in films.steps].index(heart))
+    assert lit(stepper) == [4] and ", line 4." in stepper.panel.answer
+    assert re.findall(r"<i>(\d+)</i>", stepper.panel.answer) == ["2", "3", "4", "5"]
+    assert "of the whole kernel: " in stepper.panel.answer, "the finding is outside"
+
+
+def test_what_a_kernel_prints_is_below_its_text():
+    source = text(2).replace(
+        "    // store", '    if (m0 + n0 + tm + tn == 0) printf("M is %d", M);\n    // store'
+    )
+    stepper = Stepper(simulate(2, 16, 16, 16, SMALL[2], source=source))
+    assert "Printed: M is 16" in stepper.panel.answer
+
+
+def test_a_caption_that_the_title_repeats_is_only_spoken():
+    def draw(title):
+        picture = Picture(2, 1, "one buffer")
+        picture.subplots().set(title=title)
+        return picture
+
+    stepper = Stepper(draw, title=("two buffers", "one buffer"))
+    assert "gemmlab-spoken" not in stepper.panel.answer and "one buffer</p>" in stepper.panel.answer
+    show(stepper, title="one buffer")
+    assert "gemmlab-spoken" in stepper.panel.answer and "one buffer</p>" in stepper.panel.answer
