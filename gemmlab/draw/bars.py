@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from ..model import percent
 from .picture import CSS, INK, Picture, faint
-from .style import Colour
+from .style import MODEL, Colour
 
 #: CSS pixels: the width of a picture; lines of text, of a figure and of a bar; between two figures.
 WIDTH, LINE, FIGURE, BAR, GAP = 640, 19, 28, 10, 10
@@ -102,7 +102,12 @@ def _draw(ax: Axes, top: float, bar: Bar) -> None:
     place = top + LINE + FIGURE
     ax.add_patch(Rectangle((0, place), WIDTH, BAR, color=faint(INK, 0.25), linewidth=0))
     length = WIDTH * min(max(bar.share, 0.002), 1.0)
-    ax.add_patch(Rectangle((0, place), length, BAR, color=bar.colour.any, linewidth=0))
+    colour = bar.colour.any
+    if bar.colour is MODEL:  # nobody measured it
+        bound = Rectangle((0, place), length, BAR, fill=False, edgecolor=colour, hatch="//////")
+        ax.add_patch(bound)
+    else:
+        ax.add_patch(Rectangle((0, place), length, BAR, color=colour, linewidth=0))
     if bar.ghost:
         x = WIDTH * min(bar.ghost, 1.0)
         ax.add_patch(Rectangle((0, place), x, BAR, fill=False, edgecolor=INK, linestyle=":"))

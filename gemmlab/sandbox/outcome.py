@@ -49,7 +49,7 @@ class Outcome:
     def verdict(self) -> str:
         """The verdict on the result, or the problem, and what the simulator saw."""
         if self.state == "luck":
-            return f"right here, by luck: {self.seen}"
+            return f"wrong, but right here by luck: {self.seen}"
         verdict = self.result.verdict if self.result else self.problem
         seen = self.seen
         if self.state == "wrong" and seen:  # what was not looked at explains nothing

@@ -108,7 +108,7 @@ class ProductRun(Run):
         if any(f.kind == "inaccurate" for f in self.findings):
             return f"wrong: {super().verdict}"
         if (self.exact or self.unfinished) and self.findings:
-            return f"right here, by luck: {super().verdict}"
+            return f"wrong, but right here by luck: {super().verdict}"
         if self.exact:
             return f"right: every element exact, and {self.nothing}"
         column, row = np.argwhere(self._wrong.T)[0]

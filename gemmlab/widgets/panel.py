@@ -43,10 +43,9 @@ def sizes(values: Mapping[str, int]) -> str:
     return ", ".join(f"{size} = {value:,}" for size, value in own.items())
 
 
-def rate(gflops: float) -> str:
-    """GFLOPS, or TFLOPS from 10,000 on: "12.6 TFLOPS"."""
-    unit, name = (1000, "TFLOPS") if gflops >= 10_000 else (1, "GFLOPS")
-    return f"{digits(gflops / unit)} {name}"
+def tflops(gflops: float) -> str:
+    """A rate of a recorded GPU, always in one unit, so that rates compare at sight."""
+    return digits(gflops / 1000)
 
 
 def label(device: Device) -> str:
@@ -126,7 +125,7 @@ def here(
         facts.append(f"before {digits(before[1])}")
     if peak:
         part = "above the measured" if middle > peak else f"{percent(middle / peak)} of the"
-        facts.append(f"{part} peak, {digits(peak)}")
+        facts.append(f"{part} peak, {digits(peak)} GFLOPS")
     return Bar(
         machine,
         device,
@@ -155,19 +154,32 @@ def beside(found: Comparison, other: str) -> str:
     return f"No measurable difference from {other}"
 
 
-def answer(bar: Bar, comparison: Comparison, other: str, moved: str) -> str:
-    """Return one line with a rate and how it compares with that of `other`, the bar, and below it
-    what is less important, with what was `moved` since.
+def since(now: Interval, before: Interval | None) -> str:
+    """How a rate compares with the one before, if their runs do not overlap."""
+    if before is None or before[0] <= now[2] and now[0] <= before[2]:
+        return ""
+    return f"{digits(now[1] / before[1])} × before"
+
+
+def answer(
+    bar: Bar, comparison: Comparison, other: str, moved: str, before: Interval | None = None
+) -> str:
+    """Return one line with a rate and how it compares with that of `other`, or if it is the same
+    with the one `before`; the bar, and below it what is less important, with what was `moved`.
     """
-    ratio = beside(comparison, other)
-    if comparison.ratio is None and moved:  # the other has no rate
-        ratio = ""
-    facts = "; ".join([*[moved] * bool(moved), *bar.facts, bar.about])
+    ratio, facts = beside(comparison, other), [*[moved] * bool(moved)]
+    if comparison.ratio is None:
+        if change := since(comparison.rate, before):
+            facts.append(ratio.removesuffix("."))
+            ratio = change
+        elif moved:  # the other has no rate
+            ratio = ""
+    below = escape("; ".join([*facts, *bar.facts, bar.about]))
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
         f'<div class="gemmlab-rate gemmlab-said"><span><b>{bar.figure}</b> {escape(bar.words)}'
         f'</span> <span class="gemmlab-compared">{escape(ratio)}</span></div>{_track(bar)}'
-        f'<div class="gemmlab-facts-below" title="{escape(facts)}">{escape(facts)}</div></div>'
+        f'<div class="gemmlab-facts-below" title="{below}">{below}</div></div>'
     )
 
 
@@ -195,7 +207,7 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
         if (then := _limit(found, start)) and then.gflops != limit.gflops:
             other = "" if then.resource == limit.resource else f"{named(then.resource)} "
             before = f"before {other}{percent(then.gflops / found.peak)}"
-    words = f"% of the peak, {rate(cell['gflops'])}"
+    words = f"% of the peak, {tflops(cell['gflops'])} TFLOPS"
     if start.get("gflops", cell["gflops"]) != cell["gflops"]:
         words += f", {digits(cell['gflops'] / start['gflops'])} × your start"
     return Bar(
@@ -223,9 +235,9 @@ REACH = "on an H200 this code could reach"
 
 def _at_most(allowed: Allowed) -> tuple[str, str]:
     """The figure of a ceiling, and its unit with what sets it."""
-    value, unit = rate(allowed.gflops).rsplit(" ", 1)
     share = percent(allowed.gflops / H200.gflops)
-    return value, f"{unit} at most: {named(allowed.resource)} allows {share} of the peak"
+    words = f"TFLOPS at most: {named(allowed.resource)} allows {share} of the peak"
+    return tflops(allowed.gflops), words
 
 
 def ceiling(allowed: Allowed) -> str:
@@ -322,7 +334,9 @@ def _track(bar: Bar) -> str:
     if bar.whisker:
         low, high = (min(end, 1.0) for end in bar.whisker)
         lines += f'<s style="left:{low:.2%};width:{high - low:.2%}"></s>'
-    return f'<div class="gemmlab-bar"><i style="width:{min(bar.share, 1.0):.2%}"></i>{lines}</div>'
+    kind = ' class="gemmlab-bound"' if bar.colour is style.MODEL else ""
+    length = f"width:{min(bar.share, 1.0):.2%}"
+    return f'<div class="gemmlab-bar"><i{kind} style="{length}"></i>{lines}</div>'
 
 
 def _library(title: str, size: int, peak: float) -> dict[str, float]:

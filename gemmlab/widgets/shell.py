@@ -23,14 +23,14 @@ AGAIN = """<style>.gemmlab-again input {{ display: none; }}
 .jp-Notebook .gemmlab-again input {{ display: inline-block; margin-right: 10px; }}
 .jp-OutputArea-child:has(+ .jp-OutputArea-child .gemmlab-again):not(:has(.gemmlab)) {{
   display: none; }}
-</style><div class="gemmlab-again"><input type="button" value="Start again" onclick="{action}">
+</style><div class="gemmlab-again"><input type="button" value="Run up to here" onclick="{action}">
 <span>{words}</span></div>"""
-GONE = "To use this, run the notebook's cells from the first one."
+GONE = "To use this, run its cell, and before it those above."
 # JupyterLab shows its commands to the page only if an option says so, as `make lab` does
 ACTION = (
     "const app = window.jupyterapp;"
     "if (!app) { this.nextElementSibling.textContent += ' (Run, Run All Cells)'; }"
-    "else { this.disabled = true; this.value = 'starting …'; const book = "
+    "else { this.disabled = true; this.value = 'running the cells up to here …'; const book = "
     "app.shell.currentWidget.content, cells = [...book.node.querySelectorAll('.jp-Cell')]; "
     "book.activeCellIndex = cells.indexOf(this.closest('.jp-Cell')); "
     "app.commands.execute('notebook:run-all-above').then(() => "

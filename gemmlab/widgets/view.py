@@ -10,7 +10,7 @@ from typing import Any
 from ..draw.bars import Bar, bars
 from ..draw.heatmap import heatmap
 from ..draw.picture import Picture
-from ..measurement.comparison import Comparison
+from ..measurement.comparison import Comparison, Interval
 from ..measurement.landscape import chip_of
 from ..model.chip import H200
 from ..opencl.devices import Device
@@ -105,8 +105,9 @@ def _answer(state: State, cell: Cell | None) -> str:
     rate = ""
     if outcome.ok and outcome.compared:
         other, changed = _other(state, values)
-        here = _here(state, outcome.compared, values)
-        rate = panel.answer(here, outcome.compared, other, changed)
+        last = _last(state)
+        here = _here(state, outcome.compared, values, machine(state.device))
+        rate = panel.answer(here, outcome.compared, other, changed, last)
     code, lines = state.topic.source or "", cell.lines if cell else None
     verdict = panel.verdict(outcome, code, in_cell=cell is not None, lines=lines)
     verdict = "" if state.judged else verdict
@@ -120,18 +121,18 @@ def machine(device: Device | Browser) -> str:
     return "this browser" if isinstance(device, Browser) else "this machine"
 
 
-def _here(state: State, compared: Comparison, values: Values) -> Bar:
+def _last(state: State) -> Interval | None:
+    """Return the rate of the try before."""
+    last = tries.before(state.tries) if state.tries else None
+    return last.rate if last else None
+
+
+def _here(state: State, compared: Comparison, values: Values, title: str) -> Bar:
     """Return the rate that was measured."""
     device = state.device
     name = device.name if isinstance(device, Browser) else panel.label(device)
-    last = tries.before(state.tries) if state.tries else None
-    return panel.here(
-        compared.rate,
-        f"{name}, {panel.sizes(values)}",
-        state.peak,
-        machine(device),
-        last.rate if last else None,
-    )
+    about = f"{name}, {panel.sizes(values)}"
+    return panel.here(compared.rate, about, state.peak, title, _last(state))
 
 
 def _other(state: State, values: Values) -> tuple[str, str]:
@@ -210,7 +211,7 @@ def still(state: State, cell: Cell | None = None) -> Picture | str:
     other, _ = _other(state, values)
     return bars(
         f"✔ {panel.sentence(outcome.verdict)}",
-        [_here(state, outcome.compared, values), *([bar] if bar else [])],
+        [_here(state, outcome.compared, values, "measured on"), *([bar] if bar else [])],
         panel.beside(outcome.compared, other),
     )
 

@@ -67,7 +67,7 @@ def test_a_trial_tells_a_race(any_device):
     assert not outcome.ok and "no barrier between" in outcome.verdict and outcome.seen
     assert outcome.state == ("luck" if outcome.result.ok else "wrong")
     if outcome.result.ok:
-        assert outcome.verdict.startswith("right here, by luck: line ")
+        assert outcome.verdict.startswith("wrong, but right here by luck: line ")
     assert outcome.verdict in str(outcome)
 
 
