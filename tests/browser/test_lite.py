@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +102,7 @@ def chapter(browser, site: str, name: str, script: str = ""):
 
         page.context.route("**/*.worker.*.js", prepend)
     page.goto(f"{site}?path=notebooks/{name}.ipynb")
+    page.get_by_text(re.compile(r"Python is loading: \d+\.\d MB")).wait_for()
     page.wait_for_selector(".jp-Notebook .jp-Cell")
     book = Book(page, ROOT / "notebooks" / f"{name}.ipynb")
     book.wait_idle()
@@ -149,6 +151,7 @@ def test_the_device_and_what_reaches_it(browser, site):
     with chapter(browser, site, "puzzles") as book:
         for code, words in (
             ("import gemmlab; print(gemmlab.devices())", "platform='WebGPU'"),
+            ("gemmlab.doctor()", "This browser's GPU: "),
             ("print(gemmlab.measure(3, 128))", "right: every element exact"),
             (
                 "import numpy as np; x = np.ones((33, 65), np.float32)\n"
@@ -194,6 +197,7 @@ def test_without_a_gpu_the_simulator_works_and_nothing_crashes(browser, site, sc
         for code, words in (
             ("import gemmlab; print(gemmlab.devices())", "[]"),
             ("gemmlab.measure(3, 128)", "Chrome and Edge"),
+            ("print(gemmlab.doctor())", "False"),
             ("print(gemmlab.simulate(3, 16, 16, 16).verdict)", "right"),
         ):
             assert words in book.page.evaluate(RUN, code), code
