@@ -16,6 +16,7 @@ import tempfile
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The one host besides the site's own, for Pyodide 314.0.7 and the wheels of its distribution.
@@ -60,7 +61,7 @@ def build(out: Path) -> None:
             shutil.copy(book, books)
         shutil.copytree(ROOT / "kernels", lite / "contents/kernels")
         options = {
-            "pyodideUrl": "./../pyodide/pyodide.mjs",
+            "pyodideUrl": "./../pyodide/start.mjs",
             "loadPyodideOptions": {
                 "lockFileURL": "./../pyodide/pyodide-lock.json",
                 "packages": STARTED,
@@ -87,6 +88,10 @@ def build(out: Path) -> None:
         run = subprocess.run(command, cwd=lite, capture_output=True, text=True)
         if run.returncode:
             raise SystemExit(run.stdout[-2000:] + run.stderr[-2000:])
+    loading = (ROOT / "site" / "loading.html").read_text(encoding="utf-8")
+    for page in (out / app / "index.html" for app in ("lab", "notebooks")):
+        html = page.read_text(encoding="utf-8")
+        page.write_text(html.replace("</head>", f"{loading}</head>"), encoding="utf-8")
     for unneeded in out.rglob("*.map"):
         unneeded.unlink()
 
@@ -164,6 +169,7 @@ def _write_distribution(static: Path, pyodide: Path, wheels: list[Path]) -> None
     for path in pyodide.iterdir():
         if RUNTIME.fullmatch(path.name):
             shutil.copy(path, static)
+    shutil.copy(ROOT / "site" / "start.mjs", static)
     lock = json.loads((pyodide / "pyodide-lock.json").read_text())
     packages = {n: p for n, p in lock["packages"].items() if not n.endswith("-tests")}
     for wheel in wheels:
@@ -191,7 +197,26 @@ def _write_distribution(static: Path, pyodide: Path, wheels: list[Path]) -> None
             shutil.copy(pyodide / file, static)
         else:
             package["file_name"] = CDN + file
-    (static / "pyodide-lock.json").write_text(json.dumps(lock | {"packages": packages}))
+    lock["packages"] = packages
+    (static / "pyodide-lock.json").write_text(json.dumps(lock))
+    _compile(static, packages)
+    (static / "pyodide-lock.json").write_text(json.dumps(lock))
+
+
+def _compile(static: Path, packages: dict[str, dict[str, Any]]) -> None:
+    """Add byte code to the wheels that the kernel loads when it starts, if there is Node."""
+    needs = {n: [x.replace("_", "-") for x in p["depends"]] for n, p in packages.items()}
+    names = set[str]()
+    while more := {*STARTED, *(need for n in names for need in needs[n])} - names:
+        names |= more
+    wheels = {n: static / packages[n]["file_name"] for n in names}
+    wheels = {n: path for n, path in wheels.items() if path.suffix == ".whl" and path.exists()}
+    script = ROOT / "site" / "compile.mjs"
+    if node := shutil.which("node"):
+        command = [node, script, static.resolve(), *(path.name for path in wheels.values())]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    for name, path in wheels.items():
+        packages[name]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _parts(release: str) -> list[int]:

@@ -25,6 +25,9 @@ from gemmlab import catalog
 from gemmlab.measurement import records, rungs
 from gemmlab.measurement.records import Row
 
+#: The site's JupyterLite, before the name of a notebook.
+TAB = "https://OWNER.github.io/gemmlab/lite/lab/index.html?path=notebooks/"
+
 
 def markdown(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A table; columns whose heads begin with ">" are aligned right."""
@@ -67,7 +70,13 @@ def written() -> list[Chapter]:
 def chapters() -> str:
     """Each chapter with its question, its minutes, and what it teaches to do."""
     rows = [
-        [c.file[:2], f"[{c.title}]({c.file}.ipynb)", c.question, c.minutes, c.goal]
+        [
+            c.file[:2],
+            f"[{c.title}]({c.file}.ipynb) ([in a tab]({TAB}{c.file}.ipynb))",
+            c.question,
+            c.minutes,
+            c.goal,
+        ]
         for c in written()
     ]
     return markdown(["", "chapter", "question", ">minutes", "afterwards you can"], rows)

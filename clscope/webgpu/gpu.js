@@ -5,6 +5,11 @@ const STAMPS = 1024; // launches that are timed before their times must be read
 const words = (bytes) => 4 * Math.ceil(bytes / 4); // what WebGPU copies
 const padded = (bytes) => 16 * Math.max(1, Math.ceil(bytes / 16)); // shaders read whole vectors
 
+// A function whose failure is an answer: a promise that is rejected ends the cell even if Python catches it.
+const answering = (work) => (...args) => work(...args).catch((error) => ({ failed: error.message }));
+
+export const compile = answering(build);
+
 export async function open() {
   const gpu = await openGPU();
   if (!gpu.device) return gpu;
@@ -15,48 +20,89 @@ export async function open() {
   return gpu;
 }
 
-export const create = ({ device }, bytes) => device.createBuffer({ size: padded(bytes), usage: USAGE });
+// Do `work`, which fills buffers. If WebGPU refuses it, they hold zeros or old numbers, and all looks well:
+// so note the refusal on them, for `receive`.
+function filling(gpu, buffers, work) {
+  const refusals = ["validation", "out-of-memory"];
+  const note = (error) => {
+    if (error) for (const x of [gpu, ...buffers]) x.problem ||= error.message;
+  };
+  for (const kind of refusals) gpu.device.pushErrorScope(kind);
+  try {
+    work();
+  } finally {
+    for (const _ of refusals) gpu.device.popErrorScope().then(note, () => {}); // or it is lost
+  }
+}
+
+export function create(gpu, bytes) {
+  const made = [];
+  filling(gpu, made, () => made.push(gpu.device.createBuffer({ size: padded(bytes), usage: USAGE })));
+  return made[0];
+}
 
 // `array` is memory of Python.
-export function send({ device }, buffer, at, array) {
+export function send(gpu, buffer, at, array) {
+  const { queue } = gpu.device;
   const view = array.getBuffer("u8"), rest = new Uint8Array(4), whole = view.data.length & ~3;
-  if (whole) device.queue.writeBuffer(buffer, at, view.data, 0, whole);
-  if (whole < view.data.length) {
+  filling(gpu, [buffer], () => {
+    if (whole) queue.writeBuffer(buffer, at, view.data, 0, whole);
+    if (whole === view.data.length) return;
     rest.set(view.data.subarray(whole));
-    device.queue.writeBuffer(buffer, at + whole, rest);
-  }
+    queue.writeBuffer(buffer, at + whole, rest);
+  });
   view.release();
 }
 
-async function mapped({ device }, size, fill) {
+async function mapped(gpu, size, fill) {
+  const { device } = gpu;
   const copy = device.createBuffer({ size, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.COPY_DST });
   const encoder = device.createCommandEncoder();
   fill(encoder, copy);
   device.queue.submit([encoder.finish()]);
-  await copy.mapAsync(GPUMapMode.READ);
+  try {
+    await copy.mapAsync(GPUMapMode.READ);
+  } catch (error) {
+    await finish(gpu); // says whether the GPU is lost
+    throw new Error(gpu.lost || error.message);
+  }
   const data = copy.getMappedRange().slice(0);
   copy.destroy();
   return data;
 }
 
-export async function receive(gpu, buffer, at, array) {
+export const receive = answering(async (gpu, buffer, at, array) => {
   const size = words(array.nbytes);
   const data = await mapped(gpu, size, (encoder, copy) => encoder.copyBufferToBuffer(buffer, at, copy, 0, size));
+  if (buffer.problem) throw new Error(buffer.problem);
   const view = array.getBuffer("u8"); // only now: Python's memory may have moved
   view.data.set(new Uint8Array(data, 0, view.data.length));
   view.release();
+});
+
+export function copy(gpu, from, start, to, at, bytes) {
+  filling(gpu, [to], () => {
+    const encoder = gpu.device.createCommandEncoder();
+    encoder.copyBufferToBuffer(from, start, to, at, words(bytes));
+    gpu.device.queue.submit([encoder.finish()]);
+  });
 }
 
-export function copy({ device }, from, start, to, at, bytes) {
-  const encoder = device.createCommandEncoder();
-  encoder.copyBufferToBuffer(from, start, to, at, words(bytes));
-  device.queue.submit([encoder.finish()]);
+export async function finish(gpu) {
+  try {
+    await gpu.device.queue.onSubmittedWorkDone();
+  } catch {
+    gpu.lost ||= WORDS.lost;
+  }
 }
-
-export const finish = ({ device }) => device.queue.onSubmittedWorkDone();
 
 // Launch a kernel; its time, if it is `timed`, is one of the next `times`.
-export function launch(gpu, { pipeline, layout }, bindings, scalars, groups, timed) {
+export function launch(gpu, built, bindings, scalars, groups, timed) {
+  const written = bindings.map(([buffer]) => buffer).filter((_, i) => built.kinds[i] === "storage");
+  filling(gpu, written, () => submit(gpu, built, bindings, scalars, groups, timed));
+}
+
+function submit(gpu, { pipeline, layout }, bindings, scalars, groups, timed) {
   const { device, stamps } = gpu;
   const resources = bindings.map(([buffer, offset, size]) => ({ buffer, offset, size: padded(size) }));
   let args;
@@ -79,7 +125,7 @@ export function launch(gpu, { pipeline, layout }, bindings, scalars, groups, tim
 }
 
 // Begin and end of each timed launch since the last call, in nanoseconds.
-export async function times(gpu) {
+export const times = answering(async (gpu) => {
   const count = 2 * gpu.stamped, size = 8 * count;
   gpu.stamped = 0;
   const ticks = gpu.device.createBuffer({ size, usage: GPUBufferUsage.QUERY_RESOLVE | GPUBufferUsage.COPY_SRC });
@@ -89,6 +135,6 @@ export async function times(gpu) {
   });
   ticks.destroy();
   return Array.from(new BigInt64Array(data), Number);
-}
+});
 
 export const most = STAMPS;

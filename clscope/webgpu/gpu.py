@@ -29,12 +29,14 @@ class GPU(Protocol):
     Attributes:
         is_cpu: whether the browser's CPU plays it.
         limits: what the page's adapter reports, by WebGPU's names.
+        opened: how often it was opened. What was made before, buffers and pipelines, is lost.
         most_timed: launches that are timed before `times` must be called; 0 if none can be.
     """
 
     name: str
     is_cpu: bool
     limits: dict[str, int]
+    opened: int
     most_timed: int
 
     def create(self, size_bytes: int) -> Any:
@@ -47,7 +49,9 @@ class GPU(Protocol):
         """Copy bytes to byte `at` of a buffer."""
 
     def read(self, buffer: Any, at: int, data: np.ndarray) -> None:
-        """Fill an array of bytes from byte `at` of a buffer; wait."""
+        """Fill an array of bytes from byte `at` of a buffer; wait. Raise ValueError, in WebGPU's
+        words, if they are not what commands should have put there.
+        """
 
     def copy(self, source: Any, start: int, target: Any, at: int, size_bytes: int) -> None:
         """Copy bytes from one buffer to another one."""
@@ -62,13 +66,17 @@ class GPU(Protocol):
         """Launch a pipeline; a binding is a buffer, the first byte of it and the bytes."""
 
     def times(self) -> list[int]:
-        """Return begin and end, in ns, of each timed launch since the last call; wait."""
+        """Return begin and end, in ns, of each timed launch since the last call; wait. Raise
+        ValueError if the GPU is lost.
+        """
 
     def finish(self) -> None:
         """Wait for everything that was submitted."""
 
     def problem(self) -> str:
-        """Return what has gone wrong since the last call; an empty string if nothing."""
+        """Return what has gone wrong since the last call; an empty string if nothing. A GPU that
+        was lost is opened again.
+        """
 
 
 class BrowserGPU:
@@ -79,6 +87,7 @@ class BrowserGPU:
         self.name: str = gpu.name
         self.is_cpu: bool = gpu.cpu
         self.limits: dict[str, int] = gpu.limits.to_py()
+        self.opened: int = 1
         self.most_timed: int = module.most if gpu.timed else 0
 
     def create(self, size_bytes: int) -> Any:
@@ -97,8 +106,6 @@ class BrowserGPU:
         self._module.copy(self._gpu, source, start, target, at, size_bytes)
 
     def build(self, shader: Shader) -> Any:
-        from pyodide.ffi import JsException
-
         buffers = [{"name": b.name, "written": b.written} for b in shader.buffers]
         parts = {
             "code": shader.code,
@@ -108,10 +115,7 @@ class BrowserGPU:
             "scalars": shader.scalars,
             "lines": shader.lines,
         }
-        try:
-            return _wait(self._module.build(self._gpu, _to_js(parts)))
-        except JsException as error:
-            raise ValueError(str(error).removeprefix("Error: ")) from None
+        return _wait(self._module.compile(self._gpu, _to_js(parts)))
 
     def launch(
         self, pipeline: Any, bindings: list[tuple[Any, int, int]], scalars: bytes,
@@ -127,8 +131,17 @@ class BrowserGPU:
         _wait(self._module.finish(self._gpu))
 
     def problem(self) -> str:
-        problem, self._gpu.problem = self._gpu.lost or self._gpu.problem, ""
-        return problem
+        gpu = self._gpu
+        problem, gpu.problem = gpu.problem, ""
+        if not gpu.lost:
+            return problem
+        again = _wait(self._module.open())
+        if not hasattr(again, "device"):
+            return f"{gpu.lost} It could not be opened again: {again.words}"
+        if self._gpu is gpu:  # nobody else has opened it meanwhile
+            self._gpu = again
+            self.opened += 1
+        return f"{gpu.lost} It is open again, without what was on it: run the cell once more."
 
 
 @cache
@@ -153,10 +166,13 @@ def gpu() -> GPU:
 
 
 def _wait(promise: Any) -> Any:
-    """Return what a promise of JavaScript resolves to."""
+    """Return what a promise of JavaScript resolves to. Raise ValueError for `failed` words."""
     from pyodide.ffi import run_sync
 
-    return run_sync(promise)
+    answer = run_sync(promise)
+    if words := getattr(answer, "failed", ""):
+        raise ValueError(words)
+    return answer
 
 
 def _to_js(value: Any) -> Any:

@@ -110,10 +110,9 @@ def enqueue_copy(  # noqa: PLR0913
         case _:
             here = dest if dest.flags.forc else np.empty(dest.shape, dest.dtype)
             if here.size:
-                queue.gpu.read(src.handle, src.offset + src_offset, _bytes_of(here))
+                queue.wait(queue.gpu.read, src.handle, src.offset + src_offset, _bytes_of(here))
             if here is not dest:
                 dest[...] = here
-            queue.check()
     return Event(queue)
 
 

@@ -86,9 +86,12 @@ class Program:
         """Return a kernel for work-groups of this size."""
         return translate(self.source, name, self._defines, size=size)
 
-    @cache  # noqa: B019
     def compile(self, name: str, size: Size) -> Any:
         """Return the pipeline of a kernel for work-groups of this size."""
+        return self._compile(name, size, self.context.gpu.opened)
+
+    @cache  # noqa: B019
+    def _compile(self, name: str, size: Size, opened: int) -> Any:
         try:
             return self.context.gpu.build(self.translate(name, size))
         except ValueError as error:
@@ -187,7 +190,8 @@ class Kernel:
             if param.name in kinds:
                 scalars += np.asarray(value).astype(SCALARS[kinds[param.name]]).tobytes()
                 continue
-            buffer = _nothing(self.program.context) if value is None else value
+            context = self.program.context
+            buffer = _nothing(context, context.gpu.opened) if value is None else value
             if id(buffer.handle) in stored and not written[param.name]:
                 buffer = _copied(buffer)
             buffers.append(buffer)
@@ -238,7 +242,7 @@ def _padded(size: Sequence[int]) -> Size:
 
 
 @cache
-def _nothing(context: Context) -> Buffer:
+def _nothing(context: Context, opened: int) -> Buffer:
     """Return what a kernel gets for an absent buffer."""
     return Buffer(context, mem_flags.READ_WRITE, 16)
 

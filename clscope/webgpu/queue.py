@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum, IntFlag
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .gpu import CLOCK_STEP, GPU, NoGPUError, gpu
 
@@ -158,6 +158,18 @@ class CommandQueue:
         if problem := self.gpu.problem():
             raise RuntimeError(problem)
 
+    def wait(self, read: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what the GPU is read for. Raise Error if it is lost, or has refused a command that
+        this depends on.
+        """
+        try:
+            answer = read(*arguments)
+        except ValueError as error:
+            self.check()
+            raise RuntimeError(str(error)) from None
+        self.check()
+        return answer
+
     def add_timed(self, event: Event) -> None:
         """Note that a launch is timed."""
         self._timed.append(event)
@@ -169,9 +181,10 @@ class CommandQueue:
 
     def read_times(self) -> None:
         """Wait for the launches that are timed, and give their events the times."""
-        if self._timed:
-            events, self._timed = self._timed, []
-            times = self.gpu.times()
+        opened = self.gpu.opened
+        events, self._timed = [e for e in self._timed if e.opened == opened], []
+        if events:
+            times = self.wait(self.gpu.times)
             for event, start, end in zip(events, times[::2], times[1::2], strict=True):
                 event.times = Times(start, end)
 
@@ -184,6 +197,7 @@ class Event:
     def __init__(self, queue: CommandQueue, times: Times | None = None):
         self.command_queue = queue
         self.times = times
+        self.opened: int = queue.gpu.opened
 
     @property
     def profile(self) -> Times:

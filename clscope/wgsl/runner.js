@@ -143,7 +143,7 @@ export async function build({ device }, shader) {
       layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
       compute: { module, entryPoint: shader.entry },
     });
-    return { pipeline, layout };
+    return { pipeline, layout, kinds };
   } finally {
     await device.popErrorScope();
   }

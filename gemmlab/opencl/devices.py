@@ -24,6 +24,12 @@ from ..ladder.spec import Limits
 from ..version import __version__
 from .api import NO_DEVICE, CommandQueue, Context, cl
 
+#: Why there is no device, and what works then.
+WITHOUT_DEVICE = (
+    f"{NO_DEVICE}. What works without one: pictures, steppers, `gemmlab.simulate`, and in a "
+    "browser with WebGPU explorers and %%gemm cells"
+)
+
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 
 #: NVIDIA's driver for OpenCL.
@@ -371,10 +377,7 @@ def find_device(device: Device | int | str | None = None) -> Device:
     with _creating:
         usable = _find()
     if not usable:
-        raise NoDeviceError(
-            f"{NO_DEVICE}. What works without one: pictures, steppers, `gemmlab.simulate`, and in "
-            "a browser with WebGPU explorers and %%gemm cells"
-        )
+        raise NoDeviceError(WITHOUT_DEVICE)
     if device is None:
         device = os.environ.get("GEMMLAB_DEVICE", "").strip()
         if not device:

@@ -57,6 +57,8 @@ def doctor() -> bool:
         Whether a device works.
     """
     print(f"gemmlab {__version__}, pyopencl {cl.VERSION_TEXT}, Python {platform.python_version()}")
+    if sys.platform == "emscripten":
+        return _find_gpu_of_browser()
     works, advice = 0, []
     for d in devices.devices():
         verdict, remedy = check_product(d)
@@ -77,6 +79,20 @@ def doctor() -> bool:
     else:
         print(*no_device(), sep="\n")
     return works > 0
+
+
+def _find_gpu_of_browser() -> bool:
+    """Print the GPU of the browser in which Python runs, or why there is none; return whether there
+    is one. Only the browser can repair it.
+    """
+    (browser,) = devices.platforms()
+    try:
+        (gpu,) = browser.get_devices()
+    except cl.Error as error:
+        print(error)
+        return False
+    print(f"This browser's GPU: {gpu.name}. `gemmlab.measure(1, 64)` says whether it is right.")
+    return True
 
 
 def no_device() -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import background
+from ..opencl import cl
 from .jobs import JOBS
 from .look import Refused, Seen
 from .outcome import Outcome
@@ -44,6 +45,8 @@ class _Request:
             self.take_step("start")
             answer = JOBS[self.job](arguments, self.take_step)
             outcome = Outcome(arguments, seen=self.seen, **answer)
+        except cl.Error as error:
+            outcome = Outcome(arguments, problem=str(error), kind="crash")
         except Exception as error:  # every failure is an answer
             outcome = Outcome(arguments, problem=str(error), kind=type(error).__name__)
         self.finish(outcome)

@@ -9,13 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..opencl.devices import NoDeviceError, devices
+from ..opencl.devices import WITHOUT_DEVICE, NoDeviceError, devices
 
-SENTENCE = (
-    "Left out, because there is no OpenCL device: pictures, steppers and gemmlab.simulate work "
-    "without one, explorers and %%gemm cells use your browser's GPU, and gemmlab.doctor() says "
-    "what is missing."
-)
+SENTENCE = f"Left out: {WITHOUT_DEVICE}."
 
 
 def install(shell: Any) -> None:

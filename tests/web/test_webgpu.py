@@ -35,7 +35,7 @@ def _in_camel_case(name: str) -> str:
 class HostGPU:
     """`clscope.webgpu.gpu.GPU` on wgpu."""
 
-    name, is_cpu, most_timed = "wgpu", True, 0
+    name, is_cpu, opened, most_timed = "wgpu", True, 1, 0
 
     def __init__(self, host: Host):
         self.host, self.device = host, host.device

@@ -1,0 +1,21 @@
+// Pyodide for JupyterLite. The page hears what is loaded, since that takes seconds and megabytes.
+import { loadPyodide as load } from "./pyodide.mjs";
+
+export async function loadPyodide(options) {
+  const page = new BroadcastChannel("gemmlab-python"), { fetch } = globalThis;
+  let bytes = 0;
+  globalThis.fetch = async (...request) => {
+    const response = await fetch(...request);
+    bytes += Number(response.headers.get("content-length"));
+    const file = decodeURI(response.url).split("/").at(-1).split("-")[0];
+    page.postMessage(`Python is loading: ${(bytes / 1e6).toFixed(1)} MB, ${file}`);
+    return response;
+  };
+  try {
+    return await load(options);
+  } finally {
+    globalThis.fetch = fetch;
+    page.postMessage("");
+    page.close();
+  }
+}
