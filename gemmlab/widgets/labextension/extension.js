@@ -1,7 +1,7 @@
 // Cells of OpenCL C in JupyterLab and Notebook 7, also before a kernel runs: they have the colours of C, and line numbers, which
 // messages name. JupyterLab knows a single language for a notebook. It loads this file as it is, without a build.
 (() => {
-  const LANGUAGE = "text/x-csrc", CELL = /^%%(gemm|puzzle)\b/;
+  const LANGUAGE = "text/x-csrc", CELL = /^%%(gemm|puzzle)\b/, WIDGET = /gemmlab\.(Explorer|Generator|Prediction|Stepper)\(/;
   // What a cell prints is broken between words. A hidden cell is no wider than the page, and text no wider than a panel.
   const STYLE = `
     .gemmlab-notebook .jp-RenderedMarkdown > :is(p, ul, ol, blockquote, details) { max-width: 860px; box-sizing: border-box; }
@@ -12,11 +12,10 @@
   function open(panel, languages) {
     const book = panel.content, before = new WeakSet();
     const dress = async (cell) => {
-      const { model } = cell;
-      if (model.sharedModel.source.includes("gemm")) book.node.classList.add("gemmlab-notebook");
-      if (!CELL.test(model.sharedModel.source)) return;
+      const { model } = cell, { source } = model.sharedModel;
+      if (CELL.test(source) || WIDGET.test(source)) book.node.classList.add("gemmlab-notebook");
+      if (!CELL.test(source) || model.mimeType === LANGUAGE) return;
       cell.updateEditorConfig({ lineNumbers: true });
-      if (model.mimeType === LANGUAGE) return;
       await languages.getLanguage(model.mimeType); // or the editor might finish loading it after that of C
       model.mimeType = LANGUAGE;
     };
