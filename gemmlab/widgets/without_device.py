@@ -1,10 +1,11 @@
-"""Notebooks on a machine without an OpenCL device: a cell that needs one says what works instead,
-and the cells after it run.
+"""Notebooks where there is no OpenCL device, or, in a browser's Python, a package is missing: a
+cell that needs it says so, and the cells after it run.
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,17 +13,19 @@ from typing import Any
 from ..opencl.devices import WITHOUT_DEVICE, NoDeviceError, devices
 
 SENTENCE = f"Left out: {WITHOUT_DEVICE}."
+#: Where some packages do not exist: Python of a browser is one process, without threads.
+IN_TAB = sys.platform == "emscripten"
 
 
 def install(shell: Any) -> None:
-    """Let cells of this IPython go on after what needs a device, if there is none."""
+    """Let cells of this IPython go on after what cannot run here."""
     there = any(isinstance(one, LeaveOut) for one in shell.ast_transformers)
-    if not there and not devices():
+    if not there and (IN_TAB or not devices()):
         shell.ast_transformers.append(LeaveOut(shell.user_ns))
 
 
 class LeaveOut(ast.NodeTransformer):
-    """Lets each statement of a cell end quietly if it needs a device.
+    """Lets each statement of a cell end quietly if it needs what there is not.
 
     What it would have assigned is missing then; a later statement that needs a missing name ends
     quietly, too.
@@ -33,6 +36,7 @@ class LeaveOut(ast.NodeTransformer):
     def __init__(self, names: dict[str, Any]):
         self.missing: set[str] = set()
         self.has_explained: bool = False
+        self._why = SENTENCE  # something was left out
         names[self.NAME] = self
 
     def visit_Module(self, cell: ast.Module) -> ast.Module:
@@ -51,6 +55,7 @@ class LeaveOut(ast.NodeTransformer):
             call = ast.Call(function, [ast.Lambda(nothing, statement.value)], [])
             return ast.copy_location(ast.Expr(call), statement)
         names = [n.id for n in inner if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        names += [(n.asname or n.name).split(".")[0] for n in inner if isinstance(n, ast.alias)]
         guard = ast.Attribute(here, "if_no_device", ast.Load())
         call = ast.Call(guard, [ast.List([*map(ast.Constant, names)], ast.Load())], [])
         return ast.copy_location(ast.With([ast.withitem(call)], [statement]), statement)
@@ -65,12 +70,19 @@ class LeaveOut(ast.NodeTransformer):
     def if_no_device(self, assigned: list[str]) -> Iterator[None]:
         try:
             yield
-        except (NoDeviceError, NameError) as error:
+        except (NoDeviceError, NameError, ModuleNotFoundError) as error:
+            is_module = isinstance(error, ModuleNotFoundError)
+            if is_module and not IN_TAB:
+                raise
             if isinstance(error, NameError) and error.name not in self.missing:
                 raise
+            if is_module:
+                self._why = f"Left out: Python in a browser has no {error.name}. Elsewhere it runs."
+            elif isinstance(error, NoDeviceError):
+                self._why = SENTENCE
             self.missing.update(assigned)
             if not self.has_explained:
-                print(SENTENCE)
+                print(self._why)
             self.has_explained = True
         else:
             self.missing.difference_update(assigned)

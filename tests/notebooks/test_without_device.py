@@ -56,6 +56,15 @@ def test_a_machine_with_a_device_is_left_alone(monkeypatch):
     shell.history_manager.end_session()
 
 
+def test_in_a_tab_what_needs_a_missing_package_is_left_out(monkeypatch, shell, capsys):
+    monkeypatch.setattr(without_device, "IN_TAB", True)
+    assert run(shell, "import no_such_package.part as part, os").success
+    assert run(shell, "part.f()\ny = os.sep").success
+    assert capsys.readouterr().out.count("no no_such_package") == 2
+    assert run(shell, "import os\nos.sep").success
+    assert "Left out" not in capsys.readouterr().out
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("name", ["00_s", "01_n", "02_t", "03_w", "the_ladder"])
 def test_the_first_chapters_and_the_main_line_run(name, tmp_path):
