@@ -70,14 +70,15 @@ class LeaveOut(ast.NodeTransformer):
     def if_no_device(self, assigned: list[str]) -> Iterator[None]:
         try:
             yield
-        except (NoDeviceError, NameError, ModuleNotFoundError) as error:
-            is_module = isinstance(error, ModuleNotFoundError)
-            if is_module and not IN_TAB:
+        except (NoDeviceError, NameError, ImportError) as error:
+            is_import = isinstance(error, ImportError)
+            if is_import and not IN_TAB:
                 raise
             if isinstance(error, NameError) and error.name not in self.missing:
                 raise
-            if is_module:
-                self._why = f"Left out: Python in a browser has no {error.name}. Elsewhere it runs."
+            if is_import:
+                name = error.name or "package for it"
+                self._why = f"Left out: Python in a browser has no {name}. Elsewhere it runs."
             elif isinstance(error, NoDeviceError):
                 self._why = SENTENCE
             self.missing.update(assigned)
