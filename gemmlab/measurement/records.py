@@ -124,8 +124,10 @@ def distinguish(results: Mapping[str, Result]) -> str:
     runs say little: whatever else the machine does makes a run slower, and hardly anything faster.
 
     Args:
-        results: at least one, by what sets it apart from the others, such as "WPT 4".
+        results: by what sets each apart from the others, such as "WPT 4".
     """
+    if not results:
+        return "nothing was measured here"
     ranges = {name: _range(result) for name, result in results.items()}
     wide = max(map(len, results))
     lines = [

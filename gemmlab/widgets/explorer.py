@@ -135,7 +135,9 @@ class Explorer(Shell):
         self._messages: deque[Message] = deque()
         self._handling = threading.Lock()  # held by the thread that handles messages
         self._complete = background.Event()  # set after an answer, and what it is compared with
-        self._choices: list[Device | str] = [*devices(), NAME]
+        usable = devices()
+        is_in_tab = any(device.platform == "WebGPU" for device in usable)  # it is that GPU
+        self._choices: list[Device | str] = [*usable, *[NAME] * (not is_in_tab)]
         self._stepper: CellStepper | None = None
         self.panel.cell = cell.id if cell else ""
         self.panel.recorded_first = where.kind == "CPU" and bool(found)

@@ -71,16 +71,16 @@ class LeaveOut(ast.NodeTransformer):
         try:
             yield
         except (NoDeviceError, NameError, ImportError) as error:
-            is_import = isinstance(error, ImportError)
-            if is_import and not IN_TAB:
-                raise
-            if isinstance(error, NameError) and error.name not in self.missing:
-                raise
-            if is_import:
-                name = error.name or "package for it"
-                self._why = f"Left out: Python in a browser has no {name}. Elsewhere it runs."
-            elif isinstance(error, NoDeviceError):
-                self._why = SENTENCE
+            match error:
+                case NoDeviceError():
+                    self._why = SENTENCE
+                case ImportError() if IN_TAB:
+                    name = error.name or "package for it"
+                    self._why = f"Left out: Python in a browser has no {name}. Elsewhere it runs."
+                case NameError() if error.name in self.missing:
+                    pass
+                case _:
+                    raise
             self.missing.update(assigned)
             if not self.has_explained:
                 print(self._why)

@@ -152,6 +152,7 @@ def test_the_device_and_what_reaches_it(browser, site):
         for code, words in (
             ("import gemmlab; print(gemmlab.devices())", "platform='WebGPU'"),
             ("gemmlab.doctor()", "This browser's GPU: "),
+            ("print(gemmlab.Explorer(1, m=32).panel.devices['names'][1:])", "[]"),
             ("print(gemmlab.measure(3, 128))", "right: every element exact"),
             (
                 "import numpy as np; x = np.ones((33, 65), np.float32)\n"

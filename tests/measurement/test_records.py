@@ -156,3 +156,4 @@ def test_rates_are_told_apart_only_beyond_their_spread():
     overlapping = {"slow": timed(2.0, 0.9, 2.1), "fast": timed(1.0, 0.9, 1.1)}
     assert "no difference" in records.distinguish(overlapping)
     assert len(records.distinguish({"alone": slow}).splitlines()) == 1
+    assert "nothing" in records.distinguish({})  # the device refused every setting
