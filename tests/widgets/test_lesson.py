@@ -3,9 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from gemmlab import Difference, Prediction, Progress, goal, model, verdict
 from gemmlab.measurement import rungs
+from gemmlab.widgets.magic import GemmMagics
 
 QUESTION, CHOICES = "What will happen?", ["more", "as much", "less"]
 TEMPTING = {"more": "More is asked for, but caches answer it."}
@@ -84,6 +86,19 @@ def test_what_cannot_be_asked_or_compared_is_refused():
         Prediction("What will happen?", "more")
     with pytest.raises(ValueError, match="starts from no other"):
         Difference(1)
+
+
+def test_a_reader_from_cuda_chooses_it_once(capsys):
+    """The choice is kept; a kernel without a translation is compared as before."""
+    magics = GemmMagics(InteractiveShell.instance())
+    plain = [str(Difference(kernel)) for kernel in (2, 8)]
+    magics.gemm("cuda")
+    assert "CUDA" in capsys.readouterr().out
+    translated, untranslated = (str(Difference(kernel)) for kernel in (2, 8))
+    assert "__shared__" in translated and "__local" not in translated
+    assert untranslated == plain[1]
+    magics.gemm("opencl")
+    assert [str(Difference(kernel)) for kernel in (2, 8)] == plain
 
 
 @pytest.mark.parametrize("kernel", [None, 3])
