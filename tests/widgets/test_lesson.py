@@ -103,11 +103,13 @@ def test_a_reader_from_cuda_chooses_it_once(capsys):
 
 @pytest.mark.parametrize("kernel", [None, 3])
 def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
+    """Those on tensor cores pass the peak of the others; none has a name in place of a number."""
     picture, rates = goal(kernel), rungs.rates()
     bars = picture.axes[0].patches
-    assert [bar.get_height() for bar in bars] == [
-        100 * rate / model.H200.gflops for rate in rates.values()
-    ]
+    ordinary = [100 * rate / model.H200.gflops for key, rate in rates.items() if key in range(18)]
+    heights = [bar.get_height() for bar in bars]
+    assert heights[: len(ordinary)] == ordinary
+    assert len(heights) == len(ordinary) + 2 and heights[-1] > 100
     assert len({bar.get_facecolor() for bar in bars}) == (1 if kernel is None else 2)
     assert "cuBLAS" in picture.alt and ("this chapter" in picture.alt) == (kernel is not None)
 
