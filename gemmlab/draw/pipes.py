@@ -33,9 +33,9 @@ class Pipe:
     """One step towards the multiply-adders.
 
     Attributes:
-        need: floats (on the last step, instructions) per multiply-add.
+        need: floats, turns of the L1 cache or local memory, or instructions per multiply-add.
         width: as many as the chip delivers in the time of a multiply-add.
-        unit: "floats" or "instr.".
+        unit: "floats", "turns" or "instr.".
     """
 
     need: float
@@ -85,13 +85,12 @@ def flow(ceilings: Sequence[Ceiling], chip: Chip, share: float, title: str = "")
     needs = {ceiling.resource: ceiling.inputs for ceiling in ceilings}
     terms = SIZE**3
     per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
-    # a turn of the banks delivers 32 floats to 32 multiply-adds
     turns = needs.get("local memory") or needs["L1 cache"]
     pipes = (
         Pipe(needs["global memory"]["least bytes"] / 4 / terms,
              chip.bandwidth / chip.ghz / 4 / per_cycle),
         Pipe(needs["L2 cache"]["least bytes"] / 4 / terms, chip.l2_bytes / 4 / per_cycle),
-        Pipe(turns["turns"], turns["turns that the chip has"]),
+        Pipe(turns["turns"], turns["turns that the chip has"], "turns"),
         Pipe(1 + needs["instruction issue"]["loads and stores per multiply-add"],
              chip.issued / (chip.lanes / chip.warp), "instr."),
     )  # fmt: skip

@@ -29,8 +29,8 @@ WIDTH, HEIGHT, SIDE, STRIP, GAP = 9.3, 3.85, 1.5, 0.34, 0.22
 #: Inches from the bottom: a square, and the boxes of the memories; the width of such a box.
 BASE, MEMORY, BOX = 1.3, 0.16, 1.78
 SLATE = "#3d4a5c"
-#: Tiles along a side of the schematic C; the least side of an element in a picture, in inches.
-TILES, LEAST = 4, 0.022
+#: Tiles along a side of the schematic C; the least side of an element that stands alone, in inches.
+TILES, LEAST = 4, 0.05
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Level:
         inner: the elements of the next level, as rows x columns of truth values.
         floats: of A and B that come from the memory before, per multiply-add.
         room: as many as an H200 delivers in the time of a multiply-add; 0 where tensor cores
-            multiply.
+            multiply, for which a float is counted once per warp and not once per lane.
         tile_depth: steps of k in a tile.
     """
 
@@ -181,12 +181,13 @@ def _draw(ax: Axes, level: Level, left: float, k: int, lit: bool) -> None:
         "linewidth": 0.5,
     }
     high, wide = SIDE / level.rows, SIDE / level.columns
+    tall, broad = _size(level)
     for row in np.flatnonzero(level.inner.any(1)).tolist():
-        place = across, BASE + SIDE - (row + 1) * high
-        ax.add_patch(Rectangle(place, thick, max(high, LEAST), facecolor=BLUE, **edges))
+        place = across, BASE + SIDE - row * high - tall
+        ax.add_patch(Rectangle(place, thick, tall, facecolor=BLUE, **edges))
     for column in np.flatnonzero(level.inner.any(0)).tolist():
         place = left + column * wide, down
-        ax.add_patch(Rectangle(place, max(wide, LEAST), thick, facecolor=ORANGE, **edges))
+        ax.add_patch(Rectangle(place, broad, thick, facecolor=ORANGE, **edges))
     label = "C" if level.name == "C" else f"{level.name}, {level.rows} x {level.columns}"
     middle = left + SIDE / 2
     _say(ax, middle, HEIGHT - 0.22, label, color=edge, weight="bold", size=10.5)
@@ -194,14 +195,23 @@ def _draw(ax: Axes, level: Level, left: float, k: int, lit: bool) -> None:
     _say(ax, middle, HEIGHT - 0.42, level.owner, color=edge, weight=weight, size=9)
 
 
+def _size(level: Level) -> tuple[float, float]:
+    """Height and width of an element of the next level, in inches: larger where it stands alone."""
+    sizes = []
+    for axis, number in ((1, level.rows), (0, level.columns)):
+        gaps = np.diff(np.flatnonzero(level.inner.any(axis)))
+        sizes.append(max(SIDE / number, LEAST if (gaps > 1).all() else 0.0))
+    return sizes[0], sizes[1]
+
+
 def _cells(ax: Axes, level: Level, left: float) -> None:
     """The elements of the next level, as they are spread over this one."""
     high, wide = SIDE / level.rows, SIDE / level.columns
+    tall, broad = _size(level)
     for row, column in np.argwhere(level.inner).tolist():
-        place = (left + column * wide, BASE + SIDE - (row + 1) * high)
-        size = max(wide, LEAST), max(high, LEAST)
+        place = (left + column * wide, BASE + SIDE - row * high - tall)
         edge = INK if level.name == "block" else "none"
-        ax.add_patch(Rectangle(place, *size, facecolor=GREEN, edgecolor=edge, linewidth=0.5))
+        ax.add_patch(Rectangle(place, broad, tall, facecolor=GREEN, edgecolor=edge, linewidth=0.5))
     if level.name == "C":
         for i in range(1, level.rows):
             ax.plot([left, left + SIDE], [BASE + i * high] * 2, color=INK, linewidth=0.5)
@@ -212,9 +222,13 @@ def _lines(ax: Axes, level: Level, left: float, then: float) -> None:
     """Lines from the box around the next level's elements to that level."""
     rows, columns = (np.flatnonzero(level.inner.any(axis)) for axis in (1, 0))
     x = left + SIDE * (columns[-1] + 1) / level.columns
-    for row, y in ((rows[0], BASE + SIDE), (rows[-1] + 1, BASE)):
-        start = BASE + SIDE * (1 - row / level.rows)
+    top, bottom = (BASE + SIDE * (1 - row / level.rows) for row in (rows[0], rows[-1] + 1))
+    for start, y in ((top, BASE + SIDE), (bottom, BASE)):
         ax.plot([x, then - STRIP - 0.06], [start, y], color=INK, linewidth=0.6, alpha=0.6, zorder=0)
+    if level.inner.sum() < len(rows) * len(columns) or np.ptp(rows) >= len(rows):  # scattered
+        corner = left + SIDE * columns[0] / level.columns, bottom
+        look: dict[str, Any] = {"fill": False, "edgecolor": INK, "linewidth": 0.8, "linestyle": ":"}
+        ax.add_patch(Rectangle(corner, x - corner[0], top - bottom, **look))
 
 
 def _memories(ax: Axes, every: tuple[Level, ...], places: list[float]) -> None:
@@ -245,6 +259,8 @@ def _memories(ax: Axes, every: tuple[Level, ...], places: list[float]) -> None:
             style = {"color": MAGENTA if tight else INK, "weight": "bold" if tight else "normal"}
             words = f"an H200 has room for 1/{1 / level.room:.0f}"
             _say(ax, middle, MEMORY + 0.55, words, size=9, **style)
+        elif level.floats and level.name == "block":
+            _say(ax, middle, MEMORY + 0.55, "counted once per warp", color=INK, size=9)
 
 
 def _short(value: float) -> str:

@@ -125,12 +125,23 @@ def code_lines(text: str) -> int:
 
 
 def diff(old: str, new: str, context: int = 2) -> str:
-    """A unified diff of two kernel texts without their headers: what a step of the ladder changes,
-    with so many unchanged lines around each change.
+    """What a step of the ladder changes in a kernel's text without its header: lines marked with -
+    or +, with so many unchanged lines around each change, and a line @@ before each group of them.
+
+    As in `diff -w`, a line that only moved to the right or to the left is unchanged.
     """
-
-    def lines(text: str) -> list[str]:
-        return [line for line in body(text).splitlines() if line.strip()]
-
-    changes = difflib.unified_diff(lines(old), lines(new), lineterm="", n=context)
-    return "\n".join(list(changes)[2:])  # without the names of the files
+    before, after = (
+        [line for line in body(text).splitlines() if line.strip()] for text in (old, new)
+    )
+    old_words, new_words = ([" ".join(line.split()) for line in lines] for lines in (before, after))
+    matcher = difflib.SequenceMatcher(None, old_words, new_words, autojunk=False)
+    changes = list[str]()
+    for group in matcher.get_grouped_opcodes(context):
+        changes.append("@@")
+        for what, i1, i2, j1, j2 in group:
+            if what == "equal":
+                changes += [f" {line}" for line in after[j1:j2]]
+            else:
+                changes += [f"-{line}" for line in before[i1:i2]]
+                changes += [f"+{line}" for line in after[j1:j2]]
+    return "\n".join(changes)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from IPython.display import display
 
+from .. import files
 from ..draw import plot, style
 from ..draw.picture import Picture
 from ..ladder import KernelSpec, Key, cuda, find, in_order, sources
@@ -128,11 +130,29 @@ class Prediction(Shell):
         return f"<b>{escape(self.question)}</b><ul>{rows}</ul>{self.panel.answer}"
 
 
+#: The file of the reader's own in which `prefer_cuda` keeps the choice.
+LANGUAGE_FILE = "language.json"
+
+
+def prefers_cuda() -> bool:
+    """Whether the reader chose CUDA C++ for the differences between kernels, with `%gemm cuda`."""
+    with suppress(OSError, ValueError):
+        return bool(files.load_json(sources.own_folder() / LANGUAGE_FILE, dict).get("cuda"))
+    return False
+
+
+def prefer_cuda(cuda: bool) -> None:
+    """Keep the reader's choice of a language; OSError if the file cannot be written."""
+    path = sources.own_folder() / LANGUAGE_FILE
+    files.change_json(path, dict, lambda stored: {**stored, "cuda": cuda})
+
+
 class Difference:
     """How a kernel's file differs from the file it starts from, without their headers and rules.
 
     Removed lines are marked with -, added ones with +. Of each parameter only the line with its
-    default is compared.
+    default is compared. After `%gemm cuda`, kernels are compared as CUDA C++ if both have a
+    translation.
 
     Args:
         kernel: its number.
@@ -146,8 +166,15 @@ class Difference:
         if not self.new.before:
             raise ValueError(f"kernel {self.new.number} starts from no other")
         self.old: KernelSpec = find(self.new.before)
-        old, new = (sources.with_values(sources.read(spec.file)) for spec in (self.old, self.new))
+        specs = self.old, self.new
+        self.cuda: bool = prefers_cuda() and all(spec.number in cuda.TRANSLATED for spec in specs)
+        old, new = map(self._source, specs)
         self.text: str = sources.diff(old, new)
+
+    def _source(self, spec: KernelSpec) -> str:
+        if self.cuda:
+            return cuda.translate(spec, spec.complete({}))
+        return sources.with_values(sources.read(spec.file))
 
     def __str__(self) -> str:
         return self.text
@@ -159,13 +186,16 @@ class Difference:
             text = "\n".join(escape("..." if sign == "@" else line) for line in lines)
             ground = f";background:{colours[sign]}" if sign in colours else ""
             parts.append(f'<span style="display:block{ground}">{text}</span>')
-        title = f"{self.old.file} → {self.new.file}"
+        title = f"{self.old.file} → {self.new.file}{', as CUDA C++' * self.cuda}"
         look = "white-space:pre;font:12px/1.25 monospace;overflow-x:auto;max-width:860px;margin:0"
         html = f'<pre style="{look}"><b>{title}</b>{"".join(parts)}</pre>'
         if self.new.number in cuda.TRANSLATED:
             whole = escape(sources.body(cuda.translate(self.new, self.new.complete({}))))
             whole = f'<pre style="{look}">{whole}</pre>'
-            html += f"<details><summary>as CUDA C++</summary>{whole}</details>"
+            words = "the whole kernel as CUDA C++"
+            if not self.cuda:
+                words += " (<code>%gemm cuda</code> compares kernels as CUDA, here and later)"
+            html += f"<details><summary>{words}</summary>{whole}</details>"
         display({"text/plain": f"{title}\n{self.text}", "text/html": html}, raw=True)
 
 
@@ -174,14 +204,13 @@ def goal(kernel: Key | None = None) -> Picture:
     as a line.
 
     Args:
-        kernel: the one that stands out; by default none. Kernels on tensor cores, for which that
-            peak is none, are shown for one of them only.
+        kernel: the one that stands out; by default none. Kernels on tensor cores can pass 100 %,
+            because the peak is that of the ordinary multiply-adders.
     """
     library = {name: rate for name, rate in rungs.yardsticks("H200").items() if "cuBLAS" in name}
-    rates = rungs.rates("H200")
-    if kernel is not None and find(kernel).tensor:
-        rates |= _tensor_core_rates()
-    return plot.strip({key: rates[key] for key in in_order(rates)}, kernel, library)
+    rates = rungs.rates("H200") | _tensor_core_rates()
+    numbers = [key for key in in_order(rates) if not isinstance(key, str)]
+    return plot.strip({key: rates[key] for key in numbers}, kernel, library)
 
 
 def _tensor_core_rates() -> dict[Key, float]:

@@ -10,6 +10,9 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from ..ladder import Key, find, key, sources
 from .cells import Cell, running_cell
 from .explorer import Explorer
+from .lesson import prefer_cuda
+
+LANGUAGES = {"cuda": "CUDA C++", "opencl": "OpenCL C"}
 
 
 @magics_class
@@ -26,9 +29,15 @@ class GemmMagics(Magics):
                                          that begins with WORD (or part="load: the next")
         %%gemm NUMBER part=ONE-TWO ...   the same, from the part ONE to the part TWO
         %gemm NUMBER                     writes such a cell with the kernel's own text
+        %gemm cuda                       from now on `Difference` compares kernels as CUDA C++
+        %gemm opencl                     from now on it compares them as OpenCL C again
         """
         shell: Any = self.shell
         try:
+            if cell is None and line.strip() in LANGUAGES:
+                prefer_cuda(line.strip() == "cuda")
+                print(f"From now on, differences between kernels are in {LANGUAGES[line.strip()]}.")
+                return None
             number, settings, words = _parse(line)
             if cell is None:
                 text = sources.read(find(number).file)
@@ -50,7 +59,7 @@ class GemmMagics(Magics):
             edited = Cell(running_cell(), code, source, original, part, lines, named)
             params, device = settings or None, words.get("device")
             return Explorer(number, **sizes, params=params, device=device, source=edited)
-        except (ValueError, TypeError, RuntimeError) as error:
+        except (ValueError, TypeError, RuntimeError, OSError) as error:
             # a typing error in the first line deserves a sentence and not a traceback
             print(f"%gemm: {error}")
             return None

@@ -172,6 +172,8 @@ def draw_scaling(size: int, panel: int, link: float, tflops: float, tasks: float
     ax.semilogx(list(shares), list(shares.values()), color=INK, linewidth=1, base=2)
     for bound, (colour, marker) in _BOUNDS.items():
         here = [p for p in shares if longest[p] == bound]
+        if not here:
+            continue
         ax.plot(here, [shares[p] for p in here], marker, color=colour, label=f"longest: {bound}")
     ax.axhline(50, color=INK, linewidth=0.8, linestyle=":")
     ax.set_xticks(list(shares), [f"{p:,}" for p in shares])

@@ -49,6 +49,7 @@ COLOURS = {
     "local memory": ORANGE,
     "global memory, L1": MAGENTA,
     "barriers": "#7a3e9d",
+    "dispatch stalls": "#8a6d3b",
     "other waiting": GREY,
 }
 
@@ -87,7 +88,7 @@ def counts(kernel: Key, change: str = "") -> Counts:
     shares = {"multiply-adds": adds, "other instructions": totals["issue"] - adds}
     waits = {reason: warps for reason, warps in stalls.items() if reason not in READY}
     per_warp = (100 - totals["issue"]) / sum(waits.values())
-    for name, reasons in WAITS.items():
+    for name, reasons in {**WAITS, "dispatch stalls": ("dispatch_stall",)}.items():
         shares[name] = per_warp * sum(waits.pop(reason, 0.0) for reason in reasons)
     shares["other waiting"] = per_warp * sum(waits.values())
     return Counts(totals.pop("GFLOPS"), shares, stalls, totals)
@@ -176,7 +177,7 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
         for name, one in zip(names, kernels_counted, strict=True)
     )
     picture = Picture(
-        8, 1.1 + 0.36 * len(kernels_counted), f"Where the cycles go on an H200. {alt}"
+        8, 1.35 + 0.36 * len(kernels_counted), f"Where the cycles go on an H200. {alt}"
     )
     ax = picture.axes_plain()
     for row, one in enumerate(kernels_counted):
@@ -193,5 +194,5 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
         ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
     label_rows(ax, [f"kernel {name}" for name in names])
     ax.set(xlim=(0, 100), ylim=(-len(kernels_counted) + 0.5, 0.5), xlabel="% of all cycles")
-    legend_above(ax, 6, columnspacing=0.8, handlelength=1)
+    legend_above(ax, 4, columnspacing=1, handlelength=1)
     return picture

@@ -8,9 +8,11 @@ cents. Rates are those of the bare kernel on an H200 at 4096 x 4096 x 4096, if n
     share K, cublas K       that rate in per cent of the peak, and of cuBLAS SGEMM's
     times J -> K            how many times as fast K is as J; gain J -> K: the same as "4 %"
     roof K, roof-rate K     the lowest ceiling, with turns and instructions as the chip counted them
-    turns K, instructions K turns of local memory, and instructions, per multiply-add, as counted
+    turns K, instructions K turns of local memory, and instructions, per multiply-add, as counted,
+                            with two digits after the point
     slots K WHAT            per cent of a scheduler's cycles with "adds", "others", or "empty", or
-                            empty because of "global", "local", or "barriers"
+                            empty because of "global", "local", or "barriers", these three
+                            together, "waits", or "dispatch" stalls
     tensor K                per cent of the cycles in which the tensor cores work
     error K                 the error at K = 4096, relative to the product
     cpu K RUNTIME           the rate on two cores of an AMD EPYC at 512, with "pocl" or "intel"
@@ -98,7 +100,7 @@ def _ratio(pair: str) -> float:
 def _slots(what: str) -> str:
     kernel, part = what.split()
     shares = cycles.counts(int(kernel)).shares
-    adds, others, local, distant, barriers, _ = shares.values()
+    adds, others, local, distant, barriers, dispatch, _ = shares.values()
     parts = {
         "adds": adds,
         "others": others,
@@ -106,6 +108,8 @@ def _slots(what: str) -> str:
         "local": local,
         "global": distant,
         "barriers": barriers,
+        "waits": local + distant + barriers,
+        "dispatch": dispatch,
     }
     return percent(parts[part] / 100)
 
@@ -134,8 +138,8 @@ _KINDS: dict[str, Callable[[str], str]] = {
     "gain": lambda pair: percent(_ratio(pair) - 1),
     "roof": lambda who: percent(roof(int(who))),
     "roof-rate": lambda who: f"{two(roof(int(who)) * model.H200.gflops / 1000)} TFLOPS",
-    "turns": lambda who: two(cycles.turns(int(who))),
-    "instructions": lambda who: two(cycles.instructions(int(who))),
+    "turns": lambda who: f"{cycles.turns(int(who)):.2f}",
+    "instructions": lambda who: f"{cycles.instructions(int(who)):.2f}",
     "slots": _slots,
     "tensor": lambda who: percent(cycles.counts(int(who)).totals["tensor_pipe"] / 100),
     "error": _error,

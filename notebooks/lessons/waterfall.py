@@ -83,13 +83,15 @@ class Rung(NamedTuple):
         return find(self.kernel).local_memory(self.params)
 
     def lifted(self, before: Rung | None) -> str:
-        """The lowest ceiling of the rung before, if it is higher here, in words; else ""."""
+        """The lowest ceiling of the rung before, if it is more than a tenth higher here, in words;
+        else "".
+        """
         if before is None or before.explained is None or self.explained is None:
             return ""
         roof = before.explained.roof
         shares = {ceiling.resource: ceiling.share for ceiling in self.explained.ceilings}
         now = shares.get(roof.resource, 0.0)
-        if now <= 1.02 * roof.share:
+        if now <= 1.1 * roof.share:
             return ""
         return f"{roof.resource}: {model.percent(roof.share)} to {model.percent(now)}"
 
@@ -102,12 +104,21 @@ def rungs() -> dict[Key, Rung]:
         if isinstance(rung.kernel, int):
             params = find(rung.kernel).complete(rung.params)
             compiled = with_idea.get(rung.kernel) or landscape.rate(rung.kernel, params)
-            registers = compiled.registers if compiled else None
+            registers = compiled and compiled.registers or _counted_registers(rung.kernel)
             explained = cycles.counted(rung)
             rungs[rung.kernel] = Rung(rung.kernel, params, rung.measured, registers, explained)
     for kernel, row in with_idea.items():
-        rungs.setdefault(kernel, Rung(kernel, row.params, row.gflops, row.registers))
+        registers = row.registers or _counted_registers(kernel)
+        rungs.setdefault(kernel, Rung(kernel, row.params, row.gflops, registers))
     return rungs
+
+
+def _counted_registers(kernel: Key) -> int | None:
+    """Registers of a work-item as the chip's counters say, if they were recorded."""
+    try:
+        return round(cycles.counts(kernel).totals["registers"])
+    except KeyError:
+        return None
 
 
 def draw(

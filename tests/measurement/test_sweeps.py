@@ -11,15 +11,28 @@ from lessons import sweeps
 
 @pytest.mark.parametrize("number", list(catalog)[1::3])
 def test_a_difference_tells_both_texts(number):
-    """With enough context it holds every line of both, without the headers and empty lines."""
+    """With enough context it holds every line of both, without the headers, empty lines and
+    indentation.
+    """
     assert catalog[1].before == 0
     texts = [sources.read(catalog[n].file) for n in (catalog[number].before, number)]
     told = sources.diff(*texts, context=10_000).splitlines()[1:]
     for text, sign in zip(texts, "-+", strict=True):
         body = sources.body(text).splitlines()
-        assert [line[1:] for line in told if line[0] in (" ", sign)] == [
-            line for line in body if line.strip()
+        assert [line[1:].split() for line in told if line[0] in (" ", sign)] == [
+            line.split() for line in body if line.strip()
         ]
+
+
+def test_a_line_that_was_only_indented_is_no_difference():
+    old, new = (
+        "__kernel void f()\n{\n    go();\n}",
+        "__kernel void f()\n{\n    if (a)\n        go();\n}",
+    )
+    told = sources.diff(old, new).splitlines()
+    assert "         go();" in told and [line for line in told if line[0] in "+-"] == [
+        "+    if (a)"
+    ]
 
 
 PTX = """

@@ -3,9 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from gemmlab import Difference, Prediction, Progress, goal, model, verdict
 from gemmlab.measurement import rungs
+from gemmlab.widgets.magic import GemmMagics
 
 QUESTION, CHOICES = "What will happen?", ["more", "as much", "less"]
 TEMPTING = {"more": "More is asked for, but caches answer it."}
@@ -86,13 +88,28 @@ def test_what_cannot_be_asked_or_compared_is_refused():
         Difference(1)
 
 
+def test_a_reader_from_cuda_chooses_it_once(capsys):
+    """The choice is kept; a kernel without a translation is compared as before."""
+    magics = GemmMagics(InteractiveShell.instance())
+    plain = [str(Difference(kernel)) for kernel in (2, 8)]
+    magics.gemm("cuda")
+    assert "CUDA" in capsys.readouterr().out
+    translated, untranslated = (str(Difference(kernel)) for kernel in (2, 8))
+    assert "__shared__" in translated and "__local" not in translated
+    assert untranslated == plain[1]
+    magics.gemm("opencl")
+    assert [str(Difference(kernel)) for kernel in (2, 8)] == plain
+
+
 @pytest.mark.parametrize("kernel", [None, 3])
 def test_the_goal_shows_every_recorded_kernel_and_one_in_colour(kernel):
+    """Those on tensor cores pass the peak of the others; none has a name in place of a number."""
     picture, rates = goal(kernel), rungs.rates()
     bars = picture.axes[0].patches
-    assert [bar.get_height() for bar in bars] == [
-        100 * rate / model.H200.gflops for rate in rates.values()
-    ]
+    ordinary = [100 * rate / model.H200.gflops for key, rate in rates.items() if key in range(18)]
+    heights = [bar.get_height() for bar in bars]
+    assert heights[: len(ordinary)] == ordinary
+    assert len(heights) == len(ordinary) + 2 and heights[-1] > 100
     assert len({bar.get_facecolor() for bar in bars}) == (1 if kernel is None else 2)
     assert "cuBLAS" in picture.alt and ("this chapter" in picture.alt) == (kernel is not None)
 
