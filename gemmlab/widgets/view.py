@@ -140,7 +140,10 @@ def _other(state: State, values: Values) -> tuple[str, str]:
     if state.topic.edited:
         return "the original", ""
     changed = tries.moved(state.start, values)
-    ladder = f"kernel {state.topic.spec.number} as in the ladder"
+    topic = state.topic
+    same = topic.params(state.start) == topic.spec.defaults
+    whose = " as in the ladder" if same else "'s own code"
+    ladder = f"kernel {topic.spec.number}{whose}"
     return "your start" if state.topic.source is None or changed else ladder, changed
 
 
