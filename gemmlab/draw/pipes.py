@@ -49,7 +49,7 @@ class Pipe:
 
 @dataclass(frozen=True)
 class Flow:
-    """A kernel's four pipes, and the measured `share` of the chip's peak."""
+    """A kernel's four pipes at a `share` of the chip's peak."""
 
     title: str
     pipes: tuple[Pipe, ...]
@@ -66,7 +66,9 @@ class Flow:
         pipe = self.pipes[self.tight]
         return percent(min(1.0, pipe.width / pipe.need))
 
-    def __str__(self) -> str:
+    @property
+    def demands(self) -> str:
+        """What each pipe has to deliver, in words."""
         steps = "; ".join(
             f"{''.join(BOXES[i][0])} delivers {short(p.need)} {p.unit} per multiply-add, where the "
             f"chip has room for {short(p.width)}"
@@ -74,8 +76,11 @@ class Flow:
         )
         return (
             f"{self.title}: {steps}. The tightest pipe begins at {BOXES[self.tight][0]} and allows "
-            f"{self.allowed} of the peak; measured {percent(self.share)}."
+            f"{self.allowed} of the peak"
         )
+
+    def __str__(self) -> str:
+        return f"{self.demands}; measured {percent(self.share)}."
 
 
 def flow(ceilings: Sequence[Ceiling], chip: Chip, share: float, title: str = "") -> Flow:
@@ -86,12 +91,14 @@ def flow(ceilings: Sequence[Ceiling], chip: Chip, share: float, title: str = "")
     terms = SIZE**3
     per_cycle = chip.units * chip.lanes  # multiply-adds of the whole chip
     turns = needs.get("local memory") or needs["L1 cache"]
+    # lanes without a work-item, and padding, take turns and instructions as well
+    useful = next((c.share for c in ceilings if c.resource == "multiply-adds"), 1.0)
     pipes = (
         Pipe(needs["global memory"]["least bytes"] / 4 / terms,
              chip.bandwidth / chip.ghz / 4 / per_cycle),
         Pipe(needs["L2 cache"]["least bytes"] / 4 / terms, chip.l2_bytes / 4 / per_cycle),
-        Pipe(turns["turns"], turns["turns that the chip has"], "turns"),
-        Pipe(1 + needs["instruction issue"]["loads and stores per multiply-add"],
+        Pipe(turns["turns"] / useful, turns["turns that the chip has"], "turns"),
+        Pipe((1 + needs["instruction issue"]["loads and stores per multiply-add"]) / useful,
              chip.issued / (chip.lanes / chip.warp), "instr."),
     )  # fmt: skip
     return Flow(title, pipes, share)
@@ -119,7 +126,7 @@ def strip(flow: Flow) -> str:
             parts.append(_text(x + BOX / 2, y, line))
     parts += [_pipe(i, pipe, flow) for i, pipe in enumerate(flow.pipes)]
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" aria-label="{flow}" '
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" aria-label="{flow.demands}" '
         f'font-family="system-ui, sans-serif" font-size="13.5" style="display:block">'
         f"{''.join(parts)}</svg>"
     )

@@ -240,7 +240,8 @@ class KernelSpec:
             else:
                 continue
             params = ", ".join(f"{param}={value}" for param, value in p.items())
-            hint = "" if size % multiple else "; kernel 12 supports any size"
+            others = "; edges='pad', edges='guard' and kernel 12 support any size"
+            hint = "" if size % multiple else others
             raise ParameterError(
                 f"{name}={size} {problem}, as kernel {self.number} needs with {params}{hint}"
             )

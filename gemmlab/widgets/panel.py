@@ -174,6 +174,8 @@ def answer(
             ratio = change
         elif moved:  # the other has no rate
             ratio = ""
+    if comparison.shown and comparison.reference:  # its rate is no longer the one of then
+        facts.append(f"{other}, run beside it: {digits(comparison.reference[1])}")
     below = escape("; ".join([*facts, *bar.facts, bar.about]))
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
@@ -247,7 +249,7 @@ def ceiling(allowed: Allowed) -> str:
 
 def reachable(allowed: Allowed, original: Allowed | None = None) -> Bar:
     """What an H200 could reach with this source code, and with the `original`."""
-    marks = {"kernel 1": rates()[1] / H200.gflops, **_library("H200", 4096, H200.gflops)}
+    marks = {"kernel 1:": rates()[1] / H200.gflops, **_library("H200", 4096, H200.gflops)}
     if original:
         marks["the original at most"] = original.gflops / H200.gflops
     share = allowed.gflops / H200.gflops
@@ -356,16 +358,17 @@ def note(moved: Sequence[str], found: Comparison | None) -> str:
     )
 
 
-def pipes(allowed: Allowed, gflops: float, kernel: object, *, older: bool) -> str:
-    """The pipes of an H200 at this rate, and in words what is scarce; of older settings they are
-    dim.
+def pipes(allowed: Allowed, kernel: object, *, older: bool) -> str:
+    """The pipes of an H200 when the scarce one is full, and in words which it is; of older settings
+    they are dim.
     """
     share = percent(allowed.gflops / H200.gflops)
-    flow = drawing.flow(allowed.ceilings, H200, gflops / H200.gflops, f"kernel {kernel}")
+    flow = drawing.flow(allowed.ceilings, H200, allowed.gflops / H200.gflops, f"kernel {kernel}")
     words = f"On an H200 {named(allowed.resource)} is scarce: it allows {share} of the peak."
     key = "In a pipe: need per multiply-add, room at the peak."
+    more = f"{key} The scarce one is the first to be full."
     return (
-        f'<div class="gemmlab-pipes{" gemmlab-older" * older}" title="{escape(key)}">'
+        f'<div class="gemmlab-pipes{" gemmlab-older" * older}" title="{escape(more)}">'
         f'{drawing.strip(flow)}<div class="gemmlab-scarce"><b>{escape(words)}</b> '
         f'<span class="gemmlab-dim">{escape(key)}</span></div></div>'
     )

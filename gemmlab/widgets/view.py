@@ -179,10 +179,7 @@ def _pipes(state: State) -> str:
     allowed = state.allows(values)[0]
     if allowed is None or not allowed.ceilings:
         return ""
-    recorded = topic.recorded
-    record = recorded.rate(topic.spec.number, topic.params(values)) if recorded else None
-    gflops = record.gflops if record and record.metric == "GFLOPS" else allowed.gflops
-    return panel.pipes(allowed, gflops, topic.spec.number, older=not state.knows(state.values))
+    return panel.pipes(allowed, topic.spec.number, older=not state.knows(state.values))
 
 
 def _maps(state: State, plane: maps.Plane) -> list[dict[str, Any]]:
