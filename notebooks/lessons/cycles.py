@@ -49,7 +49,7 @@ COLOURS = {
     "local memory": ORANGE,
     "global memory, L1": MAGENTA,
     "barriers": "#7a3e9d",
-    "dispatch stalls": "#8a6d3b",
+    "dispatch stalls": "#d4b106",
     "other waiting": GREY,
 }
 
