@@ -44,6 +44,7 @@ class Level:
         floats: of A and B that come from the memory before, per multiply-add.
         room: as many as an H200 delivers in the time of a multiply-add; 0 where tensor cores
             multiply, for which a float is counted once per warp and not once per lane.
+        vector: floats in the widest of the loads that bring them.
         tile_depth: steps of k in a tile.
     """
 
@@ -56,6 +57,7 @@ class Level:
     inner: np.ndarray
     floats: float
     room: float = 0.0
+    vector: int = 1
     tile_depth: int = 1
 
 
@@ -73,7 +75,7 @@ def levels(kernel: Key, params: Mapping[str, int] | None = None) -> tuple[Level,
 def _levels(kernel: Key, items: tuple[tuple[str, int], ...]) -> tuple[Level, ...]:
     spec, params = find(kernel), dict(items)
     rows, columns, depth = spec.tiles(params)
-    owners = _owners(spec, params)
+    owners, vector = _stores_and_loads(spec, params)
     of_item = owners == 0
     block = _box(of_item)
     local = bool(spec.local_memory(params))
@@ -101,7 +103,7 @@ def _levels(kernel: Key, items: tuple[tuple[str, int], ...]) -> tuple[Level, ...
     loads = spec.local_loads(params) if local else spec.global_loads(params)
     each = np.ones(block, bool)
     owner = "work-item (thread)"
-    found.append(Level("block", owner, "registers", *block, 1, each, loads, local_room))
+    found.append(Level("block", owner, "registers", *block, 1, each, loads, local_room, vector))
     return tuple(found)
 
 
@@ -110,16 +112,21 @@ def _rooms(chip: Chip) -> tuple[float, float]:
     return chip.l2_bytes / 4 / (chip.units * chip.lanes), chip.turns * chip.warp / chip.lanes
 
 
-def _owners(spec: KernelSpec, params: dict[str, int]) -> np.ndarray:
-    """The work-item of the first work-group that stores each element of its tile."""
+def _stores_and_loads(spec: KernelSpec, params: dict[str, int]) -> tuple[np.ndarray, int]:
+    """The work-item of the first work-group that stores each element of its tile, and how many
+    floats the widest load brings from the memory before the registers.
+    """
     rows, columns, depth = spec.tiles(params)
     settings = {**params, "GROUPS": 0} if "GROUPS" in params else params
     run = simulate(spec, rows, columns, depth, settings, groups=[(0, 0)])
-    owners = np.full(rows * columns, -1)
+    owners, vector = np.full(rows * columns, -1), 1
+    nearest = "local" if spec.local_memory(params) else "global"
     for e in run.log:
+        if e.memory is not None and e.memory.space == nearest and not e.site.stores:
+            vector = max(vector, e.site.width)
         if e.memory is not None and e.memory.name == run.names["C"] and e.site.stores:
             owners[e.of(e.at)[:, None] + np.arange(e.site.width)] = e.of(e.wave.items)[:, None]
-    return owners.reshape(columns, rows).T
+    return owners.reshape(columns, rows).T, vector
 
 
 def _box(mask: np.ndarray) -> tuple[int, int]:
@@ -157,8 +164,7 @@ def zoom(
 
 def _draw(ax: Axes, level: Level, left: float, k: int, lit: bool) -> None:
     """One level: the part of C, A at its left and B above it."""
-    edge = MAGENTA if lit else INK
-    frame: dict[str, Any] = {"edgecolor": edge, "linewidth": 2.5 if lit else 0.8}
+    frame: dict[str, Any] = {"edgecolor": INK, "linewidth": 2.5 if lit else 0.8}
     a, b = (left - STRIP - 0.06, BASE), (left, BASE + SIDE + 0.06)
     for place, size, colour in (
         ((left, BASE), (SIDE, SIDE), GREEN), (a, (STRIP, SIDE), BLUE), (b, (SIDE, STRIP), ORANGE)
@@ -190,9 +196,9 @@ def _draw(ax: Axes, level: Level, left: float, k: int, lit: bool) -> None:
         ax.add_patch(Rectangle(place, broad, thick, facecolor=ORANGE, **edges))
     label = "C" if level.name == "C" else f"{level.name}, {level.rows} x {level.columns}"
     middle = left + SIDE / 2
-    _say(ax, middle, HEIGHT - 0.22, label, color=edge, weight="bold", size=10.5)
+    _say(ax, middle, HEIGHT - 0.22, label, color=INK, weight="bold", size=10.5)
     weight = "bold" if lit else "normal"
-    _say(ax, middle, HEIGHT - 0.42, level.owner, color=edge, weight=weight, size=9)
+    _say(ax, middle, HEIGHT - 0.42, level.owner, color=INK, weight=weight, size=9)
 
 
 def _size(level: Level) -> tuple[float, float]:
@@ -261,6 +267,8 @@ def _memories(ax: Axes, every: tuple[Level, ...], places: list[float]) -> None:
             _say(ax, middle, MEMORY + 0.55, words, size=9, **style)
         elif level.floats and level.name == "block":
             _say(ax, middle, MEMORY + 0.55, "counted once per warp", color=INK, size=9)
+        if level.vector > 1:
+            _say(ax, middle, MEMORY, f"{level.vector} floats to a load", color=INK, size=9)
 
 
 def _short(value: float) -> str:

@@ -30,6 +30,7 @@ class Chip:
     issued: float = 4  # instructions of whole warps per cycle
     turns: float = 1  # accesses of whole warps by local memory per cycle, one word per bank
     bank_bytes: int = 4  # width of a bank of local memory
+    reserved: int = 0  # bytes of local memory that each work-group takes beside its own
     unified: bool = False  # loads from global memory share local memory's path: it holds the L1
     l2_bytes: float = 0  # that the whole chip's L2 cache delivers per cycle; 0 if unknown
     bandwidth: float = 0  # of the whole chip's global memory, GB/s
@@ -70,11 +71,13 @@ H200 = Chip(
     ghz=1.98,
     lanes=128,
     issued=4,
+    reserved=1024,
     unified=True,
     l2_bytes=5120,
     bandwidth=4800,
     latency=260,
-    source="H200 data sheet (67 TFLOPS, 4.8 TB/s) and H100 white paper, NVIDIA; bytes per cycle of "
+    source="H200 data sheet (67 TFLOPS, 4.8 TB/s), H100 white paper and Hopper tuning guide (1 KB "
+    "of local memory is reserved for each work-group), NVIDIA; bytes per cycle of "
     "the L2 cache as in the A100 white paper, since that of the H100 names none, and as we "
     "measured them (10.0 TB/s); latency: Luo and others, Benchmarking and Dissecting the Nvidia "
     "Hopper GPU Architecture, 2024",
@@ -95,7 +98,7 @@ def occupancy_shares(
     return {
         "work-items": warps * chip.warp / chip.work_items,
         "registers": allocated if registers <= chip.registers_per_item else math.inf,
-        "local memory": local_memory / chip.local_memory,
+        "local memory": (local_memory + chip.reserved) / chip.local_memory,
         "groups": 1 / chip.groups,
     }
 
@@ -104,8 +107,7 @@ def occupancy(chip: Chip, work_items: int, registers: int, local_memory: int) ->
     """How many work-groups fit on a multiprocessor, by each of the four resources that they share.
 
     These are "work-items", "registers" (per work-item), "local memory" (bytes) and "groups"; the
-    least of the four fit. What a chip reserves for itself is neglected. Raises ValueError if
-    work_items or registers is less than 1.
+    least of the four fit. Raises ValueError if work_items or registers is less than 1.
     """
     taken = occupancy_shares(chip, work_items, registers, local_memory)
     return {name: int(1 / share + 1e-9) if share else chip.groups for name, share in taken.items()}

@@ -61,7 +61,7 @@ class Counts(NamedTuple):
         gflops: the rate, by OpenCL's clock.
         shares: per cent of all cycles in which a multiply-add was issued, another instruction was,
             or none was because all warps waited, by what they waited for.
-        stalls: by reason, the warps that wait per issued instruction.
+        stalls: by reason, for how many cycles a warp waits per instruction that it issues.
         totals: the other counters; of those that are per cents of a peak while active, "issue" is
             Nsight Compute's smsp__issue_active, "local_pipe" l1tex__data_pipe_lsu_wavefronts, and
             "tensor_pipe" sm__pipe_tensor_cycles_active.
@@ -77,7 +77,7 @@ def counts(kernel: Key, change: str = "") -> Counts:
     """What the H200 counted for a kernel, or for one with a change of its text.
 
     Raises KeyError if there is no record. Cycles without an instruction are divided in proportion
-    to the warps that waited for each reason.
+    to how long warps waited for each reason.
     """
     rows = records.rows(record="nvidia_h200_counters", kernel=kernel, variant=change)
     if not rows:
@@ -148,20 +148,22 @@ def time_of_a_warp(kernel: Key) -> dict[str, float]:
 
 def slots(words: Mapping[Key, str]) -> str:
     """Kernels line by line, each followed by some words: the share of slots that start
-    multiply-adds or others, and of empty ones; how busy the path of L1 cache and local memory is;
-    warps per scheduler that wait for memory or a barrier, and those in dispatch stalls.
+    multiply-adds or others, and of empty ones; of these, the share in which warps wait for memory
+    or a barrier, and that of dispatch stalls; instructions per multiply-add, and how busy the path
+    of L1 cache and local memory is.
     """
     lines = [
-        "kernel   multiply-adds   others   empty   instructions   L1/local   waiting   dispatch"
+        "kernel   multiply-adds   others   empty = waits + dispatch + rest   instructions"
+        "   L1/local"
     ]
     for kernel, what in words.items():
-        _, shares, stalls, totals = counts(kernel)
+        _, shares, _, totals = counts(kernel)
         adds, others, *empty = shares.values()
-        waiting = sum(stalls.get(reason, 0.0) for names in WAITS.values() for reason in names)
+        waits = sum(shares[name] for name in WAITS)
         lines.append(
-            f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % "
-            f"{instructions(kernel):14.2f} {totals['local_pipe']:8.0f} % "
-            f"{waiting:9.2f} {stalls['dispatch_stall']:10.2f}   {what}".rstrip()
+            f"{kernel:6} {adds:13.0f} % {others:6.0f} % {sum(empty):5.0f} % {waits:7.0f} % "
+            f"{shares['dispatch stalls']:8.0f} % {instructions(kernel):19.2f} "
+            f"{totals['local_pipe']:8.0f} %   {what}".rstrip()
         )
     return "\n".join(lines)
 
@@ -186,13 +188,13 @@ def draw(*kernels: Key | tuple[Key, str]) -> Picture:
             colour = COLOURS[what] if what == "multiply-adds" else pale(COLOURS[what])
             label = what if row == 0 else None
             ax.barh(-row, share, 0.66, left=left, color=colour, label=label)
-            if share >= 6:
+            if share >= 3.5:
                 ax.text(left + share / 2, -row, f"{share:.0f}", ha="center", va="center",
                         color=text_colour(colour), fontsize=9)  # fmt: skip
             left += share
         rate = f"{one.gflops / 1000:.0f} TFLOPS"
         ax.text(101, -row, rate, va="center", color=INK, fontsize=9)
     label_rows(ax, [f"kernel {name}" for name in names])
-    ax.set(xlim=(0, 100), ylim=(-len(kernels_counted) + 0.5, 0.5), xlabel="% of all cycles")
+    ax.set(xlim=(0, 100), ylim=(-len(kernels_counted) + 0.5, 0.5), xlabel="% of all slots")
     legend_above(ax, 4, columnspacing=1, handlelength=1)
     return picture

@@ -8,9 +8,11 @@ cents. Rates are those of the bare kernel on an H200 at 4096 x 4096 x 4096, if n
     share K, cublas K       that rate in per cent of the peak, and of cuBLAS SGEMM's
     times J -> K            how many times as fast K is as J; gain J -> K: the same as "4 %"
     roof K, roof-rate K     the lowest ceiling, with turns and instructions as the chip counted them
+    bound K                 the lowest ceiling of the model, as a panel shows it
     turns K, instructions K turns of local memory, and instructions, per multiply-add, as counted,
                             with two digits after the point
-    slots K WHAT            per cent of a scheduler's cycles with "adds", "others", or "empty", or
+    slots K WHAT            (K may have a change, as "6 vectors")
+                            per cent of a scheduler's cycles with "adds", "others", or "empty", or
                             empty because of "global", "local", or "barriers", these three
                             together, "waits", or "dispatch" stalls
     tensor K                per cent of the cycles in which the tensor cores work
@@ -98,8 +100,9 @@ def _ratio(pair: str) -> float:
 
 
 def _slots(what: str) -> str:
-    kernel, part = what.split()
-    shares = cycles.counts(int(kernel)).shares
+    who, _, part = what.rpartition(" ")
+    kernel, _, change = who.partition(" ")
+    shares = cycles.counts(int(kernel), change).shares
     adds, others, local, distant, barriers, dispatch, _ = shares.values()
     parts = {
         "adds": adds,
@@ -137,6 +140,7 @@ _KINDS: dict[str, Callable[[str], str]] = {
     "times": lambda pair: two(_ratio(pair)),
     "gain": lambda pair: percent(_ratio(pair) - 1),
     "roof": lambda who: percent(roof(int(who))),
+    "bound": lambda who: percent(model.ceilings(int(who), fewest=True)[0].share),
     "roof-rate": lambda who: f"{two(roof(int(who)) * model.H200.gflops / 1000)} TFLOPS",
     "turns": lambda who: f"{cycles.turns(int(who)):.2f}",
     "instructions": lambda who: f"{cycles.instructions(int(who)):.2f}",

@@ -82,8 +82,8 @@ def _row(row: Row, width: float) -> str:
     colour = "#808080" if row.kernel is None else "#16835a"
     bar = f'<div style="width:{1.8 * width:.0f}px;height:12px;background:{colour}"></div>'
     name = escape(row.name)
-    if row.kernel is not None:
-        name = f'<a href="../kernels/{catalog[row.kernel or 1].file}">{name}</a>'
+    if row.kernel:
+        name = f'<a href="../kernels/{catalog[row.kernel].file}">{name}</a>'
     return (
         f"<tr><td>{_number(row)}</td><td {LEFT}>{name}</td><td {LEFT}>{escape(row.idea)}</td>"
         f"<td>{facts.two(row.gflops / 1000)}</td><td>{facts.percent(row.share)}</td>"

@@ -16,7 +16,7 @@ CHOICE = "choice.json"  # of choices, by kinds of devices
 SCRIPTS = ("python -m gemmlab ", "python tools/", "python docs/", "python tests/")
 #: Metrics with their units; a counter of the chip and an instruction of PTX are without one.
 UNITS = re.compile(
-    r"(peak |pipeline )?GFLOPS|(peak )?GB/s(, \w+)?|(compile )?m?s|.*, s|MHz|(cache )?bytes|"
+    r"(peak |pipeline )?GFLOPS|(peak )?GB/s(, \w+)?|(compile )?m?s|.*, s|MHz|W|(cache )?bytes|"
     r"(relative )?error|error bound|launches|devices|block|sum|registers( in OpenCL)?|"
     r"10\^9 accesses of a warp per second and multiprocessor|\S+ instructions|refused|reason"
 )
