@@ -106,12 +106,10 @@ def roofline(
 def ladder(
     series: Mapping[str, Mapping[Key, float]],
     yardsticks: Mapping[str, float] | None = None,
-    spread: Mapping[Key, tuple[float, float]] | None = None,
 ) -> Picture:
     """GFLOPS by kernel on a logarithmic scale: a line for each series, such as a device.
 
-    The first line has numbers, and whiskers from the least to the most of `spread`. `yardsticks`,
-    such as a library, are horizontal lines.
+    The first line has numbers. `yardsticks`, such as a library, are horizontal lines.
     """
     yardsticks = yardsticks or {}
     summary = [f"{name}: {len(values)} kernels" for name, values in series.items()]
@@ -129,8 +127,6 @@ def ladder(
             words = f"{y / 1000:.1f}k" if y >= 10_000 else short(y)
             ax.annotate(words, (x, y), (0, 6), textcoords="offset points", ha="center", color=INK,
                         fontsize=8)  # fmt: skip
-    for kernel, (least, most) in (spread or {}).items():
-        ax.vlines(positions[kernel], least, most, color=INK, linewidth=1.5)
     for style, (name, value) in zip(itertools.cycle((":", "-.")), yardsticks.items(), strict=False):
         label = f"{name}: {value / 1000:.1f}k"
         ax.axhline(value, color=INK, linewidth=1, linestyle=style, label=label)
