@@ -25,7 +25,7 @@ PEAKS, CEILINGS = model.Peaks(60000, 4000), model.explain(3, None, model.H200, 1
 
 PICTURES = {
     "roofline": lambda: charts.roofline(PEAKS, {"1": (0.25, 900), "7": (32, 3e4)}, "a GPU"),
-    "ladder": lambda: charts.ladder(BOTH, {"a library": 50_000.0}, {2: (20.0, 26.0)}),
+    "ladder": lambda: charts.ladder(BOTH, {"a library": 50_000.0}),
     "bars": lambda: charts.bars(CEILINGS, "a title"),
     "banks of 8 bytes": lambda: hardware.banks(range(0, 32 * 17, 17), 8),
     "occupancy of none": lambda: hardware.occupancy(model.K40M, 256, 300, 0),
