@@ -85,7 +85,7 @@ def check_support(options: Options, dtype: np.dtype, device: Device) -> None:
 def _has_small_products(product: Product, device: Device) -> bool:
     """Return whether the products of a batch are too small for separate launches."""
     least = WORTH_A_LAUNCH_GPU if device.kind == "GPU" else WORTH_A_LAUNCH_CPU
-    return product.batch is not None and prod(product.sizes) < least
+    return prod(product.sizes) < least
 
 
 def _packed(product: Product, device: Device) -> Choice | str:
@@ -98,7 +98,7 @@ def _packed(product: Product, device: Device) -> Choice | str:
             return "it is for CPUs"
         if product.dtype.kind != "f":
             return f"it multiplies real numbers, not {product.dtype}"
-        if _has_small_products(product, device):
+        if product.batch and _has_small_products(product, device):
             return "the products of the batch are too small for a launch each"
     blocks = Blocks.of(device, product.dtype)
     return Choice(PACKED, {"WIDTH": blocks.width, "KC": blocks.depth})
@@ -171,7 +171,8 @@ def _generated(product: Product, device: Device) -> Choice | str:
     in_parts = options.edges == "split"
     if options.kernel not in (AUTO, FAMILY):
         return f"{options} requires another kernel"
-    may_replace = in_parts or options == PLAIN and _has_small_products(product, device)
+    is_plain_batch = options == PLAIN and product.batch is not None
+    may_replace = in_parts or is_plain_batch and _has_small_products(product, device)
     if options.kernel == AUTO and product.dtype == np.float32 and not may_replace:
         return "for float32 the catalog has faster kernels"
     whole = not in_parts
