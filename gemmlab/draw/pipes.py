@@ -22,9 +22,6 @@ BOXES = (
     ("registers", ""),
     ("multiply-", "adders"),
 )
-SLATE, BLUE, TIGHT, EMPTY, WHITE = "#3d4a5c", "#2566a8", "#c2410c", "#6b7686", "#ffffff"
-#: Pixels: a strip, a box, a pipe, the point of its arrow.
-WIDTH, HEIGHT, BOX, PIPE, POINT = 860, 58, 76, 120, 12
 SIZE = 4096  # M = N = K of the records
 
 
@@ -112,44 +109,3 @@ def short(value: float) -> str:
     digits = max(0, more - math.floor(math.log10(value)))
     shown = f"{value:.{digits}f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
-
-
-def strip(flow: Flow) -> str:
-    """Return a flow as an <svg> element of two lines of text."""
-    parts = []
-    for i, lines in enumerate(BOXES):
-        x = i * (BOX + PIPE)
-        parts.append(f'<rect x="{x}" width="{BOX}" height="{HEIGHT}" rx="5" fill="{SLATE}"/>')
-        rows = [line for line in lines if line]
-        for number, line in enumerate(rows):
-            y = HEIGHT / 2 + 5 + 16 * number - 8 * (len(rows) - 1)
-            parts.append(_text(x + BOX / 2, y, line))
-    parts += [_pipe(i, pipe, flow) for i, pipe in enumerate(flow.pipes)]
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img" aria-label="{flow.demands}" '
-        f'font-family="system-ui, sans-serif" font-size="13.5" style="display:block">'
-        f"{''.join(parts)}</svg>"
-    )
-
-
-def _pipe(i: int, pipe: Pipe, flow: Flow) -> str:
-    """Return an arrow from box i to the next, filled from below as far as it is busy."""
-    x, end = i * (BOX + PIPE) + BOX + 2, (i + 1) * (BOX + PIPE) - 1
-    shape = f"M{x} 2H{end - POINT}L{end} {HEIGHT / 2}L{end - POINT} {HEIGHT - 2}H{x}Z"
-    tight = i == flow.tight and pipe.need > pipe.width
-    height = pipe.busy(flow.share) * (HEIGHT - 4)
-    colour, line = (TIGHT, f' stroke="{TIGHT}" stroke-width="4"') if tight else (BLUE, "")
-    middle = (x + end - POINT) / 2
-    return (
-        f'<path d="{shape}" fill="{EMPTY}"{line}/><rect x="{x}" y="{HEIGHT - 2 - height:.1f}" '
-        f'width="{end - POINT - x}" height="{height:.1f}" fill="{colour}"/>'
-        f"{_text(middle, 25, f'{short(pipe.need)} {pipe.unit}', weight=600)}"
-        f"{_text(middle, 43, f'room for {short(pipe.width)}')}"
-    )
-
-
-def _text(x: float, y: float, words: str, weight: int = 400) -> str:
-    return (
-        f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle" fill="{WHITE}" '
-        f'font-weight="{weight}">{words}</text>'
-    )

@@ -289,7 +289,7 @@ function render({ model, el }) {
     const axes = number === 0 && map.names.length > 2;
     if (axes) heading.append(make("span", "gemmlab-axes", {}, "↑ ", drawAxis("down", map), " → ", drawAxis("across", map)));
     grid.style.gridTemplateColumns = `auto repeat(${map.xs.length}, minmax(0, 1fr))`;
-    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 1fr)) 18px`;
+    grid.style.gridTemplateRows = `repeat(${map.ys.length}, minmax(0, 1fr)) auto`;
     if (map.ys.length === 1) grid.style.height = "90px";
     const cells = new Map(map.cells.map((cell) => [`${cell.x} ${cell.y}`, cell]));
     const tick = (text) => make("span", "gemmlab-tick", {}, text);
@@ -304,7 +304,9 @@ function render({ model, el }) {
         grid.append(cell);
       }
     }
-    grid.append(tick(map.down ? `${map.down}↑ ${map.across}→` : map.across), ...map.xs.map(tick));
+    const corner = tick(map.down ? `${map.down}↑ ${map.across}→` : map.across);
+    corner.classList.add("gemmlab-corner");
+    grid.append(corner, ...map.xs.map(tick));
     const part = describe(make("section", "gemmlab-map", {}, heading, grid), { label: `${map.title}, by ${[map.across, map.down].filter(Boolean).join(" and ")}` });
     return part;
   };

@@ -364,12 +364,22 @@ def pipes(allowed: Allowed, kernel: object, *, older: bool) -> str:
     """
     share = percent(allowed.gflops / H200.gflops)
     flow = drawing.flow(allowed.ceilings, H200, allowed.gflops / H200.gflops, f"kernel {kernel}")
+    levels = [" ".join(filter(None, box)).replace("- ", "-") for box in drawing.BOXES]
+    html = f"<span>{levels[0]}</span>"
+    for number, (pipe, level) in enumerate(zip(flow.pipes, levels[1:], strict=True)):
+        tight = " gemmlab-tight" * (number == flow.tight and pipe.need > pipe.width)
+        html += (
+            f'<span class="gemmlab-pipe{tight}" style="--busy:{pipe.busy(flow.share):.1%}">'
+            f"<b>{drawing.short(pipe.need)} {pipe.unit}</b> "
+            f"room for {drawing.short(pipe.width)}</span><span>{level}</span>"
+        )
     words = f"On an H200 {named(allowed.resource)} is scarce: it allows {share} of the peak."
     key = "In a pipe: need per multiply-add, room at the peak."
     more = f"{key} The scarce one is the first to be full."
     return (
         f'<div class="gemmlab-pipes{" gemmlab-older" * older}" title="{escape(more)}">'
-        f'{drawing.strip(flow)}<div class="gemmlab-scarce"><b>{escape(words)}</b> '
+        f'<div class="gemmlab-flow" role="img" aria-label="{escape(flow.demands)}">{html}</div>'
+        f'<div class="gemmlab-scarce"><b>{escape(words)}</b> '
         f'<span class="gemmlab-dim">{escape(key)}</span></div></div>'
     )
 

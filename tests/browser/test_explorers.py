@@ -279,6 +279,32 @@ def test_nothing_moves_and_nothing_is_cut(book, width):
     assert len(heights) == 1 and (width < 1280 or max(heights) <= 640), heights
 
 
+#: The texts of a panel that do not fit their place, and those in type below 11 px.
+UNREADABLE = """box => [...box.querySelectorAll(":not(option, input)")].filter(e => {
+    const own = [...e.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    if (!own || !e.checkVisibility() || e.closest(".gemmlab-spoken")) return false;
+    const [panel, place] = [box, e].map(one => one.getBoundingClientRect());
+    const cut = e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1;
+    return (cut && getComputedStyle(e).display !== "inline") || place.right > panel.right + 1
+        || place.left < panel.left - 1 || parseFloat(getComputedStyle(e).fontSize) < 11;
+}).map(e => e.textContent)"""
+
+
+@pytest.mark.parametrize("width", (320, 360, 520))
+def test_a_narrow_panel_can_be_read(book, width):
+    """As beside an open side bar: the pipes and their words too."""
+    box = book.box(EXPLORER)
+    book.wait_until(lambda: box.locator(".gemmlab-scarce").count())
+    box.evaluate("(box, width) => { box.style.width = `${width}px`; }", width)
+    book.settle()
+    pipes = box.locator(".gemmlab-pipe")
+    places = [pipe.bounding_box() for pipe in pipes.all()]
+    unreadable = box.evaluate(UNREADABLE)
+    box.evaluate("box => { box.style.width = ''; }")
+    assert unreadable == []
+    assert len(places) == 4 and places[0]["y"] < places[3]["y"], "they flow down"
+
+
 def test_keys_in_a_control_reach_no_shortcut(book):
     before = book.cells()
     book.show_all(EXPLORER)
