@@ -96,14 +96,16 @@ def controls(
     options: Mapping[str, Sequence[int]],
     values: Mapping[str, int],
     notes: Sequence[str],
+    axes: Sequence[str],
     in_cell: bool,
 ) -> list[Control]:
     """The controls of a kernel's parameters and sizes; a parameter that is 0 or 1 has buttons.
 
-    The `notes` begin with the names of those that gave way. Below a cell of code only those are in
-    view that its lesson is about.
+    The `notes` begin with the names of those that gave way. Those of the maps' `axes` are in view;
+    below a cell of code, which has no maps, only those that its lesson is about.
     """
-    first = [*ranked(spec)[:IN_VIEW], "M"]
+    names = [*dict.fromkeys([*filter(None, axes), *ranked(spec)])]
+    first = [*ranked(spec), "M"][:IN_CELLS] if in_cell else [*names[:IN_VIEW], "M"]
     meanings = {param.name: param.meaning for param in spec.params} | SIZE_MEANINGS
     found = []
     for name, offered in options.items():
@@ -118,7 +120,7 @@ def controls(
                 {0: "off", 1: "on"} if switch else {},
                 meaning,
                 free=True,
-                more=name not in (first[:IN_CELLS] if in_cell else first),
+                more=name not in first,
                 gave_way=any(note.startswith(f"{name} moved ") for note in notes),
             )
         )

@@ -150,9 +150,12 @@ function render({ model, el }) {
     for (const type of ["mouseleave", "focusout"]) control.box.addEventListener(type, () => lightUses(""));
     return control;
   };
+  let drawn = "";
   const drawControls = () => {
     const rows = model.get("controls");
-    if (rows.map((row) => row.name).join() !== [...controls.keys()].join()) {
+    const kinds = rows.map(({ name, more }) => `${name} ${more}`).join();
+    if (kinds !== drawn) {
+      drawn = kinds;
       controls.clear();
       rows.forEach((row) => controls.set(row.name, makeControl(row)));
       first.replaceChildren(...rows.filter((row) => !row.more).map((row) => controls.get(row.name).box));

@@ -45,7 +45,8 @@ def render(state: State, cell: Cell | None = None, stepping: bool = False) -> di
     whether the stepper of the cell is open.
     """
     topic = state.topic
-    rows = controls(topic.spec, state.options, state.values, state.notes, topic.source is not None)
+    in_cell = topic.source is not None
+    rows = controls(topic.spec, state.options, state.values, state.notes, state.axes, in_cell)
     plane = maps.Plane(topic.spec, state.values, state.axes)
     return {
         "heard": state.heard,
