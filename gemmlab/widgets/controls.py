@@ -14,7 +14,7 @@ SIZES = sorted({*(2**e for e in range(4, 14)), 100, 200, 500, 1000, 5000})
 #: So many parameters are always in view, two controls below a cell; these are among the last.
 IN_VIEW, IN_CELLS, FOLDED = 4, 2, ("TSK", "RK", "PAD", "UNROLL")
 SIZE_MEANINGS = {
-    "M": "rows of A and C; N and K follow while M = N = K",
+    "M": "rows of A and C; N and K follow while M\u00a0=\u00a0N\u00a0=\u00a0K",
     "N": "columns of B and C",
     "K": "columns of A, rows of B",
 }

@@ -33,21 +33,21 @@ function render({ model, el }) {
   const title = slot("title"), devices = make("select", "gemmlab-devices"), headButtons = slot("buttons");
   const first = slot("controls"), films = slot("films"), choices = slot("choices");
   const result = slot("result"), status = slot("status"), stop = slot("buttons"), recorded = slot("there");
-  const note = slot("slot"), longer = slot("buttons"), pipes = slot("slot"), maps = slot("maps"), tries = slot("tries");
+  const note = slot("noted"), longer = make("div", "gemmlab-buttons gemmlab-longer"), pipes = slot("slot"), maps = slot("maps"), legend = slot("legend"), tries = slot("tries");
   const copies = slot("copies"), other = slot("slot"), otherButtons = slot("buttons");
   const others = slot("controls"), details = slot("slot"), spoken = slot("spoken");
   const busy = make("div", "gemmlab-busy", {}, status, stop);
-  const answers = make("div", "gemmlab-answers", {}, make("div", "gemmlab-running", {}, result, busy), recorded);
+  const answers = make("div", "gemmlab-answers", {}, make("div", "gemmlab-running", {}, result, busy, longer), recorded);
   if (model.get("recorded_first")) answers.prepend(recorded);
   const fold = make("details", "gemmlab-fold", {}, make("summary", "", { textContent: "More settings, details" }), others, details);
-  const hand = make("div", "gemmlab-hand", {}, first, make("div", "gemmlab-noted", {}, note, longer));
+  const hand = make("div", "gemmlab-hand", {}, first, note);
   const top = make("div", "gemmlab-top", {}, ...(kind === "verdict" ? [answers, hand] : [hand, films, answers]));
   el.append(
     make("div", "gemmlab-title-line", {}, title, devices, headButtons), choices, top, pipes, maps, tries, copies, make("div", "gemmlab-other", {}, other, otherButtons), fold, spoken,
   );
   spoken.setAttribute("role", "status");
 
-  const buttons = { head: headButtons, stop, note: longer, other: otherButtons, choices };
+  const buttons = { head: headButtons, stop, rate: longer, other: otherButtons, choices };
   const drawButtons = () => {
     for (const [place, box] of Object.entries(buttons)) {
       const there = [...box.children], wanted = model.get("buttons")[place] ?? [];

@@ -26,21 +26,14 @@ from ..opencl.devices import Device
 from ..sandbox.client import Outcome
 from .cells import HOLE
 from .listing import renumber
-from .tries import Try, between, digits
+from .tries import Try, between, digits, sizes
 
 #: Pixels: the width of a bar in the narrowest place where its marks still have names, of a
 #: character of these names.
 BAR, CHARACTER = 420, 6.6
+BUSY = "The middle 80 % of the runs differ by this share of the median: the machine may be busy."
 #: What a product is before it was timed.
 RIGHT = "Right: every element exact"
-
-
-def sizes(values: Mapping[str, int]) -> str:
-    """ "M = N = K = 256", or "M = 100, N = 64, K = 64"."""
-    own = {size: values[size] for size in "MNK"}
-    if len({*own.values()}) == 1:
-        return f"M = N = K = {own['M']:,}"
-    return ", ".join(f"{size} = {value:,}" for size, value in own.items())
 
 
 def tflops(gflops: float) -> str:
@@ -154,33 +147,23 @@ def beside(found: Comparison, other: str) -> str:
     return f"No measurable difference from {other}"
 
 
-def since(now: Interval, before: Interval | None) -> str:
-    """How a rate compares with the one before, if their runs do not overlap."""
-    if before is None or before[0] <= now[2] and now[0] <= before[2]:
-        return ""
-    return f"{digits(now[1] / before[1])} × before"
-
-
-def answer(
-    bar: Bar, comparison: Comparison, other: str, moved: str, before: Interval | None = None
-) -> str:
-    """Return one line with a rate and how it compares with that of `other`, or if it is the same
-    with the one `before`; the bar, and below it what is less important, with what was `moved`.
+def answer(bar: Bar, comparison: Comparison, other: str, moved: str) -> str:
+    """Return one line with a rate, whether its runs are noisy, and how it compares with that of
+    `other`; the bar, and below it what is less important, with what was `moved`.
     """
-    ratio, facts = beside(comparison, other), [*[moved] * bool(moved)]
-    if comparison.ratio is None:
-        if change := since(comparison.rate, before):
-            facts.append(ratio.removesuffix("."))
-            ratio = change
-        elif moved:  # the other has no rate
-            ratio = ""
+    has_rate = comparison.ratio is not None or not moved  # what it is compared with
+    ratio, facts = beside(comparison, other) if has_rate else "", [*[moved] * bool(moved)]
     if comparison.shown and comparison.reference:  # its rate is no longer the one of then
         facts.append(f"{other}, run beside it: {digits(comparison.reference[1])}")
     below = escape("; ".join([*facts, *bar.facts, bar.about]))
+    noise = ""
+    if comparison.noisy:
+        words = f"runs differ by {100 * comparison.spread:.0f} %"
+        noise = f' <span class="gemmlab-noise" title="{BUSY}">{words}</span>'
     return (
         f'<div class="gemmlab-figure" style="--colour:var(--gemmlab-{bar.colour.name})">'
         f'<div class="gemmlab-rate gemmlab-said"><span><b>{bar.figure}</b> {escape(bar.words)}'
-        f'</span> <span class="gemmlab-compared">{escape(ratio)}</span></div>{_track(bar)}'
+        f'{noise}</span> <span class="gemmlab-compared">{escape(ratio)}</span></div>{_track(bar)}'
         f'<div class="gemmlab-facts-below" title="{below}">{below}</div></div>'
     )
 
@@ -190,7 +173,7 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
     the ceiling beside those of the settings at the start. Both are `maps.recorded_cell`s with what
     is "allowed" there.
     """
-    size = f"recorded at M = N = K = {found.size:,}"
+    size = f"recorded at {sizes(dict.fromkeys('MNK', found.size))}"
     allowed = cell["allowed"]
     if cell["state"] == "missing" and allowed:
         return Bar(
@@ -347,15 +330,11 @@ def _library(title: str, size: int, peak: float) -> dict[str, float]:
     return {"cuBLAS": best / peak} if best else {}
 
 
-def note(moved: Sequence[str], found: Comparison | None) -> str:
-    """One line: what gave way and why, or that something else uses the machine."""
-    words = "; ".join(moved)
-    if not words and found and found.noisy:
-        words = f"Runs of one kernel differ by {100 * found.spread:.0f} %: the machine may be busy."
-    return (
-        f'<div class="gemmlab-note gemmlab-said" title="{escape(words)}" '
-        f'style="--colour:var(--gemmlab-b)">{escape(words)}</div>'
-    )
+def note(moved: Sequence[str]) -> str:
+    """What gave way, and why."""
+    words = escape("; ".join(moved))
+    look = 'style="--colour:var(--gemmlab-b)"'
+    return f'<div class="gemmlab-note gemmlab-said" title="{words}" {look}>{words}</div>'
 
 
 def pipes(allowed: Allowed, kernel: object, *, older: bool) -> str:

@@ -94,8 +94,9 @@ class Panel(Listener):
         recorded_first: whether the recorded GPU is above the answer.
         controls: see `Control.data`.
         heard: the page's newest move that the controls show.
-        buttons: lists of `button` by place: "head", "stop", "note", "other", "choices".
-        parts: HTML by place: "title", "answer", "recorded", "note", "pipes", "other", "details".
+        buttons: lists of `button` by place: "head", "stop", "rate", "other", "choices".
+        parts: HTML by place: "title", "answer", "recorded", "note", "pipes", "legend", "other",
+            "details".
         status: the "words" of what runs, with its "job", "step" and "limit" in seconds; and whether
             the answer is "stale".
         devices: their "names", and "at" which of them it measures.

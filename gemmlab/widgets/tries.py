@@ -9,6 +9,7 @@ from csv import DictWriter
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from io import StringIO
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,30 @@ class Try:
         return f"{between(*self.rate[::2])} GFLOPS" if self.right else "wrong"
 
 
-def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
-    """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
-    changed = {name: value for name, value in now.items() if value != before.get(name, value)}
+def changes(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """What differs from earlier settings; N and K are left out where they follow M."""
+    changed = {name: value for name, value in now.items() if value != before.get(name)}
     if {*"MNK"} <= {*changed} and len({changed[size] for size in "MNK"}) == 1:
         del changed["N"], changed["K"]
-    return ", ".join(f"{name} {before[name]} → {value}" for name, value in changed.items())
+    return changed
+
+
+def moved(before: Mapping[str, int], now: Mapping[str, int]) -> str:
+    """What differs between two settings: "TS 32 → 16, WPT 8 → 4"."""
+    return ", ".join(f"{name} {before[name]} → {v}" for name, v in changes(before, now).items())
+
+
+def sizes(values: Mapping[str, int]) -> str:
+    """ "M = N = K = 256", in which no line ends, or "M = 100, N = 64, K = 64"."""
+    own = {size: values[size] for size in "MNK"}
+    if len({*own.values()}) == 1:
+        return f"M = N = K = {own['M']:,}".replace(" ", "\u00a0")
+    return ", ".join(f"{size}\u00a0=\u00a0{value:,}" for size, value in own.items())
+
+
+def place(rate: float, low: float, high: float) -> float:
+    """Where a rate is on a logarithmic scale, from 0 at `low` to 1 at `high`."""
+    return min(1.0, max(0.0, log(rate / low) / log(high / low)))
 
 
 def digits(value: float) -> str:

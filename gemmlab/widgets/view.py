@@ -10,7 +10,7 @@ from typing import Any
 from ..draw.bars import Bar, bars
 from ..draw.heatmap import heatmap
 from ..draw.picture import Picture
-from ..measurement.comparison import Comparison, Interval
+from ..measurement.comparison import Comparison
 from ..measurement.landscape import chip_of
 from ..model.chip import H200
 from ..opencl.devices import Device
@@ -80,18 +80,17 @@ def _buttons(state: State, cell: Cell | None, stepping: bool) -> dict[str, Any]:
     compared = outcome.compared if outcome and outcome.ok and not state.stale else None
     unclear = compared and (compared.noisy or (compared.ratio is not None and not compared.shown))
     opened = [*[PUT] * (cell is not None), OPENED] if state.opened else []
-    return {"head": head, "stop": [STOP], "note": [LATER] if unclear else [], "other": opened}
+    return {"head": head, "stop": [STOP], "rate": [LATER] if unclear else [], "other": opened}
 
 
 def _parts(state: State, cell: Cell | None) -> dict[str, str]:
     topic, outcome = state.topic, state.outcome
-    compared = outcome.compared if outcome and outcome.ok and not state.stale else None
     number = topic.spec.number if isinstance(topic.spec.number, int) else ""  # or the name again
     return {
         "title": f"kernel {number} <span>{escape(topic.spec.name)}</span>",
         "answer": _answer(state, cell),
         "recorded": _recorded(state),
-        "note": panel.note(state.notes, compared),
+        "note": panel.note(state.notes),
         "pipes": _pipes(state),
         "other": panel.difference(state.opened, topic.code) if state.opened else "",
         "details": panel.details(outcome, topic.spec, state.device.limits) if outcome else "",
@@ -106,9 +105,8 @@ def _answer(state: State, cell: Cell | None) -> str:
     rate = ""
     if outcome.ok and outcome.compared:
         other, changed = _other(state, values)
-        last = _last(state)
         here = _here(state, outcome.compared, values, machine(state.device))
-        rate = panel.answer(here, outcome.compared, other, changed, last)
+        rate = panel.answer(here, outcome.compared, other, changed)
     code, lines = state.topic.source or "", cell.lines if cell else None
     verdict = panel.verdict(outcome, code, in_cell=cell is not None, lines=lines)
     verdict = "" if state.judged else verdict
@@ -122,18 +120,13 @@ def machine(device: Device | Browser) -> str:
     return "this browser" if isinstance(device, Browser) else "this machine"
 
 
-def _last(state: State) -> Interval | None:
-    """Return the rate of the try before."""
-    last = tries.before(state.tries) if state.tries else None
-    return last.rate if last else None
-
-
 def _here(state: State, compared: Comparison, values: Values, title: str) -> Bar:
     """Return the rate that was measured."""
     device = state.device
     name = device.name if isinstance(device, Browser) else panel.label(device)
-    about = f"{name}, {panel.sizes(values)}"
-    return panel.here(compared.rate, about, state.peak, title, _last(state))
+    about = f"{name}, {tries.sizes(values)}"
+    last = tries.before(state.tries) if state.tries else None
+    return panel.here(compared.rate, about, state.peak, title, last.rate if last else None)
 
 
 def _other(state: State, values: Values) -> tuple[str, str]:

@@ -1,17 +1,7 @@
 """What a panel says of rates."""
 
-import pytest
-
 from gemmlab.measurement.rungs import Allowed
 from gemmlab.widgets import panel
-
-
-@pytest.mark.parametrize(
-    ("before", "words"),
-    [((0.3, 0.4, 0.5), "400 × before"), ((100.0, 150.0, 161.0), ""), (None, "")],
-)
-def test_a_rate_is_compared_with_the_one_before_where_their_runs_do_not_overlap(before, words):
-    assert panel.since((150.0, 160.0, 170.0), before) == words
 
 
 def test_rates_of_an_h200_have_one_unit_and_a_bound_is_not_drawn_as_measured():

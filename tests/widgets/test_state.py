@@ -92,7 +92,7 @@ class Play:
     def view(self) -> SimpleNamespace:
         """What is shown, and whether it is dim."""
         shown = view.render(self.state)
-        unclear = bool(shown["buttons"]["note"])
+        unclear = bool(shown["buttons"]["rate"])
         stale = view.status(self.state)["stale"]
         return SimpleNamespace(**shown["parts"], stale=stale, unclear=unclear)
 
@@ -197,7 +197,9 @@ def test_map_and_verdict_do_not_contradict_each_other(play):
 
 def test_a_busy_machine_is_named_and_can_be_measured_longer(play):
     play.send(Placed(START | {"TS": 16})).answer(3.0, ratio=(0.5, 1.5, 3.0), spread=0.5)
-    assert "busy" in play.view.note and "50 %" in play.view.note and play.view.unclear
+    rate = play.view.answer.partition("GFLOPS")[2].partition("</div>")[0]
+    assert "runs differ by 50 %" in rate and "busy" in rate, "beside the rate"
+    assert play.view.note.count("busy") == 0 and play.view.unclear
     assert "difference" not in play.view.answer, "noise shows neither equality nor difference"
     play.send(Prolonged())
     assert requested(play)["TS"] == 16
