@@ -30,7 +30,6 @@ class Bar:
         share: the length of the bar, as a share of the peak.
         whisker: the least and the most, as shares of the peak.
         marks: places on the bar by their names, as shares of the peak.
-        before: what one of the marks was before the last move.
         ghost: the length of the bar before the last change, as a share of the peak.
     """
 
@@ -43,7 +42,6 @@ class Bar:
     facts: tuple[str, ...] = ()
     whisker: tuple[float, float] | None = None
     marks: Mapping[str, float] = field(default_factory=dict)
-    before: str = ""
     ghost: float = 0.0
 
     def in_order(self) -> list[tuple[str, float]]:

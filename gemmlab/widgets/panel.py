@@ -169,9 +169,9 @@ def answer(bar: Bar, comparison: Comparison, other: str, moved: str) -> str:
 
 
 def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]) -> Bar:
-    """The rate of settings on the recorded GPU, its ceiling, and the vendor's library; the rate and
-    the ceiling beside those of the settings at the start. Both are `maps.recorded_cell`s with what
-    is "allowed" there.
+    """The rate of settings on the recorded GPU beside that of the settings at the start, its
+    ceiling, and the vendor's library. Both are `maps.recorded_cell`s, the first with what is
+    "allowed" there.
     """
     size = f"recorded at {sizes(dict.fromkeys('MNK', found.size))}"
     allowed = cell["allowed"]
@@ -186,12 +186,8 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
     if "share" not in cell:
         return Bar(found.title, size, style.RECORDED, "–", cell["label"])
     marks = _library(found.title, found.size, found.peak)
-    before = ""
-    if limit := _limit(found, cell):
-        marks[f"{named(limit.resource)} allows"] = limit.gflops / found.peak
-        if (then := _limit(found, start)) and then.gflops != limit.gflops:
-            other = "" if then.resource == limit.resource else f"{named(then.resource)} "
-            before = f"before {other}{percent(then.gflops / found.peak)}"
+    if allowed and cell["gflops"] <= allowed.gflops < 0.995 * found.peak:
+        marks[f"{named(allowed.resource)} allows"] = allowed.gflops / found.peak
     words = f"% of the peak, {tflops(cell['gflops'])} TFLOPS"
     if start.get("gflops", cell["gflops"]) != cell["gflops"]:
         words += f", {digits(cell['gflops'] / start['gflops'])} × your start"
@@ -203,15 +199,7 @@ def recorded(found: Landscape, cell: Mapping[str, Any], start: Mapping[str, Any]
         words,
         cell["share"],
         marks=marks,
-        before=before,
     )
-
-
-def _limit(found: Landscape, cell: Mapping[str, Any]) -> Allowed | None:
-    """The ceiling, if it is one: above the rate and below the peak."""
-    allowed = cell["allowed"]
-    above = allowed and cell.get("gflops", 0.0) <= allowed.gflops < 0.995 * found.peak
-    return allowed if above else None
 
 
 #: Begins a sentence that `_at_most` ends.
@@ -301,11 +289,10 @@ def _names(bar: Bar) -> str:
         right, below = x + width <= after * BAR, x - width < end
         if right or not below:
             end = x + width if right else x
-        title = ", ".join([words, *[bar.before] * name.endswith("allows")]).removesuffix(", ")
         side, place = "after" if right else "before", f"{min(at, 1.0):.1%}"
         side += " gemmlab-below" * (below and not right)
         html += (
-            f'<span class="gemmlab-{side}" style="--at:{place}" title="{escape(title)}">'
+            f'<span class="gemmlab-{side}" style="--at:{place}" title="{escape(words)}">'
             f"{escape(words)}</span>"
         )
     return html

@@ -151,11 +151,10 @@ def _recorded_bar(state: State, values: Values) -> Bar | None:
         return panel.reachable(allowed, *original) if allowed and not hidden else None
     models = chip_of(landscape.title) is H200  # the ceilings are those of an H200
     here, start = (
-        maps.recorded_cell(landscape, topic.spec, topic.params(values))
-        | {"allowed": state.allows(values)[0] if models else None}
-        for values in (values, state.start)
+        maps.recorded_cell(landscape, topic.spec, topic.params(setting))
+        for setting in (values, state.start)
     )
-    return panel.recorded(landscape, here, start)
+    return panel.recorded(landscape, here | {"allowed": allowed if models else None}, start)
 
 
 def _recorded(state: State) -> str:
