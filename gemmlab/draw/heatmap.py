@@ -11,7 +11,7 @@ from ..model import percent
 from .picture import INK, Picture
 
 #: What is in a cell without a rate, and what it means; the cell of an illegal setting is empty.
-_SIGNS = {"failed": ("×", "did not run, or wrong"), "missing": ("?", "not recorded")}
+SIGNS = {"failed": ("×", "did not run, or wrong"), "missing": ("?", "not recorded")}
 
 
 def heatmap(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Picture:
@@ -26,7 +26,7 @@ def heatmap(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Pict
     cells: dict[tuple[int, ...], Any] = {(cell["x"], cell["y"]): cell for cell in shown["cells"]}
     columns, rows = shown["xs"], shown["ys"]
     states = {cell["state"] for cell in cells.values()}
-    signs = [f"{sign} {words}" for state, (sign, words) in _SIGNS.items() if state in states]
+    signs = [f"{sign} {words}" for state, (sign, words) in SIGNS.items() if state in states]
     picture = Picture(7, 0.9 + 0.42 * len(rows), _in_words(shown, cells.get(here), title))
     ax = picture.axes_plain()
     ax.spines[:].set_visible(False)
@@ -41,7 +41,7 @@ def heatmap(shown: Mapping[str, Any], here: tuple[int, ...], title: str) -> Pict
             box = Rectangle((column - 0.47, row - 0.45), 0.94, 0.9)
             box.set(facecolor=face, edgecolor=colour, linewidth=width, zorder=2 if width > 1 else 1)
             ax.add_artist(box)  # add_patch would update the limits of the axes for every cell
-        words = cell["text"] or _SIGNS[cell["state"]][0]
+        words = cell["text"] or SIGNS[cell["state"]][0]
         ax.text(column, row, words, ha="center", va="center", fontsize=10,
                 color=cell.get("ink", INK))  # fmt: skip
     ax.set(xlim=(-0.55, len(columns) - 0.45), ylim=(-0.55, len(rows) - 0.45))

@@ -11,19 +11,23 @@ from itertools import combinations, product
 from statistics import pstdev
 from typing import Any
 
+from ..draw.heatmap import SIGNS
 from ..draw.picture import text_colour, viridis
 from ..ladder import KernelSpec, Key, find
 from ..ladder.spec import Limits
 from ..measurement.landscape import Landscape
 from ..model import percent
 from .controls import IN_VIEW, ranked
-from .tries import SHOWN, Try, best, digits
+from .tries import SHOWN, Try, best, digits, place
 
 Values = Mapping[str, int]
 Axes = tuple[str, str]
-#: The rates in a map of this machine begin at this share of the scale, so that none is black.
-FLOOR = 0.15
-HINT = "Click or drag on the map to set the sliders. A dot is not allowed."
+#: The colours of a map of this machine begin at this share of the rate at which they end.
+FLOOR = 0.01
+HINT = "Click or drag on the map to set the sliders."
+#: What the cells without a rate look like, and what it means.
+LEGEND = {"illegal": "dot: not allowed", "open": "grey: not measured yet",
+          **{state: " ".join(sign) for state, sign in SIGNS.items()}}  # fmt: skip
 
 
 def first_axes(spec: KernelSpec, recorded: Landscape | None) -> Axes:
@@ -101,12 +105,18 @@ class Plane:
         return self._map(f"{found.title}, % of the peak", HINT, cells, describe)
 
     def own(
-        self, machine: str, limits: Limits, history: Sequence[Try], cells: Sequence[tuple[int, int]]
+        self,
+        machine: str,
+        limits: Limits,
+        history: Sequence[Try],
+        peak: float | None,
+        cells: Sequence[tuple[int, int]],
     ) -> dict[str, Any]:
-        """Return the map of what was measured here with the other values as they are now."""
+        """Return the map of what was measured here with the other values as they are now. The
+        colours end at the peak or, where it is unknown, at ten times the highest rate.
+        """
         mine = {tuple(one.settings.items()): one for one in history if one.right and one.rate}
-        top = best(list(mine.values()))
-        scale = top.rate[1] if top and top.rate else 1.0
+        end = peak or 10 * max((one.rate[1] for one in mine.values() if one.rate), default=1.0)
 
         def describe(setting: dict[str, int]) -> dict[str, Any]:
             if problems := _problems(self.spec, setting, limits):
@@ -117,10 +127,11 @@ class Plane:
             middle = one.rate[1]
             text = digits(middle) if middle >= 1 else f"{middle:.2g}"  # it must fit
             cell = {"state": "mine", "label": one.outcome, "text": text}
-            return cell | _shade(FLOOR + (1 - FLOOR) * middle / scale)
+            return cell | _shade(place(middle, FLOOR * end, end))
 
-        about = f"It fills as you measure. {HINT}"
-        return self._map(f"{machine}, GFLOPS", about, cells, describe)
+        scale = f" (yellow: its peak, {digits(peak)})" if peak else ""
+        about = f"It fills as you measure. Its colours are on a logarithmic scale. {HINT}"
+        return self._map(f"{machine}, GFLOPS{scale}", about, cells, describe)
 
     def _map(
         self,
@@ -176,24 +187,32 @@ def _shade(share: float) -> dict[str, str]:
             "ink": text_colour(shade)}  # fmt: skip
 
 
+def legend(shown: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the cells without a rate in these maps mean."""
+    states = {cell["state"] for one in shown for cell in one["cells"]}
+    return ", ".join(words for state, words in LEGEND.items() if state in states)
+
+
 def strip(history: Sequence[Try], code: str) -> dict[str, Any]:
-    """Return the last tries, their rates as shares of the highest."""
-    top = max((t.rate[2] for t in history if t.right and t.rate), default=1.0)
+    """Return the last tries; their rates are places on a logarithmic scale, of at least a decade,
+    that ends at the highest of them.
+    """
+    rates = [one.rate for one in history[-SHOWN:] if one.right and one.rate]
+    top = max((high for _, _, high in rates), default=1.0)
+    bottom = min([0.1 * top, *(0.9 * low for low, _, _ in rates)])
     first = best(history)
     marks = []
     for number, one in list(enumerate(history))[-SHOWN:]:
         right = one.right and one.rate is not None
-        low, middle, high = (v / top for v in one.rate) if right and one.rate else (0.0, 0.0, 0.0)
+        interval = one.rate if right and one.rate else (bottom, bottom, bottom)
+        low, middle, high = (place(rate, bottom, top) for rate in interval)
         newest = number == len(history) - 1
         text = digits(one.rate[1]) if right and one.rate and (one is first or newest) else ""
         other = one.code != code
-        label = f"{one.describe(history[number - 1] if number else None)}{'; other code' * other}"
+        last = history[number - 1] if number else None
+        label = f"{one.describe(last)}{'; other code' * other}"
         marks.append({"number": number, "right": right, "label": label, "text": text,
-                      "newest": newest, "other": other, "low": low, "middle": middle,
-                      "high": high})  # fmt: skip
-    best_rate = f", best {digits(first.rate[1])} GFLOPS" if first and first.rate else ""
-    return {
-        "title": f"your tries{best_rate}",
-        "scale": digits(top) if first else "",
-        "marks": marks,
-    }
+                      "labels": one.labels(last), "newest": newest, "other": other, "low": low,
+                      "middle": middle, "high": high})  # fmt: skip
+    scale = [f"{digits(top)} GFLOPS", digits(bottom)] if rates else []
+    return {"title": "your tries", "scale": scale, "marks": marks}

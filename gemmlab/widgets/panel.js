@@ -43,7 +43,7 @@ function render({ model, el }) {
   const hand = make("div", "gemmlab-hand", {}, first, note);
   const top = make("div", "gemmlab-top", {}, ...(kind === "verdict" ? [answers, hand] : [hand, films, answers]));
   el.append(
-    make("div", "gemmlab-title-line", {}, title, devices, headButtons), choices, top, pipes, maps, tries, copies, make("div", "gemmlab-other", {}, other, otherButtons), fold, spoken,
+    make("div", "gemmlab-title-line", {}, title, devices, headButtons), choices, top, pipes, maps, legend, tries, copies, make("div", "gemmlab-other", {}, other, otherButtons), fold, spoken,
   );
   spoken.setAttribute("role", "status");
 
@@ -197,7 +197,7 @@ function render({ model, el }) {
   };
 
   // The parts that Python writes as HTML.
-  const written = { title, answer: result, recorded, note, pipes, other, details };
+  const written = { title, answer: result, recorded, note, pipes, legend, other, details };
   const before = {};
   const drawParts = () => {
     for (const [name, box] of Object.entries(written)) {
@@ -328,14 +328,16 @@ function render({ model, el }) {
   };
   const drawTries = () => {
     const { title, scale, marks } = model.get("tries"), row = slot("marks");
-    tries.replaceChildren(...(marks.length ? [make("div", "gemmlab-heading", {}, title), row] : []));
-    row.append(make("span", "gemmlab-scale", {}, scale));
-    for (const { number, right, newest, other, label, text, low, middle, high } of marks) {
+    tries.replaceChildren(...(marks.length ? [row] : []));
+    describe(row, { label: title }).setAttribute("role", "group");
+    row.append(make("div", "gemmlab-scale", {}, make("b", "", {}, title), ...scale.map((rate) => make("span", "", {}, rate))));
+    for (const { number, right, newest, other, label, text, labels, low, middle, high } of marks) {
       const looks = `gemmlab-try ${right ? "" : "gemmlab-not"} ${other ? "gemmlab-older" : ""} ${newest ? "gemmlab-newest" : ""}`;
       const one = make("button", looks, { type: "button", tabIndex: -1, title: label, id: `try-${number}` }, right ? "" : "✕");
       describe(one, { label });
       for (const [name, share] of Object.entries({ low, middle, high })) one.style.setProperty(`--${name}`, `${100 * share}%`);
       if (text) one.append(make("span", "gemmlab-label", {}, text));
+      one.append(make("span", "gemmlab-labels", {}, ...labels.map((words) => make("span", "", {}, words))));
       row.append(one);
     }
     const end = row.querySelector("button:last-of-type");

@@ -118,7 +118,7 @@ class Panel(Listener):
     devices: Any = traitlets.Dict({"names": [], "at": -1}).tag(sync=True)
     maps: Any = traitlets.List().tag(sync=True)
     here: Any = traitlets.List([0, 0]).tag(sync=True)
-    tries: Any = traitlets.Dict({"title": "", "scale": "", "marks": []}).tag(sync=True)
+    tries: Any = traitlets.Dict({"title": "", "scale": [], "marks": []}).tag(sync=True)
     code: Any = traitlets.Dict().tag(sync=True)
     unfolded: Any = traitlets.Bool(False).tag(sync=True)
 

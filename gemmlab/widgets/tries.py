@@ -19,6 +19,8 @@ from ..measurement.comparison import Interval
 
 #: Tries that are kept of each explorer, and those that are shown.
 KEPT, SHOWN = 60, 24
+#: Lines below the mark of a try.
+LINES = 2
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,19 @@ class Try:
     code: str = ""
 
     def describe(self, before: Try | None = None) -> str:
-        """Return the outcome and what was changed since the try before: "WPT 8 → 4: wrong"."""
-        settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
+        """Return settings, outcome, and the change since the try before: "TS 32, WPT 4,
+        M = N = K = 64: wrong; WPT 8 → 4".
+        """
+        params = [f"{n} {value}" for n, value in self.settings.items() if n not in {*"MNK"}]
         changed = moved(before.settings, self.settings) if before else ""
-        return f"{changed or settings}: {self.outcome}"
+        about = f"{', '.join([*params, sizes(self.settings)])}: {self.outcome}"
+        return f"{about}; {changed}" if changed else about
+
+    def labels(self, before: Try | None = None) -> list[str]:
+        """Return the lines below its mark, what is new since the try before: ["WPT 4"]."""
+        new = changes(before.settings if before else {}, self.settings)
+        is_edited = before is not None and before.code != self.code
+        return [*["code"] * is_edited, *(f"{name} {value}" for name, value in new.items())][:LINES]
 
     @property
     def record(self) -> dict[str, Any]:

@@ -48,12 +48,13 @@ def render(state: State, cell: Cell | None = None, stepping: bool = False) -> di
     in_cell = topic.source is not None
     rows = controls(topic.spec, state.options, state.values, state.notes, state.axes, in_cell)
     plane = maps.Plane(topic.spec, state.values, state.axes)
+    shown = [] if in_cell else _maps(state, plane)
     return {
         "heard": state.heard,
         "controls": [row.data() for row in rows],
         "buttons": _buttons(state, cell, stepping),
-        "parts": _parts(state, cell),
-        "maps": [] if topic.source is not None else _maps(state, plane),
+        "parts": {**_parts(state, cell), "legend": maps.legend(shown)},
+        "maps": shown,
         "here": [*plane.here],
         "tries": maps.strip(state.tries, topic.code),
         "code": as_code(state, cell.part if cell else ""),
@@ -180,7 +181,7 @@ def _maps(state: State, plane: maps.Plane) -> list[dict[str, Any]]:
     found, limits = state.topic.recorded, state.device.limits
     cells = plane.cells([limits, *([found.limits] if found else [])])
     there = [plane.recorded(found, cells)] if found else []
-    return [*there, plane.own(machine(state.device), limits, state.tries, cells)]
+    return [*there, plane.own(machine(state.device), limits, state.tries, state.peak, cells)]
 
 
 def ceiling(state: State) -> str:

@@ -1,12 +1,14 @@
 """The two maps and the tries: what was recorded, and what the reader has measured."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from landscapes import made_up
 
 from gemmlab import catalog
 from gemmlab.draw.heatmap import heatmap
+from gemmlab.measurement.landscape import landscapes
 from gemmlab.measurement.rungs import Allowed
 from gemmlab.model import H200
 from gemmlab.widgets import view
@@ -94,6 +96,41 @@ def test_only_what_belongs_to_the_present_sizes_is_on_the_own_map(h200, any_devi
     assert "mine" not in [cell["state"] for cell in shown["cells"]]
 
 
+def luminance(cell: dict) -> float:
+    red, green, blue = (int(part) / 255 for part in cell["shade"].split(","))
+    return 0.2 * red + 0.7 * green + 0.1 * blue
+
+
+@pytest.mark.parametrize("peak", [100.0, None])
+def test_a_lone_try_does_not_look_like_the_best(h200, any_device, peak):
+    """The brightest colour is that of the peak; how bright another try is does not depend on it."""
+    state = state_of(3, any_device, h200, tried((2.0, 2.0, 2.0)))
+    lone = cells(view.render(replace(state, peak=peak))["maps"][1])[32, 4]
+    fast = state_of(3, any_device, h200, tried((2.0,) * 3), tried((100.0,) * 3, TS=16))
+    own = cells(view.render(replace(fast, peak=100.0))["maps"][1])
+    assert luminance(lone) < luminance(own[16, 4]) - 0.2
+    assert peak is None or lone["shade"] == own[32, 4]["shade"]
+
+
+def test_what_the_cells_without_a_rate_mean_is_said_below_the_maps(h200, any_device):
+    """Only what there is: a kernel with one parameter has nothing that is not allowed."""
+    legend = view.render(state_of(3, any_device, h200))["parts"]["legend"]
+    assert "not allowed" in legend and "not measured" in legend and "did not run" not in legend
+    assert "not allowed" not in view.render(state_of(1, any_device, h200))["parts"]["legend"]
+    assert view.render(state_of(3, any_device, None, source="a"))["parts"]["legend"] == ""
+
+
+@pytest.mark.parametrize("kernel", catalog)
+def test_the_sliders_of_both_axes_are_in_view(any_device, kernel):
+    """At first, and when a reader puts the last parameter on an axis; never more than five."""
+    found = next((one for one in landscapes() if one.rows(kernel)), None)
+    state = state_of(kernel, any_device, found)
+    for axes in (state.axes, turn(state.axes, "across", [*catalog[kernel].defaults][-1])):
+        shown = view.render(replace(state, axes=axes))["controls"]
+        seen = {row["name"] for row in shown if not row["more"]}
+        assert {*axes} - {""} <= seen and len(seen) <= 5
+
+
 def test_an_axis_is_turned_and_both_are_never_the_same(h200):
     axes = first_axes(catalog[10], h200)
     for side, name in (("across", "TSK"), ("down", "TSK"), ("across", "TSK")):
@@ -118,9 +155,27 @@ def test_a_wrong_try_has_no_height_and_sets_no_scale():
     assert [mark["right"] for mark in (right, wrong, refused)] == [True, False, False]
 
 
-def test_a_try_says_what_was_changed_since_the_one_before():
-    marks = strip([tried((4.0, 5.0, 6.0)), tried((7.0, 7.5, 8.0), WPT=8)], "")["marks"]
-    assert marks[0]["label"].startswith("TS 32, WPT 4") and "WPT 4 → 8:" in marks[1]["label"]
+def test_a_try_says_its_settings_and_what_is_new_since_the_one_before():
+    """All of them to a hand and to a screen reader, what is new in a few words below its mark."""
+    history = [tried((4.0, 5.0, 6.0)), tried((7.0, 7.5, 8.0), WPT=8, **dict.fromkeys("MNK", 128))]
+    first, second, third, again = strip(
+        [*history, replace(history[1], code="edited"), replace(history[1], code="edited")], ""
+    )["marks"]
+    assert first["label"].startswith("TS 32, WPT 4, M\u00a0=\u00a0N\u00a0=\u00a0K\u00a0=\u00a064: ")
+    assert "TS 32, WPT 8" in second["label"] and "WPT 4 → 8" in second["label"]
+    assert first["labels"] == ["TS 32", "WPT 4"] and second["labels"] == ["WPT 8", "M 128"]
+    assert third["labels"] == ["code"] and again["labels"] == []
+
+
+def test_small_rates_can_be_told_apart_beside_a_large_one():
+    """The distance of two marks is that of their ratio; at least a decade is shown."""
+    rates = (0.5, 1.0, 2.0, 100.0)
+    heights = [mark["middle"] for mark in strip([tried((r, r, r)) for r in rates], "")["marks"]]
+    steps = [after - before for before, after in pairwise(heights)]
+    assert heights[0] > 0 and heights[-1] == 1
+    assert steps[0] > 0.1 and steps[0] == pytest.approx(steps[1])
+    close = strip([tried((9.9,) * 3), tried((10.0,) * 3)], "")
+    assert close["marks"][0]["middle"] > 0.95 and close["scale"] == ["10.0 GFLOPS", "1.00"]
 
 
 def test_the_best_try_is_the_highest_in_the_map():
