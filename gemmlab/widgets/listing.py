@@ -21,9 +21,11 @@ COSTS: dict[str, Callable[[Counts], int]] = {
 }
 
 
-def listing(run: Run, now: int, values: Mapping[str, int], inside: range | None = None) -> str:
+def listing(
+    run: Run, now: int, values: Mapping[str, int], inside: range | None = None, above: str = ""
+) -> str:
     """The text with the line `now` lit; below it those of the `values` that the line names, the
-    findings, and what the kernel has printed.
+    findings that are not `above` it, and what the kernel has printed.
 
     Where a cell holds only the lines `inside`, these have the numbers of the cell.
     """
@@ -43,7 +45,7 @@ def listing(run: Run, now: int, values: Mapping[str, int], inside: range | None 
     found = "".join(
         f'<div style="border-left:4px solid {RED};padding-left:6px;font-size:12px">'
         f"Wrong: {escape(renumber(f'line {f.line}: ' * (f.line > 0) + f.message, inside))}</div>"
-        for f in run.findings[:3]
+        for f in [f for f in run.findings if f.message not in above][:3]
     )
     text = "".join(run.printed)[:PRINTED]
     printed = f'<pre class="gemmlab-problem">Printed: {escape(text)}</pre>' if text else ""

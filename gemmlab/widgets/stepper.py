@@ -40,6 +40,8 @@ class Stepper(Shell):
 
     #: Lines of the kernel's text that a notebook's cell holds, if it holds only a part.
     lines: range | None = None
+    #: What is above it: findings of the run that need not be repeated.
+    above: str = ""
 
     def __init__(
         self,
@@ -163,7 +165,7 @@ class Stepper(Shell):
         step, item = values["step"], values["item"]
         run = replay.run
         numbers = {"M": run.m, "N": run.n, "K": run.k, **run.params}
-        text = listing(run, replay.steps[step - 1].line, numbers, self.lines)
+        text = listing(run, replay.steps[step - 1].line, numbers, self.lines, self.above)
         side = '<div class="gemmlab-wide" style="flex:1 1 {}px;min-width:0">{}</div>'
         said = renumber(replay.words(step, item), self.lines)
         words = f'<p class="gemmlab-said" style="margin:2px 0;min-height:4.5em">{escape(said)}</p>'

@@ -5,15 +5,20 @@ from __future__ import annotations
 import re
 import threading
 import time
+from dataclasses import replace
+from html import escape
 from xml.etree import ElementTree
 
 import pytest
 from simulation.cases import SMALL, edited, line_of, text
 
-from gemmlab import Stepper, simulate
+from gemmlab import Stepper, catalog, simulate
 from gemmlab.draw import diagram
 from gemmlab.draw.picture import Picture
-from gemmlab.sandbox.look import simulate_small
+from gemmlab.sandbox.client import Outcome
+from gemmlab.sandbox.look import Seen, simulate_small
+from gemmlab.widgets import stepping
+from gemmlab.widgets.state import State, Topic
 from gemmlab.widgets.stepping import PartStepper
 
 
@@ -155,6 +160,33 @@ def test_what_is_wrong_is_marked_on_its_line(kind):
     stepper = Stepper(run, {"group": 0})
     assert wrong(stepper)[line_of(BROKEN[kind], "acc += ")] == kind
     assert wrong(Stepper(simulate(2, 16, 16, 16, SMALL[2]))) == {}
+
+
+def test_the_stepper_of_a_cell_names_its_product_and_repeats_no_finding(monkeypatch, any_device):
+    """The verdict above it is about another product, and has the first finding."""
+    monkeypatch.setattr(stepping, "simulate_small", simulate_small)
+    values = {"TS": 16, "M": 64, "N": 64, "K": 64}
+    topic = Topic(catalog[2], BROKEN["race"], text(2), True)
+    state = State.begin(topic, any_device, values, values)
+    first, second = simulate_small(2, {"TS": 16}, BROKEN["race"]).findings
+    judged = replace(
+        state, outcome=Outcome({}, seen=Seen(f"line {first.line}: {first.message}", 2))
+    )
+    for seen, repeated in ((state, True), (judged, False)):
+        made = stepping.CellStepper(seen)
+        for _ in range(1000):
+            if len(made.children) > 1:
+                break
+            time.sleep(0.01)
+        head, stepper = made.children
+        assert (
+            "TS = 8" in head.value and "M\u00a0=\u00a0N\u00a0=\u00a0K\u00a0=\u00a016" in head.value
+        )
+        assert (escape(first.message) in stepper.panel.answer) == repeated
+        assert ("luck" in head.value) == repeated
+        assert escape(second.message) in stepper.panel.answer and "race" in [
+            *wrong(stepper).values()
+        ]
 
 
 def test_what_is_typed_is_taken_or_refused_in_words(monkeypatch):
