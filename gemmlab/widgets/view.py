@@ -25,7 +25,7 @@ from .state import LONGER, State, Values, settings
 STEPS = {
     "start": "waiting for the sandbox",
     "compile": "compiling",
-    "predict": "first launch",
+    "predict": "first launch (may still compile)",
     "check": "checking the result",
     "time": "timing",
     "look": "running your code in the simulator",

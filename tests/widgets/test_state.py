@@ -136,7 +136,9 @@ def test_a_step_changes_the_status_alone(play):
     before = play.view
     play.send(Stepped("compile", play.request))
     assert view.status(play.state)["words"] == "compiling" and play.view == before
-    play.send(Stepped("check", {}))
+    play.send(Stepped("predict", play.request))
+    assert "compile" in view.status(play.state)["words"], "PoCL compiles at the first launch"
+    play.send(Stepped("compile", play.request), Stepped("check", {}))
     assert view.status(play.state)["words"] == "compiling", "the step of another request"
 
 
