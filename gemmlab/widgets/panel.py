@@ -14,7 +14,7 @@ from ..draw import pipes as drawing
 from ..draw import style
 from ..draw.bars import Bar
 from ..draw.picture import brief
-from ..ladder import KernelSpec
+from ..ladder import KernelSpec, Key
 from ..ladder.spec import Limits
 from ..measurement.comparison import LEAST_RATIO, Comparison, Interval
 from ..measurement.landscape import Landscape
@@ -147,12 +147,27 @@ def beside(found: Comparison, other: str) -> str:
     return f"No measurable difference from {other}"
 
 
-def answer(bar: Bar, comparison: Comparison, other: str, moved: str) -> str:
+def since(now: Interval, before: Interval | None) -> str:
+    """How a rate compares with the one before, if their runs do not overlap."""
+    if before is None or before[0] <= now[2] and now[0] <= before[2]:
+        return ""
+    return f"{digits(now[1] / before[1])} × before"
+
+
+def answer(
+    bar: Bar, comparison: Comparison, other: str, moved: str, before: Interval | None = None
+) -> str:
     """Return one line with a rate, whether its runs are noisy, and how it compares with that of
-    `other`; the bar, and below it what is less important, with what was `moved`.
+    `other`, or if it is the same with the one `before`; the bar, and below it what is less
+    important, with what was `moved`.
     """
-    has_rate = comparison.ratio is not None or not moved  # what it is compared with
-    ratio, facts = beside(comparison, other) if has_rate else "", [*[moved] * bool(moved)]
+    ratio, facts = beside(comparison, other), [*[moved] * bool(moved)]
+    if comparison.ratio is None:
+        if change := since(comparison.rate, before):
+            facts.append(ratio.removesuffix("."))
+            ratio = change
+        elif moved:  # the other has no rate
+            ratio = ""
     if comparison.shown and comparison.reference:  # its rate is no longer the one of then
         facts.append(f"{other}, run beside it: {digits(comparison.reference[1])}")
     below = escape("; ".join([*facts, *bar.facts, bar.about]))
@@ -218,9 +233,14 @@ def ceiling(allowed: Allowed) -> str:
     return f"{sentence(REACH)} {' '.join(_at_most(allowed))}."
 
 
-def reachable(allowed: Allowed, original: Allowed | None = None) -> Bar:
-    """What an H200 could reach with this source code, and with the `original`."""
-    marks = {"kernel 1:": rates()[1] / H200.gflops, **_library("H200", 4096, H200.gflops)}
+def reachable(allowed: Allowed, original: Allowed | None = None, kernel: Key | None = None) -> Bar:
+    """What an H200 could reach with this source code, and with the `original`; and what it does
+    reach, if this is a recorded `kernel` at its defaults.
+    """
+    measured = {f"kernel {k} measured": rates()[k] / H200.gflops for k in rates() if k == kernel}
+    marks = measured | _library("H200", 4096, H200.gflops)
+    if kernel != 1:
+        marks["kernel 1:"] = rates()[1] / H200.gflops
     if original:
         marks["the original at most"] = original.gflops / H200.gflops
     share = allowed.gflops / H200.gflops

@@ -10,7 +10,7 @@ from typing import Any
 from ..draw.bars import Bar, bars
 from ..draw.heatmap import heatmap
 from ..draw.picture import Picture
-from ..measurement.comparison import Comparison
+from ..measurement.comparison import Comparison, Interval
 from ..measurement.landscape import chip_of
 from ..model.chip import H200
 from ..opencl.devices import Device
@@ -107,7 +107,7 @@ def _answer(state: State, cell: Cell | None) -> str:
     if outcome.ok and outcome.compared:
         other, changed = _other(state, values)
         here = _here(state, outcome.compared, values, machine(state.device))
-        rate = panel.answer(here, outcome.compared, other, changed)
+        rate = panel.answer(here, outcome.compared, other, changed, _last(state))
     code, lines = state.topic.source or "", cell.lines if cell else None
     verdict = panel.verdict(outcome, code, in_cell=cell is not None, lines=lines)
     verdict = "" if state.judged else verdict
@@ -121,13 +121,18 @@ def machine(device: Device | Browser) -> str:
     return "this browser" if isinstance(device, Browser) else "this machine"
 
 
+def _last(state: State) -> Interval | None:
+    """Return the rate of the try before."""
+    last = tries.before(state.tries) if state.tries else None
+    return last.rate if last else None
+
+
 def _here(state: State, compared: Comparison, values: Values, title: str) -> Bar:
     """Return the rate that was measured."""
     device = state.device
     name = device.name if isinstance(device, Browser) else panel.label(device)
     about = f"{name}, {tries.sizes(values)}"
-    last = tries.before(state.tries) if state.tries else None
-    return panel.here(compared.rate, about, state.peak, title, last.rate if last else None)
+    return panel.here(compared.rate, about, state.peak, title, _last(state))
 
 
 def _other(state: State, values: Values) -> tuple[str, str]:
@@ -149,7 +154,11 @@ def _recorded_bar(state: State, values: Values) -> Bar | None:
     if landscape is None:
         wrong = state.outcome is not None and not state.outcome.ok
         hidden = topic.spec.tensor or (topic.source is not None and wrong)
-        return panel.reachable(allowed, *original) if allowed and not hidden else None
+        if allowed is None or hidden:
+            return None
+        is_own = not topic.edited and topic.params(values) == topic.spec.defaults
+        recorded = topic.spec.number if is_own else None
+        return panel.reachable(allowed, next(iter(original), None), recorded)
     models = chip_of(landscape.title) is H200  # the ceilings are those of an H200
     here, start = (
         maps.recorded_cell(landscape, topic.spec, topic.params(setting))
