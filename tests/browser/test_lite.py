@@ -133,6 +133,7 @@ def test_all_cells_of_a_chapter_run(browser, site, name):
             book.wait_until(lambda number=number: book.counts(number) != [None])
         found = book.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
         errors = found.all_inner_texts()
+        assert not book.page.locator(f'[data-mime-type="{STDERR}"]').all_text_contents()
         known = CHAPTERS[name]
         assert len(errors) == len(known), f"{len(code)} cells: {errors}"
         assert all(words in error for words, error in zip(known, errors, strict=True)), errors
@@ -203,7 +204,7 @@ def test_what_was_lost_or_refused_is_an_error_and_no_result(browser, site):
 def test_without_a_gpu_the_simulator_works_and_nothing_crashes(browser, site, script):
     with chapter(browser, site, "puzzles", script) as book:
         book.run_all()
-        assert not book.page.locator(f'[data-mime-type="{STDERR}"]').all_inner_texts()
+        assert not book.page.locator(f'[data-mime-type="{STDERR}"]').all_text_contents()
         for code, words in (
             ("import gemmlab; print(gemmlab.devices())", "[]"),
             ("gemmlab.measure(3, 128)", "Chrome and Edge"),
