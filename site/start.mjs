@@ -12,7 +12,10 @@ export async function loadPyodide(options) {
     return response;
   };
   try {
-    return await load(options);
+    const python = await load(options);
+    // some of its Matplotlibs come with a list of fonts of another version, and warn in the first cell of every visit
+    python.runPython("import logging; logging.getLogger('matplotlib.font_manager').setLevel('ERROR')");
+    return python;
   } finally {
     globalThis.fetch = fetch;
     page.postMessage("");

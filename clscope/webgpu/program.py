@@ -15,7 +15,7 @@ from ..parser import parse_with
 from ..text import Preprocessor, TextError, explained
 from ..tree import Function
 from ..types import Pointer
-from ..wgsl import Shader, translate
+from ..wgsl import Shader, Style, translate
 from .memory import Buffer, enqueue_copy
 from .queue import (
     CommandQueue,
@@ -34,6 +34,8 @@ from .queue import (
 
 #: NumPy's types of a shader's scalars.
 SCALARS = {"f32": np.float32, "i32": np.int32, "u32": np.uint32}
+#: A GPU finishes what it has begun, so loops that may not end are counted.
+STYLE = Style(counted=True)
 #: Work-groups that a launch may have in each dimension.
 MOST_GROUPS = 65535
 Size = tuple[int, int, int]
@@ -84,7 +86,7 @@ class Program:
     @cache  # noqa: B019 (as long as the program)
     def translate(self, name: str, size: Size) -> Shader:
         """Return a kernel for work-groups of this size."""
-        return translate(self.source, name, self._defines, size=size)
+        return translate(self.source, name, self._defines, STYLE, size)
 
     def compile(self, name: str, size: Size) -> Any:
         """Return the pipeline of a kernel for work-groups of this size."""
@@ -218,8 +220,10 @@ def enqueue_nd_range_kernel(
     if max(groups) > MOST_GROUPS:
         raise LogicError(f"{max(groups)} work-groups in a dimension; WebGPU takes {MOST_GROUPS}")
     gpu, program, name = queue.gpu, kernel.program, kernel.function_name
-    pipeline = program.compile(name, local)
-    bindings, scalars, _ = kernel.bind(program.translate(name, local))
+    pipeline, shader = program.compile(name, local), program.translate(name, local)
+    bindings, scalars, _ = kernel.bind(shader)
+    if shader.watched:
+        bindings.append(queue.watch())
     event = Event(queue)
     if not queue.is_timed or not gpu.most_timed:
         if queue.is_timed:

@@ -9,6 +9,8 @@ from enum import IntEnum, IntFlag
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .gpu import CLOCK_STEP, GPU, NoGPUError, gpu
 
 #: WebGPU does not say how many compute units there are; programs keep so many busy.
@@ -25,6 +27,10 @@ class LogicError(Error):
 
 class RuntimeError(Error, builtins.RuntimeError):
     """A build that failed, or a GPU that was lost."""
+
+
+class EndlessError(RuntimeError):
+    """A loop that was ended, because it went on and on; what the kernel stored is not valid."""
 
 
 class mem_flags(IntFlag):
@@ -140,6 +146,7 @@ class CommandQueue:
         self.properties: int = properties
         self.gpu = context.gpu
         self._timed: list[Event] = []  # launches whose times have not been read
+        self._watch: Any = None  # where launches since the last `check` report endless loops
 
     @property
     def is_timed(self) -> bool:
@@ -153,10 +160,22 @@ class CommandQueue:
     def flush(self) -> None:
         """Do nothing: commands are submitted at once."""
 
+    def watch(self) -> tuple[Any, int, int]:
+        """Return the binding of a watched kernel's report, see `Shader`."""
+        self._watch = self._watch or self.gpu.create(16)
+        return self._watch, 0, 16
+
     def check(self) -> None:
-        """Raise Error for what WebGPU has complained about."""
+        """Raise Error for what WebGPU has complained about, and for a loop that did not end."""
+        watch, self._watch = self._watch, None
         if problem := self.gpu.problem():
             raise RuntimeError(problem)
+        if watch:
+            report = np.zeros(4, np.int32)
+            self.wait(self.gpu.read, watch, 0, report.view(np.uint8))
+            self.gpu.destroy(watch)
+            if line := report[3]:
+                raise EndlessError(f"line {line}: this loop did not end")
 
     def wait(self, read: Callable[..., Any], *arguments: Any) -> Any:
         """Return what the GPU is read for. Raise Error if it is lost, or has refused a command that

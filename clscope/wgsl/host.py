@@ -60,15 +60,15 @@ class Host:
         buffers = {b.name: self.buffer(arrays[b.name]) for b in shader.buffers}
         kinds = ["storage" if b.written else "read-only-storage" for b in shader.buffers]
         bound = [*buffers.values()]
+        if shader.watched:
+            buffers["watch"] = self.buffer(np.zeros(4, np.int32))
+            bound.append(buffers["watch"])
+            kinds.append("storage")
         if shader.scalars:
             letters = {"f32": "f", "u32": "I", "i32": "i"}
             data = b"".join(struct.pack(letters[kind], values[n]) for n, kind in shader.scalars)
             bound.append(self.buffer(data + b"\0" * (-len(data) % 16), "UNIFORM"))
             kinds.append("uniform")
-        if shader.watched:
-            buffers["watch"] = self.buffer(np.zeros(4, np.int32))
-            bound.append(buffers["watch"])
-            kinds.append("storage")
         compute = self.wgpu.ShaderStage.COMPUTE
         # the layout "auto" would leave out unused bindings
         layout = self.device.create_bind_group_layout(

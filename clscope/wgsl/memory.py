@@ -139,10 +139,13 @@ class Style:
             Firefox, counts the iterations of every loop, and keeps no array of such a loop in
             registers.
         watched: every index is checked and every loop counted; the first mistake is reported.
+        counted: a loop that is not proved to end is counted. One that goes on for too long ends,
+            is reported, and no later work-group begins.
     """
 
     laid_out: bool = False
     watched: bool = False
+    counted: bool = False
 
 
 class Writer:
@@ -157,6 +160,7 @@ class Writer:
         self.top: Lines = []
         self.bodies: Lines = []
         self.special: dict[tuple[Any, ...], tuple[str, set[str]]] = {}
+        self.counted: list[int] = []  # lines of the loops whose iterations are counted
         # a function: its lines, and the line of the text that they come from
         self.lines: Lines = []
         self.depth = 1

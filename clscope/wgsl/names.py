@@ -30,9 +30,9 @@ typeof union unless unorm unsafe unsized use using varying virtual volatile wgsl
 writeonly yield alias break case const const_assert continue continuing default diagnostic discard
 else enable false fn for if let loop override requires return struct switch true var while
 array atomic bool f16 f32 i32 u32 ptr sampler vec2 vec3 vec4 bitcast select arrayLength
-workgroupBarrier storageBarrier atomicStore atomicCompareExchangeWeak
-storage uniform workgroup read read_write
-Args args lid wid gid nwg inside endless turns watch bits
+workgroupBarrier workgroupUniformLoad storageBarrier atomicLoad atomicStore
+atomicCompareExchangeWeak storage uniform workgroup read read_write
+Args args lid wid gid nwg inside endless ended turns watch bits
 """
 #: Keywords and reserved words of WGSL, and every name that a translation uses itself.
 RESERVED = frozenset(_RESERVED.split()) | frozenset(SAME.values())

@@ -128,8 +128,8 @@ function explained(message, shader) {
 // The pipeline of a shader, and the layout of its bindings. Throws an Error in words.
 export async function build({ device }, shader) {
   const kinds = shader.buffers.map((b) => (b.written ? "storage" : "read-only-storage"));
-  if (shader.scalars.length) kinds.push("uniform");
   if (shader.watched) kinds.push("storage");
+  if (shader.scalars.length) kinds.push("uniform");
   device.pushErrorScope("validation");
   const module = device.createShaderModule({ code: shader.code });
   const info = await module.getCompilationInfo();
@@ -169,8 +169,8 @@ export async function prepare(gpu, shader, arrays, values) {
   const size = given.byteLength, uniform = GPUBufferUsage.UNIFORM | GPUBufferUsage.COPY_DST;
   const scalars = size && device.createBuffer({ size, usage: uniform });
   const set = (now) => device.queue.writeBuffer(scalars, 0, packed(shader, now));
-  if (size) all.push(scalars), set(values);
   if (shader.watched) all.push(buffers.watch = storage(device, new Int32Array(4)));
+  if (size) all.push(scalars), set(values);
   const entries = all.map((buffer, binding) => ({ binding, resource: { buffer } }));
   const group = device.createBindGroup({ layout, entries });
   const stamps = timed && device.createQuerySet({ type: "timestamp", count: 2 });

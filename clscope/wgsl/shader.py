@@ -35,6 +35,10 @@ fn endless(line: i32) {
     atomicStore(&watch[3], line);
 }
 """
+#: How a work-group of a counted kernel begins, see `Style.counted`.
+BEGIN = """\
+    if (lid.x + lid.y + lid.z == 0) { ended = atomicLoad(&watch[3]); }
+    if (workgroupUniformLoad(&ended) != 0) { return; }"""
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,9 @@ class Shader:
         code: the module; entry: the name of its entry point.
         size: work-items of a work-group.
         buffers: the pointer arguments, at bindings 0, 1, 2 ...
-        scalars: the other arguments, by name and type, in a uniform buffer at the next binding.
         watched: whether a storage buffer of four i32 follows: the line, index and size of an
             access outside its array, and the line of a loop without end, 0 for none.
+        scalars: the other arguments, by name and type, in a uniform buffer at the next binding.
         local_bytes: of workgroup memory.
         lines: for each line of `code`, the line of the kernel's text, 0 for none.
     """
@@ -129,14 +133,20 @@ class _Module(StatementWriter):
         assert kernel.body is not None
         self.statements(kernel.body.body)
         line = kernel.spot.line
+        is_watched = self.style.watched or bool(self.counted)
+        begin = BEGIN.split("\n") if self.counted and not self.style.watched else []
+        if begin:
+            self.ids.add("lid")
+            self.top.append(("var<workgroup> ended: i32;", 0))
         lines = [
-            *((code, line) for code in self.bindings(memories, members, kernel)),
+            *((code, line) for code in self.bindings(memories, members, kernel, is_watched)),
             *self.top,
             ("", 0),
-            *((code, 0) for code in WATCH.split("\n") if self.style.watched),
+            *((code, 0) for code in WATCH.split("\n") if is_watched),
             *self.bodies,
             (f"@compute @workgroup_size({x}, {y}, {z})", line),
             (f"fn {entry}({self.heads()}) {{", line),
+            *((code, 0) for code in begin),
             *self.finished(),
             ("}", 0),
         ]
@@ -146,7 +156,7 @@ class _Module(StatementWriter):
             self.size,
             tuple(Buffer(name, memory.written) for name, memory in memories.items()),
             tuple(scalars.items()),
-            self.style.watched,
+            is_watched,
             self.local_bytes,
             tuple(line for _, line in lines),
         )
@@ -177,7 +187,11 @@ class _Module(StatementWriter):
         return memories, scalars, members
 
     def bindings(
-        self, memories: dict[str, ShaderArray], members: dict[str, str], kernel: tree.Function
+        self,
+        memories: dict[str, ShaderArray],
+        members: dict[str, str],
+        kernel: tree.Function,
+        is_watched: bool,
     ) -> list[str]:
         """The declarations of the arguments."""
         lines, variables = [], []
@@ -186,11 +200,11 @@ class _Module(StatementWriter):
             access = "read_write" if memory.written else "read"
             kind = f"array<{self.value_type(of, kernel)}>"
             variables.append(f"var<storage, {access}> {memory.name}: {kind};")
+        if is_watched:
+            variables.append("var<storage, read_write> watch: array<atomic<i32>, 4>;")
         if members:
             fields = (f"    {name}: {kind}," for name, kind in members.items())
             lines = ["struct Args {", *fields, "}"]
             variables.append("var<uniform> args: Args;")
-        if self.style.watched:
-            variables.append("var<storage, read_write> watch: array<atomic<i32>, 4>;")
         numbered = enumerate(variables)
         return [*lines, *(f"@group(0) @binding({i}) {code}" for i, code in numbered)]

@@ -14,6 +14,8 @@ from .memory import Lines, Ref, ShaderArray, Snippet, numbers_of, refuse
 
 #: Iterations of all loops of a function together after which a watched kernel gives up.
 MOST_ITERATIONS = 1 << 15
+#: The same of loops that are not proved to end, for a counted kernel: its products may be large.
+MOST_UNPROVED = 1 << 20
 #: Iterations that are laid out at most.
 MOST_LAID_OUT = 64
 
@@ -29,6 +31,39 @@ def changes(node: tree.Node, variable: tree.Variable) -> bool:
     """Whether a loop's body may change its variable, or leave the loop."""
     return any(
         isinstance(n, tree.Jump) or (isinstance(n, tree.Assign) and root_of(n.target) is variable)
+        for n in node.walk()
+    )
+
+
+def ends(loop: tree.Loop) -> bool:
+    """Whether a loop certainly ends: a whole number goes up, or down, to a fixed limit."""
+    test, step = loop.condition, loop.step
+    if not (isinstance(test, tree.Binary) and isinstance(step, tree.Assign)):
+        return False
+    variable, place = root_of(step.target), tree.plain(test.left)
+    if isinstance(place, tree.Binary) and place.op == "+" and is_fixed(place.right):
+        place = tree.plain(place.left)
+    if variable is None or variable.in_memory or root_of(place) is not variable:
+        return False
+    if not is_fixed(test.right) or any(
+        isinstance(n, tree.Assign) and root_of(n.target) is variable for n in loop.body.walk()
+    ):
+        return False
+    compared, by = test.left.type, known(step.value) or 0
+    if variable.type not in (INT, UINT, LONG, ULONG) or compared not in (INT, UINT, LONG, ULONG):
+        return False
+    if step.op == "+" and by > 0:
+        return test.op in ("<", "<=")
+    is_signed = variable.type in (INT, LONG) and compared in (INT, LONG)
+    return step.op == "-" and by > 0 and test.op in ((">", ">=") if is_signed else ())
+
+
+def is_fixed(node: tree.Node) -> bool:
+    """Whether an expression visibly always has the same value in a work-item."""
+    return not any(
+        isinstance(n, tree.Index | tree.Assign)
+        or (isinstance(n, tree.Call) and n.target is not None)
+        or (isinstance(n, tree.Name) and (n.variable.assigned or n.variable.in_memory))
         for n in node.walk()
     )
 
@@ -279,7 +314,7 @@ class StatementWriter(ExpressionWriter):
             return False
         last = steps[0][0].strip().rstrip(";")
         self.emit(f"for (var {name}: {kind} = {start.code}; {condition.code}; {last}) {{")
-        self.count_iteration(values)
+        self.count_iteration(node, values)
         self.block(node.body)
         self.emit("}")
         return True
@@ -295,16 +330,20 @@ class StatementWriter(ExpressionWriter):
         if values.start:
             code = f"{values.start}{unsigned} + {code}"
         self.emit(f"    let {name}: {kind} = {code};")
-        self.count_iteration(values)
+        self.count_iteration(node, values)
         self.block(node.body)
         self.emit("}")
 
-    def count_iteration(self, values: range | None = None) -> None:
-        """Count the iterations of a watched loop, unless it is certain to end soon."""
-        if self.style.watched and (values is None or len(values) > MOST_ITERATIONS):
+    def count_iteration(self, node: tree.Loop, values: range | None = None) -> None:
+        """Count the iterations of a loop, if the style says so, and it may go on for too long."""
+        if self.style.watched:
+            most, is_safe = MOST_ITERATIONS, values is not None and len(values) <= MOST_ITERATIONS
+        else:
+            most, is_safe = MOST_UNPROVED, not self.style.counted or ends(node)
+        if not is_safe:
             self.loops = True
-            leave = f"{{ endless({self.line}); break; }}"
-            self.emit(f"    turns++; if (turns > {MOST_ITERATIONS}) {leave}")
+            self.counted.append(self.line)
+            self.emit(f"    turns++; if (turns > {most}) {{ endless({self.line}); break; }}")
 
     def any_loop(self, node: tree.Loop) -> None:
         self.emit("{")
@@ -312,7 +351,7 @@ class StatementWriter(ExpressionWriter):
         if node.start is not None:
             self.statement(node.start)
         self.emit("loop {")
-        self.count_iteration()
+        self.count_iteration(node)
         if node.first and node.condition is not None:
             self.depth += 1
             self.emit(f"if (!({self.condition(node.condition).code})) {{ break; }}")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from clscope.webgpu import EndlessError
+
 from .. import background
 from ..opencl import cl
 from .jobs import JOBS
@@ -45,6 +47,8 @@ class _Request:
             self.take_step("start")
             answer = JOBS[self.job](arguments, self.take_step)
             outcome = Outcome(arguments, seen=self.seen, **answer)
+        except EndlessError as error:
+            outcome = Outcome(arguments, problem=str(error), kind="hang")
         except cl.Error as error:
             outcome = Outcome(arguments, problem=str(error), kind="crash")
         except Exception as error:  # every failure is an answer

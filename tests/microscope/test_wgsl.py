@@ -126,6 +126,30 @@ def test_a_watched_loop_that_may_not_end_is_counted(loop):
     assert "turns++" in code(loop, watched=True)
 
 
+@pytest.mark.parametrize(
+    "loop, is_counted",
+    [
+        ("for (int k = 0; k < n; k++) x[k] = 1.0f;", False),
+        ("for (int k = 0; k + 4 <= n; k += 4) x[k] = 1.0f;", False),
+        ("for (int k = n; k >= 0; k--) x[k] = 1.0f;", False),
+        ("for (size_t k = get_local_id(0); k < n; k += 8) x[k] = 1.0f;", False),
+        ("for (int k = 0; k != n; k += 3) x[k & 7] = 1.0f;", True),
+        ("for (int k = 0; k < n; k += n) x[k & 7] = 1.0f;", True),
+        ("for (int k = 0; k % 4 < n; k++) x[k & 7] = 1.0f;", True),
+        ("for (int k = 0; k < x[0]; k++) x[k & 7] = 1.0f;", True),
+        ("int m = n; for (int k = 0; k < m; k++) { x[k & 7] = 1.0f; m++; }", True),
+        ("for (int k = 0; k < *x; k++) x[k & 7] = 1.0f;", True),
+        ("int m = n, *p = &m; for (int k = 0; k < m; k++) { x[k & 7] = 1.0f; *p += 1; }", True),
+        ("for (int k = 0; k < n; k++) { x[k & 7] = 1.0f; k--; }", True),
+        ("for (uint k = n; k >= 0; k--) x[k & 7] = 1.0f;", True),
+        ("for (float k = 0; k < 1e9f; k += 0.5f) x[0] = k;", True),
+        ("int k = 0; while (k < n) x[k++] = 1.0f;", True),
+    ],
+)
+def test_loops_that_are_not_proved_to_end_are_counted(loop, is_counted):
+    assert ("turns++" in code(loop, counted=True)) == is_counted
+
+
 @pytest.mark.parametrize("limit", ["i < 2.5f", "i <= 2.5f", "i < 2", "i <= 2", "i < 3u"])
 def test_a_loop_written_iteration_by_iteration_does_all_of_them(limit):
     text = code(

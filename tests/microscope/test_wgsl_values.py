@@ -84,12 +84,25 @@ def test_a_watched_kernel_reports_the_access_and_the_loop_that_go_wrong(naga):
     assert watch(ENDLESS, 0)[3] == 5
 
 
+@pytest.mark.parametrize("compiler", ["naga", "tint"])
+def test_an_endless_loop_of_a_counted_kernel_ends_it(request, monkeypatch, compiler):
+    gpu = request.getfixturevalue(compiler)
+    monkeypatch.setattr("clscope.wgsl.statements.MOST_UNPROVED", 1000)  # Mesa ends loops at 65,535
+    # tint must see that all work-items reach the barrier
+    text = ENDLESS.replace("x[i & 7]", "barrier(CLK_GLOBAL_MEM_FENCE); x[i & 7]")
+    text = text.replace("get_global_id(0)", "n")
+    shader = wgsl.translate(text, style=wgsl.Style(counted=True))
+    for n, line in ((2, 0), (0, 5)):
+        after = gpu.run(shader, {"x": np.zeros(8, np.float32)}, {"n": n}, (2, 1, 1))
+        assert after["watch"][3] == line
+
+
 #: Names that mean something in WGSL, or in a translation, and nothing in OpenCL C.
 NAMES = """
     storage workgroup uniform function read write handle
     var let fn loop alias override ptr f32 i32 u32 vec2 vec3 vec4 array atomic bool2_ arrayLength
     round inverseSqrt countOneBits countLeadingZeros bitcast workgroupBarrier atomicStore
-    atomicCompareExchangeWeak Args args endless inside turns watch lid gid wid nwg t bits
+    atomicCompareExchangeWeak Args args endless ended inside turns watch lid gid wid nwg t bits
     _ __ __1 __x __builtin _x x__y self Self compute group binding builtin position texture_2d
 """
 HEADER = "__kernel __attribute__((reqd_work_group_size(8, 1, 1)))\n"

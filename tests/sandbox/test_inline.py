@@ -5,7 +5,9 @@ import threading
 import pytest
 from texts import edited
 
+from clscope.webgpu import EndlessError
 from gemmlab.sandbox.inline import Inline
+from gemmlab.sandbox.jobs import JOBS
 
 SMALL = {"m": 32, "params": {"TS": 8}}
 CASE = {"kernel": 1, "m": 32, "n": 32, "k": 32, "params": {"TS": 8}}
@@ -29,6 +31,15 @@ def test_a_mistake_is_reported_with_the_result(any_device):
     wrong = edited(1, ("k < K; k++", "k < K - 1; k++"))
     outcome = Inline().run("test", {"kernel": 1, **SMALL, "source": wrong}, "measure")
     assert outcome.state == "wrong" and outcome.seen
+
+
+def test_a_loop_that_the_gpu_ended_is_a_hang(monkeypatch):
+    def job(arguments, step):
+        raise EndlessError("line 3: this loop did not end")
+
+    monkeypatch.setitem(JOBS, "measure", job)
+    outcome = Inline().run("test", {}, "measure")
+    assert outcome.state == "hang" and outcome.verdict == "line 3: this loop did not end"
 
 
 def test_the_newest_request_wins_and_a_stopped_one_is_answered_once():

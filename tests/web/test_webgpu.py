@@ -193,6 +193,21 @@ def test_what_is_refused(queue, program):
         cl.enqueue_copy(queue, a.data, np.zeros(2, np.uint8))
 
 
+def test_a_loop_that_does_not_end_is_an_error_and_the_gpu_goes_on(queue, program, monkeypatch):
+    monkeypatch.setattr("clscope.wgsl.statements.MOST_UNPROVED", 1000)  # Mesa ends loops at 65,535
+    endless = cl.Program(
+        queue.context,
+        "__kernel void wait(__global float* x, const int n)\n"
+        "{\n    for (int k = 0; k != n; k += 3) x[k & 7] += 1.0f;\n}",
+    ).build()
+    a = cla.to_device(queue, np.zeros(64, np.float32))
+    endless.wait(queue, (8,), (8,), a.data, np.int32(9)).wait()
+    endless.wait(queue, (8,), (8,), a.data, np.int32(10))
+    with pytest.raises(cl.EndlessError, match="line 3: this loop did not end"):
+        a.get()
+    program.scale(queue, (64,), (8,), np.float32(1), a.data, a.data).wait()
+
+
 def test_without_a_browser_there_is_no_gpu(monkeypatch):
     def no_gpu():
         raise NoGPUError("There is none.")
