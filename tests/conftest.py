@@ -27,6 +27,8 @@ RUNTIMES = sorted({name.partition("-")[2] for name in DEVICES})
 ANY = "any device"
 #: Where this user's programs keep what they have compiled.
 USER_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+#: Files whose tests one process runs for minutes: they begin first, lest it ends last.
+LONGEST = ("test_lite.py", "test_pages.py")
 #: What PyOpenCL adds to the options of every build, in child processes, too.
 BUILD_OPTIONS = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
 
@@ -64,12 +66,14 @@ def pytest_collection_modifyitems(items) -> None:
             if seen[test] % sampled.args[0]:
                 item.add_marker(pytest.mark.system)
             seen[test] += 1
+
     # Optimised tests first, so that a process switches once; and long ones first, so that no
     # process ends much later than the others.
-    items.sort(
-        key=lambda item: (is_optimised(item), item.get_closest_marker("system") is not None),
-        reverse=True,
-    )
+    def turn_of(item) -> tuple[bool, bool, bool]:
+        system = item.get_closest_marker("system") is not None
+        return is_optimised(item), item.path.name in LONGEST, system
+
+    items.sort(key=turn_of, reverse=True)
 
 
 @pytest.hookimpl(tryfirst=True)
