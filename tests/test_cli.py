@@ -67,7 +67,7 @@ def test_a_command_ends_in_silence_when_nobody_reads_on(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as pipe:
-        words = [sys.executable, "-m", "gemmlab", "model"]
+        words = [sys.executable, "-m", "gemmlab", "model", "--kernel", "1"]
         done = subprocess.run(words, stdout=pipe, stderr=subprocess.PIPE, cwd=tmp_path)
     assert done.stderr == b""
 

@@ -5,7 +5,7 @@ wgpu is missing, the comparisons with these are skipped, and fail if GEMMLAB_NO_
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,12 +75,20 @@ class Runtime(NamedTuple):
             for at, a in enumerate(after)
             if isinstance(a, np.ndarray)
         }
-        program = cl.Program(self.context, source).build(options=["-cl-std=CL1.2", *options])
+        program = built(self.context, source, *options)
         values = [buffers.get(at, a) for at, a in enumerate(after)]
         cl.Kernel(program, name)(self.queue, sizes, local, *values)
         for at, buffer in buffers.items():
             cl.enqueue_copy(self.queue, after[at], buffer)
         return after
+
+
+@lru_cache(maxsize=1)
+def built(context: Any, source: str, *options: str) -> Any:
+    """Compile a program, unless it is the last one again."""
+    import pyopencl as cl
+
+    return cl.Program(context, source).build(options=["-cl-std=CL1.2", *options])
 
 
 @cache
