@@ -18,7 +18,7 @@ from gemmlab.sandbox import client
 
 #: In CI no test may be skipped because a machine lacks something: such a skip is a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
-#: Everything instead of a sample.
+#: Each night: many more random texts, for the front end and for the limits of a look.
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
@@ -34,9 +34,9 @@ BUILD_OPTIONS = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
 
 
 def in_part(cases, sample_every: int) -> list:
-    """All cases in CI and in full runs; in `make test`, which must stay short, every n-th one."""
+    """All cases in CI; in `make test`, which must stay short, every n-th one."""
     cases = list(cases)
-    return cases if NO_SKIP or FULL else cases[::sample_every]
+    return cases if NO_SKIP else cases[::sample_every]
 
 
 def loses_vectors(device) -> bool:
@@ -51,7 +51,7 @@ def is_optimised(item) -> bool:
     Optimising takes compilers most of the time. Tests of calls, errors and kernels that are wrong
     on purpose do without it where there is no GPU: they are marked `optimised(False)`.
     """
-    if FULL or any(d.kind != "CPU" or loses_vectors(d) for d in DEVICES.values()):
+    if any(d.kind != "CPU" or loses_vectors(d) for d in DEVICES.values()):
         return True
     marker = item.get_closest_marker("optimised")
     return marker is None or marker.args != (False,)
@@ -132,13 +132,13 @@ def _device(request):
     return DEVICES[turn(named or list(DEVICES), request.node.nodeid)]
 
 
-@pytest.fixture(params=(DEVICES if FULL else RUNTIMES if NO_SKIP else []) or [ANY], ids=str)
+@pytest.fixture(params=(RUNTIMES if NO_SKIP else []) or [ANY], ids=str)
 def device(request):
-    """Every runtime in CI, every device in full runs; otherwise one that varies with the test."""
+    """Every runtime in CI; otherwise one that varies with the test."""
     return _device(request)
 
 
-@pytest.fixture(params=DEVICES if FULL and DEVICES else [ANY], ids=str)
+@pytest.fixture(params=[ANY])
 def some_device(request):
     """One device that varies with the test, even in CI: for checks that must notice something."""
     return _device(request)

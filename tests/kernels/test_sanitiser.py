@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import FULL, lacking
+from conftest import lacking
 from simulation.test_edits import SETTINGS, all_of, harmless
 from test_warp_tiling import WITH_STORE
 from texts import OUTSIDE, SMALL, and_store, edited, without_barrier
@@ -47,11 +47,11 @@ def cases():
         side, depth, count = (16, 16, 3) if number in range(6) else (32, 16, 2)
         small = [
             params
-            for params in spec.sample(OCLGRIND, None if FULL else 40, seed=number)
+            for params in spec.sample(OCLGRIND, 40, seed=number)
             if max(spec.tiles(params)) <= side and spec.tiles(params)[2] <= depth
             if spec.local_size(params) > (1, 1)
         ]
-        for params in small if FULL else small[:count]:
+        for params in small[:count]:
             tile, least = spec.tiles(params), spec.minimum_sizes(params)
             whole = tuple(min(t * count, 64) for t, count in zip(tile, (1, 2, 2), strict=True))
             yield number, params, whole

@@ -14,7 +14,7 @@ import pytest
 import clscope
 
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
-#: Everything instead of a sample.
+#: Each night: many more random texts beside clang.
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 

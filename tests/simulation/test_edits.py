@@ -8,7 +8,6 @@ import random
 from functools import cache
 
 import pytest
-from conftest import FULL
 from simulation.cases import SMALL, THIN, WARPS, line_of
 from simulation.edits import Edit, edits
 
@@ -117,14 +116,12 @@ def found(number: int, edit: Edit) -> bool:
     "number", [pytest.param(n, marks=pytest.mark.system) if n in LARGE else n for n in SETTINGS]
 )
 def test_a_wrong_text_is_found_and_a_harmless_one_is_not(number):
-    """All barriers, what is called harmless, and of the rest a seeded sample; with GEMMLAB_FULL=1
-    all.
-    """
+    """All barriers, what is called harmless, and of the rest a seeded sample."""
     every = all_of(number)
     assert {e.what for e in every} >= ({"index", "barrier"} if number not in (1, 11) else {"index"})
     known = [e for e in every if harmless(number, e)]
     assert len(known) == sum(n == number for n, _, _ in HARMLESS)
     rest = [e for e in every if e.what != "barrier" and e not in known]
     some = random.Random(number).sample(rest, min(6, len(rest)))
-    chosen = every if FULL else [e for e in every if e not in rest] + some
+    chosen = [e for e in every if e not in rest] + some
     assert [str(e) for e in chosen if found(number, e) == harmless(number, e)] == []

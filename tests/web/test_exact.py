@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from conftest import FULL
 from microscope import gpus
 from web_rates import Host
 
@@ -57,9 +56,9 @@ def tint():
 
 CASES = [
     (compiler, kernel, params, label)
-    for compiler, labels in (("naga", list(STYLES)), ("tint", list(STYLES) if FULL else ["even"]))
+    for compiler, labels in (("naga", list(STYLES)), ("tint", ["even"]))
     for kernel in LADDER
-    for params in settings(kernel, 8 if FULL else 2)
+    for params in settings(kernel, 2)
     for label in labels
 ]
 
