@@ -119,6 +119,40 @@ def test_who_stores_the_same_value_again_may_not_have_read_it_before():
     assert finding.kind == "race" and finding.line == line_of(body, "shared[i] = shared[i]")
 
 
+def test_the_source_of_a_copy_may_change_when_the_copy_has_ended():
+    store, wait = "t[l] = 0;", "wait_group_events(1, &e);"
+    for last, stores in ((f"{store}\n{wait}", [store]), (f"{wait}\n{store}", [])):
+        source = f"""__kernel void f(__global float* out) {{
+            __local float t[8];
+            const int l = get_local_id(0);
+            t[l] = l;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            event_t e = async_work_group_copy(out, t, 8, 0);
+            {last}
+        }}"""
+        seen = clscope.run(source, None, (8,), (8,), [clscope.Empty(8)])
+        lines = [finding.line for finding in seen.findings[-1:]]
+        assert lines == [line_of(source, part) for part in stores], seen.verdict
+
+
+def test_two_groups_wait_for_their_own_copies():
+    """Groups that go in step and wait in different iterations do not end each other's copies."""
+    source = """\
+__kernel void f(__global float* out, __global const float* a)
+{
+    __local float t[8];
+    const int l = get_local_id(0), g = get_group_id(0);
+    event_t e = async_work_group_copy(t, a, 8, 0);
+    if (g == 0) wait_group_events(1, &e);
+    out[8*g + l] = t[7 - l];
+    if (g == 1) wait_group_events(1, &e);
+}
+"""
+    got = clscope.run(source, None, (16,), (8,), [clscope.Empty(16), np.ones(8, np.float32)])
+    assert [(f.kind, f.line) for f in got.findings] == [("race", 7)]
+    assert {item.group[0] for item in got.findings[0].items} == {1}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_races_are_those_of_the_definition(seed):
     """Random stores, loads and atomic functions of eight work-items on four elements."""
