@@ -16,11 +16,13 @@ from gemmlab.blas.plan import PlanBuilder
 from gemmlab.generate import Schedule, write
 
 
-def test_a_covering_sample(device):
-    """Every pair of values; few kernels of warps, since they take long to compile."""
-    assert wrong(device, in_part(covering(), 4)) == []
-    assert wrong(device, in_part(covering(warped())[::5], 4)) == []
-    assert wrong(device, in_part(shared(), 2)) == []
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.optimised(False)), 4])
+def test_a_covering_sample(device, every):
+    """Every pair of values, and a part of them as users compile it; few kernels of warps, since
+    they take long to compile.
+    """
+    for schedules, n in ((covering(), 4), (covering(warped())[::5], 4), (shared(), 2)):
+        assert wrong(device, in_part(schedules[::every], n)) == []
 
 
 def test_a_product_with_split_k_is_repeated_by_threads(any_device):
