@@ -41,8 +41,8 @@ def in_part(cases, sample_every: int) -> list:
 
 def loses_vectors(device) -> bool:
     """PoCL 7.1 loses half of a vector of 64 bytes in kernels that are not optimised."""
-    found = re.search(r"PoCL (\d+)", device.version)
-    return found is not None and int(found[1]) >= 6
+    release = re.search(r"PoCL (\d+)", device.version)
+    return release is not None and int(release[1]) >= 6
 
 
 def is_optimised(item) -> bool:

@@ -128,12 +128,12 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kernel", "groups", "sizes", "change", "words"), FAULTS, ids=str)
-def test_a_fault_is_reported(kernel, groups, sizes, change, words, tmp_path):
+@pytest.mark.parametrize(("kernel", "groups", "sizes", "change", "message"), FAULTS, ids=str)
+def test_a_fault_is_reported(kernel, groups, sizes, change, message, tmp_path):
     source = (without_barrier if isinstance(change, int) else edited)(kernel, change)
     params = PARAMS.get(kernel) or SMALL[kernel] | {"GROUPS": groups}
     _, log = watched(tmp_path, kernel=kernel, params=params, sizes=sizes, source=source)
-    assert words in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
+    assert message in log and "At line" in log, log[:1000] or "Oclgrind said nothing"
 
 
 #: What the simulator calls what Oclgrind says.
@@ -151,10 +151,10 @@ CALLED = {
 def agree(log: str, run) -> list[str]:
     """What Oclgrind says that the simulator, which stops earlier, has not found."""
     kinds = {finding.kind for finding in run.findings}
-    said = [words for words in CALLED if words in log]
+    said = [message for message in CALLED if message in log]
     if run.stop:
         return [] if said else [log]
-    return [words for words in said if not kinds & set(CALLED[words])]
+    return [message for message in said if not kinds & set(CALLED[message])]
 
 
 def wrong_texts() -> list:
@@ -189,4 +189,4 @@ def test_adding_up_by_the_last_is_a_race_to_opencl_1_2_and_no_other(tmp_path):
     said, log = watched(tmp_path, options, **case)
     races = {line.partition(" address")[0] for line in log.splitlines() if " race at " in line}
     assert said == "right" and races == {"Read-write data race at global memory"}
-    assert not any(words in log for words in ("Invalid", "divergence"))
+    assert not any(message in log for message in ("Invalid", "divergence"))

@@ -100,15 +100,15 @@ def runtimes() -> dict[str, Runtime]:
         platforms = cl.get_platforms()
     except Exception:  # not installed, or no platform
         return {}
-    found = {}
+    by_name = {}
     for platform in platforms:
         for device in platform.get_devices(cl.device_type.CPU):
             context = cl.Context([device])
             # this one aborts the process for some kernels with vectors of 64 bytes
             widest = 32 if "PoCL 3.0" in platform.version else 64
             runtime = Runtime(platform.name, context, cl.CommandQueue(context), widest)
-            found.setdefault(platform.name.split()[0], runtime)
-    return found
+            by_name.setdefault(platform.name.split()[0], runtime)
+    return by_name
 
 
 def pocl() -> Runtime:

@@ -43,7 +43,7 @@ DTYPES = {
 
 def constructs() -> list[tuple[str, str, str, list[float]]]:
     """Type of r, text before the kernel, statements, values; lines with a space go on."""
-    found, before = [], ""
+    cases, before = [], ""
     text = Path(__file__).with_name("constructs.txt").read_text().strip()
     for line in re.split(r"\n(?! )", text):
         of, _, case = line.partition(": ")
@@ -51,9 +51,9 @@ def constructs() -> list[tuple[str, str, str, list[float]]]:
         if of == "before":
             before += case + "\n"
             continue
-        found.append((of, before.strip(), body, [float(value) for value in values.split()]))
+        cases.append((of, before.strip(), body, [float(value) for value in values.split()]))
         before = ""
-    return found
+    return cases
 
 
 CHAIN = " else ".join(f"if (a == {i}) r = {i} + 2;" for i in range(1, 60))
@@ -168,8 +168,8 @@ def test_numbers_are_printed_as_by_the_c_library(flags, width, precision, kind, 
     given = ctypes.c_int(whole) if is_whole else ctypes.c_double(number)
     ctypes.CDLL(None).snprintf(buffer, 100, form.encode(), given)
     kinds = ["int" if is_whole else "double"]
-    found = printed(f'"{form}"', [whole if is_whole else number], kinds)
-    assert found == buffer.value.decode()
+    ours = printed(f'"{form}"', [whole if is_whole else number], kinds)
+    assert ours == buffer.value.decode()
 
 
 DOUBLING = "\n".join(["#define A0 +1", *(f"#define A{i} A{i - 1} A{i - 1}" for i in range(1, 40))])
