@@ -18,7 +18,7 @@ from gemmlab.sandbox import client
 
 #: In CI no test may be skipped because a machine lacks something: such a skip is a failure.
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
-#: Everything instead of a sample.
+#: Each night: many more random texts, for the front end and for the limits of a look.
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 DEVICES = {f"{d.index}-{d.platform.split()[0]}": d for d in devices()}
@@ -27,20 +27,22 @@ RUNTIMES = sorted({name.partition("-")[2] for name in DEVICES})
 ANY = "any device"
 #: Where this user's programs keep what they have compiled.
 USER_CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+#: Files whose tests one process runs for minutes: they begin first, lest it ends last.
+LONGEST = ("test_lite.py", "test_pages.py")
 #: What PyOpenCL adds to the options of every build, in child processes, too.
 BUILD_OPTIONS = os.environ.get("PYOPENCL_BUILD_OPTIONS", "")
 
 
 def in_part(cases, sample_every: int) -> list:
-    """All cases in CI and in full runs; in `make test`, which must stay short, every n-th one."""
+    """All cases in CI; in `make test`, which must stay short, every n-th one."""
     cases = list(cases)
-    return cases if NO_SKIP or FULL else cases[::sample_every]
+    return cases if NO_SKIP else cases[::sample_every]
 
 
 def loses_vectors(device) -> bool:
     """PoCL 7.1 loses half of a vector of 64 bytes in kernels that are not optimised."""
-    found = re.search(r"PoCL (\d+)", device.version)
-    return found is not None and int(found[1]) >= 6
+    release = re.search(r"PoCL (\d+)", device.version)
+    return release is not None and int(release[1]) >= 6
 
 
 def is_optimised(item) -> bool:
@@ -49,7 +51,7 @@ def is_optimised(item) -> bool:
     Optimising takes compilers most of the time. Tests of calls, errors and kernels that are wrong
     on purpose do without it where there is no GPU: they are marked `optimised(False)`.
     """
-    if FULL or any(d.kind != "CPU" or loses_vectors(d) for d in DEVICES.values()):
+    if any(d.kind != "CPU" or loses_vectors(d) for d in DEVICES.values()):
         return True
     marker = item.get_closest_marker("optimised")
     return marker is None or marker.args != (False,)
@@ -64,12 +66,14 @@ def pytest_collection_modifyitems(items) -> None:
             if seen[test] % sampled.args[0]:
                 item.add_marker(pytest.mark.system)
             seen[test] += 1
+
     # Optimised tests first, so that a process switches once; and long ones first, so that no
     # process ends much later than the others.
-    items.sort(
-        key=lambda item: (is_optimised(item), item.get_closest_marker("system") is not None),
-        reverse=True,
-    )
+    def turn_of(item) -> tuple[bool, bool, bool]:
+        system = item.get_closest_marker("system") is not None
+        return is_optimised(item), item.path.name in LONGEST, system
+
+    items.sort(key=turn_of, reverse=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -128,13 +132,13 @@ def _device(request):
     return DEVICES[turn(named or list(DEVICES), request.node.nodeid)]
 
 
-@pytest.fixture(params=(DEVICES if FULL else RUNTIMES if NO_SKIP else []) or [ANY], ids=str)
+@pytest.fixture(params=(RUNTIMES if NO_SKIP else []) or [ANY], ids=str)
 def device(request):
-    """Every runtime in CI, every device in full runs; otherwise one that varies with the test."""
+    """Every runtime in CI; otherwise one that varies with the test."""
     return _device(request)
 
 
-@pytest.fixture(params=DEVICES if FULL and DEVICES else [ANY], ids=str)
+@pytest.fixture(params=[ANY])
 def some_device(request):
     """One device that varies with the test, even in CI: for checks that must notice something."""
     return _device(request)

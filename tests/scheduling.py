@@ -7,7 +7,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 class ByNotebook(LoadScopeScheduling):
     """Tests of one notebook share a JupyterLab, and those of the site's pages a site, so that one
-    process runs them; all others go wherever there is room.
+    process runs them; all others go wherever there is room. `the_ladder` takes as long as all other
+    notebooks in a tab together, and another process runs it.
 
     When a process dies, pytest-xdist 3.8 gives the tests that it had finished to others, as units
     of nothing, and leaves its successor waiting for a second test: the run never ends. Hence the
@@ -18,6 +19,8 @@ class ByNotebook(LoadScopeScheduling):
         file, _, name = nodeid.partition("::")
         if file.endswith("test_chapters.py"):
             return file + name.partition("[")[2]
+        if name.endswith("[the_ladder]"):
+            return nodeid
         return file if "browser/" in file or file.endswith("test_pages.py") else nodeid
 
     def remove_node(self, node) -> str | None:

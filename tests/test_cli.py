@@ -67,26 +67,26 @@ def test_a_command_ends_in_silence_when_nobody_reads_on(tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as pipe:
-        words = [sys.executable, "-m", "gemmlab", "model"]
-        done = subprocess.run(words, stdout=pipe, stderr=subprocess.PIPE, cwd=tmp_path)
+        arguments = [sys.executable, "-m", "gemmlab", "model", "--kernel", "1"]
+        done = subprocess.run(arguments, stdout=pipe, stderr=subprocess.PIPE, cwd=tmp_path)
     assert done.stderr == b""
 
 
 def test_bench_records_what_it_measured(tmp_path, any_device):
     wanted = ["--kernels", "1,13,auto", "--sizes", "64,64x96x32", "--repeats", "2"]
-    done = command("bench", *wanted, "--json", "found.json", "--title", "test", folder=tmp_path)
+    done = command("bench", *wanted, "--json", "rates.json", "--title", "test", folder=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("left out: ") == 2, "kernel 13 needs a whole tile"
-    found = records.read(tmp_path / "found.json")
-    assert {row.title for row in found} == {"test"}
-    head = found[0].head
+    rows = records.read(tmp_path / "rates.json")
+    assert {row.title for row in rows} == {"test"}
+    head = rows[0].head
     assert head["command"].startswith("python -m gemmlab bench --kernels 1,13,auto")
     assert {"gemmlab", "pyopencl", "numpy", "python"} <= set(head["versions"])
-    assert any(row.metric == "peak GFLOPS" and row.median > 0 for row in found)
+    assert any(row.metric == "peak GFLOPS" and row.median > 0 for row in rows)
     shapes = [(64, 64, 64), (64, 96, 32)]
     run_by_matmul = [gemmlab.auto(n, m, k, any_device).kernel for m, n, k in shapes]
     for series, kernels in (("ladder", [1, 1]), ("auto", run_by_matmul)):
-        rates = [row for row in found if (row.series, row.metric) == (series, "GFLOPS")]
+        rates = [row for row in rows if (row.series, row.metric) == (series, "GFLOPS")]
         assert sorted((row.m, row.n, row.k) for row in rates) == sorted(shapes)
         assert sorted(row.kernel for row in rates) == sorted(kernels)
         assert all(0 < row.low <= row.median <= row.high and row.runs == 2 for row in rates)
@@ -138,7 +138,7 @@ def measured(monkeypatch):
 def test_bench_keeps_what_it_has_when_it_fails_or_is_interrupted(
     tmp_path, measured, capsys, any_device
 ):
-    file = tmp_path / "found.json"
+    file = tmp_path / "rates.json"
     wanted = ["--kernels", "1", "--sizes", "16,17,18,19", "--repeats", "1", "--json", str(file)]
     assert cli.main(["bench", *wanted]) == 2
     assert [row.m for row in records.read(file) if row.metric == "GFLOPS"] == [16, 18]

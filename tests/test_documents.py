@@ -82,6 +82,7 @@ def test_a_block_runs_as_a_script(name, device, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.system
 def test_type_checkers_accept_the_blocks_and_refuse_mistakes(tmp_path, pytestconfig):
     """Of a `type: ignore` that hides no error, mypy says so."""
     pytest.importorskip("mypy")

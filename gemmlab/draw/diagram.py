@@ -78,7 +78,7 @@ def runs(cells: Iterable[tuple[int, int]]) -> list[tuple[int, int, int]]:
     return merged
 
 
-def boxes(ax: Axes, some: Iterable[Box], colour: Any) -> list[PathPatch]:
+def boxes(ax: Axes, some: Iterable[Box], colour: Any, edge: Any = "none") -> list[PathPatch]:
     """Draw boxes of one colour as a single path, which makes an SVG much smaller."""
     corners = [corner for x, y, w, h in some
                for corner in ((x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y))]  # fmt: skip
@@ -87,7 +87,7 @@ def boxes(ax: Axes, some: Iterable[Box], colour: Any) -> list[PathPatch]:
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
     path = Path(corners, codes * (len(corners) // len(codes)))
     ax.update_datalim(corners)  # add_patch would compute the limits box by box, which is slow
-    patch = PathPatch(path, facecolor=colour, edgecolor="none", zorder=1)
+    patch = PathPatch(path, facecolor=colour, edgecolor=edge, linewidth=0.5, zorder=1)
     ax.add_artist(patch)
     return [patch]
 

@@ -22,6 +22,7 @@ from ..caches import cached
 from ..ladder import KernelSpec, Key, find
 from ..model import H200, Chip
 from ..simulation import simulate
+from .diagram import boxes
 from .picture import BLUE, GREEN, INK, MAGENTA, ORANGE, Picture, faint
 
 #: Inches: the picture, the square of a level, the strips of A and B beside it, and the gap.
@@ -214,10 +215,11 @@ def _cells(ax: Axes, level: Level, left: float) -> None:
     """The elements of the next level, as they are spread over this one."""
     high, wide = SIDE / level.rows, SIDE / level.columns
     tall, broad = _size(level)
-    for row, column in np.argwhere(level.inner).tolist():
-        place = (left + column * wide, BASE + SIDE - row * high - tall)
-        edge = INK if level.name == "block" else "none"
-        ax.add_patch(Rectangle(place, broad, tall, facecolor=GREEN, edgecolor=edge, linewidth=0.5))
+    cells = [
+        (left + column * wide, BASE + SIDE - row * high - tall, broad, tall)
+        for row, column in np.argwhere(level.inner).tolist()
+    ]
+    boxes(ax, cells, GREEN, INK if level.name == "block" else "none")
     if level.name == "C":
         for i in range(1, level.rows):
             ax.plot([left, left + SIDE], [BASE + i * high] * 2, color=INK, linewidth=0.5)

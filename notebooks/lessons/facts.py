@@ -87,7 +87,11 @@ def _gflops(who: str) -> float:
             return row.median
         case "peak":
             return model.H200.gflops
-    return waterfall.rungs()[int(who)].gflops if who.isdigit() else waterfall.variants()[who].gflops
+    if not who.isdigit():
+        return waterfall.variants()[who].gflops
+    kernel = int(who)
+    recorded = rungs.rates()
+    return recorded[kernel] if kernel in recorded else waterfall.by_kernel()[kernel][0].gflops
 
 
 def _tflops(who: str) -> str:

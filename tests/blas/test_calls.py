@@ -10,7 +10,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 from configurations import SMALL_TILE
-from conftest import FULL, NO_SKIP
+from conftest import NO_SKIP
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layouts import Framed, Layout, whole
@@ -22,7 +22,7 @@ from gemmlab.blas import plan, staging
 
 pytestmark = pytest.mark.optimised(False)
 
-EXAMPLES = 3000 if FULL else 600 if NO_SKIP else 300
+EXAMPLES = 600 if NO_SKIP else 300
 TYPES = ("float32", "float32", "float64", "complex64", "complex128", "float16")
 NAMED = {
     "float32": "sgemm",

@@ -15,7 +15,7 @@ from gemmlab.blas.run import session_of
 from gemmlab.blas.staging import complete
 
 #: Interrupts of a run; `python tests/blas/interrupts.py DEVICE 20000` makes as many as you like.
-COUNT = 4000 if conftest.FULL else 400
+COUNT = 400 if conftest.NO_SKIP else 100
 
 
 def test_random_interrupts_change_no_array_of_others(device):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import FULL, lacking
+from conftest import lacking
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layouts import Framed, Layout, whole
@@ -73,7 +73,7 @@ def test_any_product_is_exact_whatever_its_blocks(cpu, monkeypatch):
     side = st.one_of(st.integers(1, 7), st.sampled_from((15, 16, 17, 31, 33, 64, 65)))
 
     @settings(
-        max_examples=600 if FULL else 150,
+        max_examples=150,
         deadline=None,
         derandomize=True,
         suppress_health_check=list(HealthCheck),

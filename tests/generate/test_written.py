@@ -16,11 +16,13 @@ from gemmlab.blas.plan import PlanBuilder
 from gemmlab.generate import Schedule, write
 
 
-def test_a_covering_sample(device):
-    """Every pair of values; few kernels of warps, since they take long to compile."""
-    assert wrong(device, in_part(covering(), 4)) == []
-    assert wrong(device, in_part(covering(warped())[::5], 4)) == []
-    assert wrong(device, in_part(shared(), 2)) == []
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.optimised(False)), 4])
+def test_a_covering_sample(device, every):
+    """Every pair of values, and a part of them as users compile it; few kernels of warps, since
+    they take long to compile.
+    """
+    for schedules, n in ((covering(), 4), (covering(warped())[::5], 4), (shared(), 2)):
+        assert wrong(device, in_part(schedules[::every], n)) == []
 
 
 def test_a_product_with_split_k_is_repeated_by_threads(any_device):
@@ -31,8 +33,8 @@ def test_a_product_with_split_k_is_repeated_by_threads(any_device):
     first = matmul(a, b, **options)
     assert check.accuracy(first, a, b).ok
     with ThreadPoolExecutor(2) as pool:
-        found = pool.map(lambda _: matmul(a, b, **options), range(16))
-        assert all(np.array_equal(c, first) for c in found)
+        products = pool.map(lambda _: matmul(a, b, **options), range(16))
+        assert all(np.array_equal(c, first) for c in products)
 
 
 def test_counters_are_zero_after_a_launch(any_device, monkeypatch, fresh):
@@ -47,9 +49,9 @@ def test_counters_are_zero_after_a_launch(any_device, monkeypatch, fresh):
         monkeypatch.setattr(plan, "_text", lambda s, text=text: text)
         gemmlab.clear_caches()
         assert is_exact(s, any_device, given)
-        found = np.full(memory[-1].size // 4, -1, np.int32)
-        cl.enqueue_copy(any_device.queue, found, memory[-1])
-        assert (found == counted).all()
+        values = np.full(memory[-1].size // 4, -1, np.int32)
+        cl.enqueue_copy(any_device.queue, values, memory[-1])
+        assert (values == counted).all()
 
 
 def test_what_a_device_cannot_run_is_refused_by_name(any_device):

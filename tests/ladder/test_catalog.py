@@ -9,7 +9,6 @@ import warnings
 import numpy as np
 import pyopencl as cl
 import pytest
-from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -256,7 +255,7 @@ TOY = Limits("Toy", 256, (128, 64, 64), 16384)
 
 
 @settings(
-    max_examples=10_000 if FULL else 1000,
+    max_examples=1000,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

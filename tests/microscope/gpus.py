@@ -8,21 +8,21 @@ from microscope.harness import lacking
 from clscope.wgsl.host import Host
 
 
-def naga(kind: type[Host] = Host) -> Host:
+def naga() -> Host:
     """The compiler of Firefox, with Mesa's Vulkan."""
-    return _found(kind, "wgpu", "llvmpipe")
+    return _opened("wgpu", "llvmpipe")
 
 
-def tint(kind: type[Host] = Host) -> Host:
+def tint() -> Host:
     """The compiler of Chrome, with the Vulkan driver that Debian's Chromium brings."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VK_ICD_FILENAMES", "/usr/lib/chromium/vk_swiftshader_icd.json")
-        return _found(kind, "wgpudawn", "SwiftShader")
+        return _opened("wgpudawn", "SwiftShader")
 
 
-def _found(kind: type[Host], backend: str, name: str) -> Host:
+def _opened(backend: str, name: str) -> Host:
     try:
-        return kind(backend, name)
+        return Host(backend, name)
     except (ImportError, RuntimeError) as error:
         lacking(f"no WebGPU through {backend} and {name}: {error}")
         raise

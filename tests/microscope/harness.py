@@ -5,7 +5,7 @@ wgpu is missing, the comparisons with these are skipped, and fail if GEMMLAB_NO_
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 import clscope
 
 NO_SKIP = os.environ.get("GEMMLAB_NO_SKIP") == "1"
-#: Everything instead of a sample.
+#: Each night: many more random texts beside clang.
 FULL = os.environ.get("GEMMLAB_FULL") == "1"
 
 
@@ -75,12 +75,20 @@ class Runtime(NamedTuple):
             for at, a in enumerate(after)
             if isinstance(a, np.ndarray)
         }
-        program = cl.Program(self.context, source).build(options=["-cl-std=CL1.2", *options])
+        program = built(self.context, source, *options)
         values = [buffers.get(at, a) for at, a in enumerate(after)]
         cl.Kernel(program, name)(self.queue, sizes, local, *values)
         for at, buffer in buffers.items():
             cl.enqueue_copy(self.queue, after[at], buffer)
         return after
+
+
+@lru_cache(maxsize=1)
+def built(context: Any, source: str, *options: str) -> Any:
+    """Compile a program, unless it is the last one again."""
+    import pyopencl as cl
+
+    return cl.Program(context, source).build(options=["-cl-std=CL1.2", *options])
 
 
 @cache
@@ -92,15 +100,15 @@ def runtimes() -> dict[str, Runtime]:
         platforms = cl.get_platforms()
     except Exception:  # not installed, or no platform
         return {}
-    found = {}
+    by_name = {}
     for platform in platforms:
         for device in platform.get_devices(cl.device_type.CPU):
             context = cl.Context([device])
             # this one aborts the process for some kernels with vectors of 64 bytes
             widest = 32 if "PoCL 3.0" in platform.version else 64
             runtime = Runtime(platform.name, context, cl.CommandQueue(context), widest)
-            found.setdefault(platform.name.split()[0], runtime)
-    return found
+            by_name.setdefault(platform.name.split()[0], runtime)
+    return by_name
 
 
 def pocl() -> Runtime:

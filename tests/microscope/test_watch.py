@@ -22,7 +22,7 @@ RIGHT = """
     C[n*M + m] = acc;"""
 
 
-def found(source: str, kind: str) -> clscope.Finding:
+def first_finding(source: str, kind: str) -> clscope.Finding:
     """The first finding of this kind."""
     seen = run(source)
     assert kind in kinds(seen) and not seen.ok, seen.verdict
@@ -80,14 +80,14 @@ def test_what_is_rarely_meant_is_a_note(body, part):
 @pytest.mark.parametrize(("kind", "body", "part", "count"), WRONG)
 def test_a_finding_has_its_kind_its_line_and_its_work_items(kind, body, part, count):
     source = kernel(body)
-    finding = found(source, kind)
+    finding = first_finding(source, kind)
     assert (finding.line, finding.count) == (line_of(source, part), count), finding
 
 
 def test_the_result_of_a_function_cannot_be_its_own_variable():
     source = kernel("int* p = of(m);\nC[n*M + m] = *p;",
                     before="int* of(int x) { int y = x;\n return &y; }")  # fmt: skip
-    assert found(source, "out of bounds").line == line_of(source, "= *p")
+    assert first_finding(source, "out of bounds").line == line_of(source, "= *p")
 
 
 def test_a_race_names_both_lines_and_both_work_items():
@@ -95,15 +95,15 @@ def test_a_race_names_both_lines_and_both_work_items():
     __local float T[8][8];
     T[tn][tm] = 1.0f;
     C[n*M + m] = T[tm][tn];""")
-    finding = found(source, "race")
+    finding = first_finding(source, "race")
     assert finding.column == source.split("\n")[-3].index("[tn];") + 1
-    words = re.fullmatch(
+    parts = re.fullmatch(
         r"(work-item \(\d, \d\)) of group \(0, 0\) stores (T\[\d\]\[\d\]) in line (\d+), "
         r"(work-item \(\d, \d\)) of group \(0, 0\) reads it in line (\d+), no barrier between",
         finding.message,
     )
-    assert words and words[1] != words[4]
-    assert (int(words[3]), int(words[5])) == (line_of(source, "T[tn][tm] ="), finding.line)
+    assert parts and parts[1] != parts[4]
+    assert (int(parts[3]), int(parts[5])) == (line_of(source, "T[tn][tm] ="), finding.line)
 
 
 def test_who_stores_the_same_value_again_may_not_have_read_it_before():
@@ -117,6 +117,40 @@ def test_who_stores_the_same_value_again_may_not_have_read_it_before():
     x = np.arange(8, dtype=np.float32)
     (finding,) = clscope.run(body, "f", (8,), (8,), [x, clscope.Empty(8)]).findings
     assert finding.kind == "race" and finding.line == line_of(body, "shared[i] = shared[i]")
+
+
+def test_the_source_of_a_copy_may_change_when_the_copy_has_ended():
+    store, wait = "t[l] = 0;", "wait_group_events(1, &e);"
+    for last, stores in ((f"{store}\n{wait}", [store]), (f"{wait}\n{store}", [])):
+        source = f"""__kernel void f(__global float* out) {{
+            __local float t[8];
+            const int l = get_local_id(0);
+            t[l] = l;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            event_t e = async_work_group_copy(out, t, 8, 0);
+            {last}
+        }}"""
+        seen = clscope.run(source, None, (8,), (8,), [clscope.Empty(8)])
+        lines = [finding.line for finding in seen.findings[-1:]]
+        assert lines == [line_of(source, part) for part in stores], seen.verdict
+
+
+def test_two_groups_wait_for_their_own_copies():
+    """Groups that go in step and wait in different iterations do not end each other's copies."""
+    source = """\
+__kernel void f(__global float* out, __global const float* a)
+{
+    __local float t[8];
+    const int l = get_local_id(0), g = get_group_id(0);
+    event_t e = async_work_group_copy(t, a, 8, 0);
+    if (g == 0) wait_group_events(1, &e);
+    out[8*g + l] = t[7 - l];
+    if (g == 1) wait_group_events(1, &e);
+}
+"""
+    got = clscope.run(source, None, (16,), (8,), [clscope.Empty(16), np.ones(8, np.float32)])
+    assert [(f.kind, f.line) for f in got.findings] == [("race", 7)]
+    assert {item.group[0] for item in got.findings[0].items} == {1}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -187,7 +221,7 @@ LATE = [
 @pytest.mark.parametrize(("body", "part"), ENDLESS)
 def test_a_loop_that_never_ends_is_a_finding(body, part):
     source = kernel(f"float acc = 0;\n{body}\nC[n*M + m] = acc;")
-    finding = found(source, "endless loop")
+    finding = first_finding(source, "endless loop")
     assert finding.line == line_of(source, part)
 
 
@@ -207,8 +241,8 @@ def test_what_was_found_before_the_end_is_reported_with_it():
 
 def test_macros_in_findings():
     source = kernel("GET(x, m + 100)" + RIGHT, before="#define GET(x, at) float x = A[at];")
-    finding = found(source, "out of bounds")
+    finding = first_finding(source, "out of bounds")
     assert finding.line == line_of(source, "GET(x, m") and finding.macro == "GET"
     body = "float x[W] = {0.0f}; C[n*M + m] = x[tm*(W/2) + W];"
-    finding = found(kernel(body, before="#define W 8"), "out of bounds")
+    finding = first_finding(kernel(body, before="#define W 8"), "out of bounds")
     assert finding.message.startswith("x[tm*(W/2) + W]: work-item (0, 0)")

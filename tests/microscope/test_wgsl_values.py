@@ -7,7 +7,6 @@ import random
 import numpy as np
 import pytest
 from microscope import gpus
-from microscope.harness import FULL
 from microscope.small_kernels import ITEMS, text
 
 import clscope
@@ -26,11 +25,7 @@ def tint():
     return gpus.tint()
 
 
-#: Of 200 seeds, few that say something new are run outside full runs.
-SEEDS = range(200) if FULL else range(0, 200, 8)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(0, 200, 8))
 def test_random_texts_do_what_the_simulator_says(naga, seed):
     source = text(seed)
     x = (np.arange(64) % 7 - 3).astype(np.float32)
@@ -217,7 +212,7 @@ def wide_expression(rng: random.Random, operands: list[str], depth: int) -> str:
     return rng.choice(forms)
 
 
-@pytest.mark.parametrize("seed", range(40) if FULL else range(4))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.filterwarnings("ignore")
 def test_64_bits_do_the_same_in_32_or_are_refused(naga, seed):
     rng = random.Random(seed)

@@ -8,7 +8,6 @@ import random
 from functools import cache
 
 import pytest
-from conftest import FULL
 from simulation.cases import SMALL, THIN, WARPS, line_of
 from simulation.edits import Edit, edits
 
@@ -80,15 +79,15 @@ UNREAD = {
 def all_of(number: int) -> list[Edit]:
     """The edits under all settings, each once."""
     spec = find(number)
-    found = [
+    every = [
         e for params, _ in SETTINGS[number] for e in edits(read(spec.file), spec.validate(params))
     ]
     # what comes here is done only where work-groups share tiles, which `THIN` has none of
     if number == "narrow":
         fix_up = line_of(read(spec.file), "// fix-up")
-        found = [e for e in found if e.line < fix_up and "pieces[" not in shown(e)]
-    found = [e for e in found if not any(part in shown(e) for part in UNREAD.get(number, ()))]
-    return list(dict.fromkeys(found))
+        every = [e for e in every if e.line < fix_up and "pieces[" not in shown(e)]
+    every = [e for e in every if not any(part in shown(e) for part in UNREAD.get(number, ()))]
+    return list(dict.fromkeys(every))
 
 
 def shown(edit: Edit) -> str:
@@ -102,7 +101,7 @@ def harmless(name: int | str, edit: Edit) -> bool:
     )
 
 
-def found(number: int, edit: Edit) -> bool:
+def is_found(number: int, edit: Edit) -> bool:
     for params, sizes in SETTINGS[number]:
         try:
             if not gemmlab.simulate(number, *sizes, params, edit.source).ok:
@@ -117,14 +116,12 @@ def found(number: int, edit: Edit) -> bool:
     "number", [pytest.param(n, marks=pytest.mark.system) if n in LARGE else n for n in SETTINGS]
 )
 def test_a_wrong_text_is_found_and_a_harmless_one_is_not(number):
-    """All barriers, what is called harmless, and of the rest a seeded sample; with GEMMLAB_FULL=1
-    all.
-    """
+    """All barriers, what is called harmless, and of the rest a seeded sample."""
     every = all_of(number)
     assert {e.what for e in every} >= ({"index", "barrier"} if number not in (1, 11) else {"index"})
     known = [e for e in every if harmless(number, e)]
     assert len(known) == sum(n == number for n, _, _ in HARMLESS)
     rest = [e for e in every if e.what != "barrier" and e not in known]
     some = random.Random(number).sample(rest, min(6, len(rest)))
-    chosen = every if FULL else [e for e in every if e not in rest] + some
-    assert [str(e) for e in chosen if found(number, e) == harmless(number, e)] == []
+    chosen = [e for e in every if e not in rest] + some
+    assert [str(e) for e in chosen if is_found(number, e) == harmless(number, e)] == []

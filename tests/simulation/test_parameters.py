@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import FULL
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from texts import without_barrier
@@ -43,7 +42,7 @@ def small(number):
 
 @pytest.mark.parametrize("number", (5, 6, 7, 10, 11))
 @settings(
-    max_examples=300 if FULL else 8,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

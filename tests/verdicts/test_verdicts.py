@@ -43,10 +43,10 @@ def test_a_right_kernel_is_right_in_the_simulator(case):
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", cases("right"))
-def test_a_right_kernel_is_accused_of_nothing(case, device):
+def test_a_right_kernel_is_accused_of_nothing(case, some_device):
     """If the device's compiler makes it wrong, the verdict does not blame a line."""
-    outcome = tried(case, device)
-    if is_miscompiled(case, device):
+    outcome = tried(case, some_device)
+    if is_miscompiled(case, some_device):
         assert outcome.state != "luck", outcome.verdict
         assert not named_lines(outcome.verdict), outcome.verdict
     else:
@@ -57,8 +57,8 @@ def test_a_right_kernel_is_accused_of_nothing(case, device):
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", cases("wrong"))
-def test_a_wrong_kernel_is_wrong_with_its_line(case, device):
-    outcome = tried(case, device)
+def test_a_wrong_kernel_is_wrong_with_its_line(case, some_device):
+    outcome = tried(case, some_device)
     assert not outcome.ok, outcome.verdict
     if case.lines:
         assert case.lines & named_lines(outcome.verdict), outcome.verdict
