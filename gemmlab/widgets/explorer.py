@@ -66,7 +66,8 @@ class Explorer(Shell):
 
     Args:
         kernel: its number.
-        m, n, k: initial sizes; m defaults to 256 on a CPU and 1024 on a GPU, n and k default to m.
+        m, n, k: initial sizes; m defaults to 256 on a CPU (in a browser's tab to 128) and to
+            1024 on a GPU, n and k to m.
         params: initial parameters; by default those that suit the device.
         device: a Device, an index or part of a name, or "browser" for the GPU of the browser that
             shows it; the preferred device by default.
@@ -402,4 +403,8 @@ def _edited(source: str, original: str) -> bool:
 
 def _usual_size(device: Device | Browser) -> int:
     """Return M, N and K for a start; a browser's GPU may be one that a CPU plays."""
-    return 1024 if isinstance(device, Device) and device.kind == "GPU" else 256
+    if isinstance(device, Device) and device.kind == "GPU":
+        return 1024
+    # a tab without a GPU, whose kernels nothing can stop
+    is_played = isinstance(device, Device) and device.platform == "WebGPU"
+    return 128 if is_played else 256

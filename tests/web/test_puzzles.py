@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import checks
 from clscope import wgsl
 from lessons.puzzle_cells import puzzle
 from lessons.puzzles import PUZZLES, check, written
@@ -20,6 +21,19 @@ def test_a_puzzle_is_unsolved_until_it_is_solved(number):
     verdict = check(number, words["text"])
     assert verdict != "solved" and len(verdict) > 15
     assert check(number, words["solution"]) == "solved"
+
+
+@pytest.mark.parametrize(("number", "puzzle"), [("1", 1), ("2", 3), ("3", 4)])
+def test_an_exercise_accepts_a_line_below_the_comment_that_asks_for_it(
+    number, puzzle, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("GEMMLAB_DATA", str(tmp_path))
+    ask = getattr(checks, f"check_00_{number}")
+    gap, fill, words = PUZZLES[puzzle - 1].gap, PUZZLES[puzzle - 1].fill, written()[puzzle - 1]
+    comment = gap[gap.index("//") :]
+    for text in (words["text"].replace(gap, comment + fill), words["solution"]):
+        assert ask(text)
+    assert not ask(words["text"]) and not ask(words["text"].replace(gap, gap + "// my line"))
 
 
 def test_a_check_says_what_is_wrong():
