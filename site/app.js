@@ -173,7 +173,11 @@ async function runProduct(request, say) {
   say("translating …");
   const shaders = await shadersOf(request, say);
   if (shaders.error) return shaders;
-  const { tile, transposed } = request;
+  const { tile, transposed, known } = request;
+  const [launched, wanted] = [known[0].shaders, shaders].map(({ watched }) => watched.size.slice(0, 2).join(" × "));
+  if (launched !== wanted) {
+    return { error: `The page launches work-groups of ${launched}. In your text they are ${wanted}, so parts of C would have no work-item.` };
+  }
   const { watched, ...others } = shaders;
   const sized = (n, k = n) => ({ m: n, n, k, tile, transposed });
   const small = Math.max(64, 2 * tile[0], 2 * tile[1]);
@@ -195,15 +199,27 @@ async function runProduct(request, say) {
 const rateWords = (gflops) => (gflops >= 1000 ? `${(gflops / 1000).toFixed(gflops < 1e4 ? 2 : 1)} TFLOPS`
   : `${gflops.toPrecision(3)} GFLOPS`);
 
+// What a visitor has written, by the label of its editor; an undefined text is forgotten.
+function written() {
+  try { return JSON.parse(localStorage.getItem("gemmlab-texts") ?? "{}"); } catch { return {}; }
+}
+
+function write(label, text) {
+  try { localStorage.setItem("gemmlab-texts", JSON.stringify({ ...written(), [label]: text })); } catch { /* a private window */ }
+}
+
 // An editor with a button that runs its text: `work` returns the outcome as {words, kind}.
-function bench(holder, { label, button = "Run", original, work, edited, more = [] }) {
+function bench(holder, { label, button = "Run", original, work, more = [] }) {
   const words = make("span", { className: "words" }), note = make("p", { className: "note" });
   words.setAttribute("role", "status");
   const run = make("button", { className: "run", type: "button", textContent: button });
   const say = (text, kind = "") => { words.textContent = text; words.className = `words ${kind}`; };
-  const edit = editor(original(), label, (event) => {
+  const reset = make("button", { className: "plain", type: "button", textContent: "Reset", hidden: true });
+  const edit = editor(written()[label] ?? original(), label, (event) => {
     const changed = tidy(edit.text) !== tidy(original());
-    edited?.(changed);
+    reset.hidden = !changed;
+    write(label, changed ? edit.text : undefined);
+    words.classList.add("older"); // they are about another text
     note.textContent = changed && !translator.worker
       ? `To run your edit, this page loads Python for the browser (about 6 MB, once) from ${translator.host}.` : "";
     if (event === "run") go();
@@ -217,7 +233,9 @@ function bench(holder, { label, button = "Run", original, work, edited, more = [
     edit.mark(lineOf(outcome.words));
   }
   run.addEventListener("click", go);
-  holder.replaceChildren(edit.node, make("div", { className: "foot" }, run, words, ...more, note));
+  reset.addEventListener("click", () => { edit.text = original(); edit.mark(0); say(""); });
+  reset.hidden = tidy(edit.text) === tidy(original());
+  holder.replaceChildren(edit.node, make("div", { className: "foot" }, run, words, ...more, reset, note));
   return { edit, go, say };
 }
 
@@ -226,7 +244,6 @@ function productBench(holder, { label, original, requestOf, after, fallback }) {
   const rate = make("span", { className: "rate" });
   const code = make("pre"), given = make("details", { hidden: true }, make("summary", { textContent: "What your browser was given (WGSL)" }), code);
   code.tabIndex = 0;
-  const reset = make("button", { className: "plain", type: "button", textContent: "Reset", hidden: true });
   async function work(text, say) {
     rate.textContent = "";
     const result = await runProduct(requestOf(text), say);
@@ -237,9 +254,7 @@ function productBench(holder, { label, original, requestOf, after, fallback }) {
     const size = [result.n, result.n, result.n].join("\u00a0×\u00a0");
     return { words: `right: all ${(result.n * result.n).toLocaleString("en")} elements exact, ${size}`, kind: "good" };
   }
-  const edited = (changed) => { reset.hidden = !changed; };
-  const panel = bench(holder, { label, original, work, edited, more: [rate, reset] });
-  reset.addEventListener("click", () => { panel.edit.text = original(); panel.edit.mark(0); panel.say(""); });
+  const panel = bench(holder, { label, original, work, more: [rate] });
   holder.append(given);
   panel.say("Ctrl+Enter runs it, too.");
   return panel;
@@ -411,7 +426,14 @@ function showPuzzle(puzzle, number, next, solved, mark) {
   const label = `Puzzle ${number}: ${puzzle.title}`;
   const panel = bench(holder, { label, button: "Check", original: () => puzzle.text, work, more });
   hint.addEventListener("click", () => panel.say(puzzle.hint));
-  answer.addEventListener("click", () => { panel.edit.text = puzzle.solution; panel.say(""); });
+  let mine = null;
+  answer.addEventListener("click", () => {
+    const text = mine ?? puzzle.solution;
+    mine = mine === null ? panel.edit.text : null;
+    answer.textContent = mine === null ? "Show a solution" : "Back to mine";
+    panel.edit.text = text;
+    panel.say("");
+  });
   onward.addEventListener("click", next);
   $("puzzle").replaceChildren(make("h3", { textContent: `${number}. ${puzzle.title}` }),
     make("p", { className: "task", textContent: puzzle.task }), holder);

@@ -28,6 +28,7 @@ version = release = __version__
 with open(ROOT / "pyproject.toml", "rb") as file:
     SETTINGS = tomllib.load(file)["tool"]["hatch"]["metadata"]["hooks"]["custom"]
 REPOSITORY = SETTINGS["repository"]
+SITE = "https://OWNER.github.io/gemmlab/"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.intersphinx"]
 root_doc = "README"
 include_patterns = [
@@ -166,12 +167,23 @@ def kernels() -> str:
     return "\n" + "\n".join(sections)
 
 
-def relinked(text: str, folder: Path) -> str:
-    """Markdown whose links lead to the page of kernels, and in which folders are plain words."""
+def relinked(text: str, folder: Path, has_lite: bool) -> str:
+    """Markdown whose links lead to the page of kernels and to this site, wherever it is served, and
+    in which folders are plain words. What is only for readers elsewhere is left out.
+    """
+    root = "../" * (1 + len(folder.relative_to(ROOT).parts))
+
+    def at_home(link: re.Match[str]) -> str:
+        if link[2].startswith("lite/") and not has_lite:
+            return link[1]
+        return f'<a href="{root}{link[2] or "index.html"}">{link[1]}</a>'
 
     def plain(link: re.Match[str]) -> str:
         return link["words"] if (folder / link["target"]).is_dir() else link[0]
 
+    text = re.sub(r"<!-- elsewhere -->.*?<!-- / -->", "", text, flags=re.DOTALL)
+    own = rf"\[([^\]]+)\]\({re.escape(SITE)}([^)\s]*)\)"
+    text = re.sub(own, at_home, text)
     text = re.sub(r"\]\([./]*kernels/([\w/]+)\.cl\)", lambda m: f"](#{anchor(m[1])})", text)
     return re.sub(r"(?<!!)\[(?P<words>[^\]\n]+)\]\((?P<target>[\w./-]+)\)", plain, text)
 
@@ -189,15 +201,15 @@ def prepare_output(data: dict) -> None:
 
 def prepare(app, docname: str, source: list[str]) -> None:
     """A page's text before Sphinx reads it."""
-    path = Path(app.env.doc2path(docname))
+    path, has_lite = Path(app.env.doc2path(docname)), app.tags.has("lite")
     if path.suffix == ".md":
         added = {root_doc: CONTENTS, "site/kernels": kernels()}
-        source[0] = relinked(source[0], path.parent) + added.get(docname, "")
+        source[0] = relinked(source[0], path.parent, has_lite) + added.get(docname, "")
         return
     book = json.loads(source[0])
     for cell in book["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = relinked("".join(cell["source"]), path.parent)
+            cell["source"] = relinked("".join(cell["source"]), path.parent, has_lite)
         elif cell["source"] == ["%reload_ext gemmlab"]:
             cell["metadata"]["tags"] = ["remove-cell"]
         elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
@@ -275,7 +287,9 @@ def complete_page(app, page: str, template: str, context: dict, doctree) -> None
     path = Path(app.env.doc2path(page))
     if path.suffix == ".ipynb":
         links = launch_links(path.stem, REPOSITORY, app.tags.has("lite"))
-        items = " · ".join(f'<a href="{url}">{words}</a>' for words, url in links.items())
+        items = " · ".join(
+            f'<a href="{url}" target="_blank">{words}</a>' for words, url in links.items()
+        )
         line = f'</h1>\n<p class="launch">{items}</p>'
         context["body"] = context["body"].replace("</h1>", line, 1)
 

@@ -125,8 +125,11 @@ CHAPTERS = {
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_all_cells_of_a_chapter_run(browser, site, name):
-    """And a slider of its first explorer moves, if it has one."""
+    """And a slider of its first explorer moves, if it has one. Before, what is stored is whole."""
     with chapter(browser, site, name) as book:
+        stored = book.page.locator(".jp-OutputArea-output").all_inner_texts()
+        assert stored and not [text for text in stored if re.search(r"(^|\n),", text)]
+        assert all(one.is_enabled() for one in book.page.locator(".gemmlab-again input").all())
         code = [n for n, (kind, text) in enumerate(book.cells()) if kind == "code" and text.strip()]
         for number in code:
             book.run(number)

@@ -217,6 +217,20 @@ def test_a_visitor_solves_three_puzzles_and_edits_the_kernel(
             visit.replace("#try", "A[k*M + m]", new)
             assert visit.press("#try").startswith(words)
             visit.replace("#try", new, "A[k*M + m]")
+        visit.replace("#try", "16, 16", "8, 8")
+        assert "16 × 16" in visit.press("#try") and "8 × 8" in page.inner_text("#try .words")
+        visit.replace("#try", "8, 8", "16, 16")
         visit.replace("#try", "k++", "k += 0")
+        assert page.locator("#try .words.older").count() == 1
         assert visit.press("#try") == "line 6: this loop did not end"
+        assert page.locator("#try .words.older").count() == 0
+        page.reload()  # what was written is still there, and can be put back
+        assert "k += 0" in page.input_value("#try textarea")
+        page.click("#try button:has-text('Reset')")
+        assert "k++" in page.input_value("#try textarea")
+        page.reload()
+        assert "k++" in page.input_value("#try textarea")
+        page.click("#puzzle button:has-text('Show a solution')")
+        page.click("#puzzle button:has-text('Back to mine')")
+        assert SOLVED[0][3].strip() in page.input_value("#puzzle textarea")
         assert not visit.errors
