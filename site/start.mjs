@@ -12,7 +12,8 @@ export async function loadPyodide(options) {
     return response;
   };
   try {
-    const python = await load(options);
+    // JupyterLite's files are at /drive, and stay in the browser: so do tries and progress
+    const python = await load({ ...options, env: { HOME: "/home/pyodide", GEMMLAB_DATA: "/drive/gemmlab", ...options.env } });
     // some of its Matplotlibs come with a list of fonts of another version, and warn in the first cell of every visit
     python.runPython("import logging; logging.getLogger('matplotlib.font_manager').setLevel('ERROR')");
     return python;

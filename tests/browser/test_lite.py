@@ -178,8 +178,13 @@ def test_the_device_and_what_reaches_it(browser, site):
                 "this loop did not end",
             ),
             ("print(gemmlab.measure(3, 64).verdict)", "right"),
+            ("gemmlab.Progress().note('01.1', True); print('noted')", "noted"),
         ):
             assert words in book.page.evaluate(RUN, code), code
+        book.page.reload()  # what was solved stays in the browser
+        book.page.wait_for_selector(".jp-Notebook .jp-Cell")
+        book.wait_idle()
+        assert "1 of " in book.page.evaluate(RUN, "import gemmlab; print(gemmlab.Progress())")
 
 
 def test_what_was_lost_or_refused_is_an_error_and_no_result(browser, site):
