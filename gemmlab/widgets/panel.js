@@ -481,6 +481,8 @@ function render({ model, el }) {
     for (const one of cells()) {
       if (one.id === model.get("cell")) one.sharedModel.setSource(`${one.sharedModel.source.split("\n", 1)[0]}\n${code}`);
     }
+    result.classList.add("gemmlab-older"); // it is about what was there before
+    copied.replaceChildren("The cell has it: press Shift-Enter to run it.");
   };
   const refuse = ({ refused, words }) => {
     clear();

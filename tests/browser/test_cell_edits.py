@@ -96,8 +96,12 @@ def test_the_original_is_always_there(book):
     run(book, CELL)
     button(book, "Original").click()
     book.wait_until(lambda: book.cells()[CELL][1] == f"{LINE} M=64\n{TEXT}")
+    # the verdict is about the code that was there, and the panel says what to do
+    book.page.locator(".gemmlab-result.gemmlab-older").wait_for()
+    assert "Shift-Enter" in book.page.locator(".gemmlab-copied").all_inner_texts()[0]
     assert run(book, CELL)["state"] == "ok"
     assert button(book, "Original").count() == 0
+    assert book.page.locator(".gemmlab-result.gemmlab-older").count() == 0
 
 
 def test_settings_are_copied_as_code_and_tries_saved(book):
