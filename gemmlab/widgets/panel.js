@@ -488,8 +488,8 @@ function render({ model, el }) {
     clear();
     controls.get(refused).box.append(make("div", "gemmlab-refused", { role: "alert" }, words));
   };
-  const clear = () => el.querySelectorAll(".gemmlab-refused").forEach((words) => words.remove());
-  for (const type of ["keydown", "pointerdown"]) listen(el, type, clear);
+  const clear = () => el.querySelectorAll("[role=alert]").forEach((words) => words.remove());
+  for (const type of ["keydown", "pointerdown"]) listen(el, type, clear, true); // before what says more
   on("msg:custom", (message) => {
     if (message.file) save(message);
     if (message.code !== undefined) write(message);
