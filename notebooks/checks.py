@@ -112,17 +112,10 @@ def _puzzle(number: int, because: str):
 
     @_safely
     def checked(text):
-        if _statements(text) == _statements(puzzles.written()[number - 1]["text"]):
-            raise _NotYet("the kernel is as it was; its comment says what is missing.")
         said = puzzles.check(number, text)
         return gemmlab.verdict(said == "solved", because, f"{said}.")
 
     return checked
-
-
-def _statements(text: str) -> str:
-    """A text without comments and blanks."""
-    return "".join(re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL).split())
 
 
 def _kernel(*case):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import threading
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,7 +114,9 @@ class Picture(Figure):
         width, height = (round(inches * CSS) for inches in self.get_size_inches())
         # nbconvert reads the size and the description from here
         metadata = {"image/png": {"width": width, "height": height, "alt": self.alt}}
-        return {"image/png": self.png(), "text/plain": f"[picture: {self.alt}]"}, metadata
+        # as text, since a browser's Python stores bytes as they are
+        png = b64encode(self.png()).decode()
+        return {"image/png": png, "text/plain": f"[picture: {self.alt}]"}, metadata
 
 
 def _themed(svg: str, colour: style.Colour) -> str:
