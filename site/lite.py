@@ -48,7 +48,12 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension"
 #: Extensions of JupyterLab that the page loads, and where the environment has them.
 LOADED = (KERNEL, "@jupyter-widgets/jupyterlab-manager", "anywidget")
 EXTENSIONS = "share/jupyter/labextensions"
-SETTINGS = {"appName": "gemmlab", "exposeAppInBrowser": True}
+#: A tab is closed without a word; so what was written is saved within seconds.
+SETTINGS = {
+    "appName": "gemmlab",
+    "exposeAppInBrowser": True,
+    "settingsOverrides": {"@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 5}},
+}
 
 
 def build(out: Path) -> None:
